@@ -1,0 +1,1 @@
+"""Scenarios: what to run (the scenario file), how it is run, and what comes out (run directories, tables)."""

@@ -1,0 +1,1 @@
+"""The scenario files that come with flmarket, one TOML file each."""

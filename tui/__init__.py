@@ -1,0 +1,1 @@
+"""The terminal front ends: the ``flmarket`` command line and the Textual screens."""
