@@ -1,0 +1,53 @@
+"""Who gets a client's K cores: the highest payments (eqs. 2-4). Pure NumPy, no clock, no state."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from des.money import MicroArray
+
+IntArray = npt.NDArray[np.int64]
+NO_CORE = -1
+
+
+def allocate(
+    services: IntArray,
+    clients: IntArray,
+    payments: MicroArray,
+    cores: int,
+    tie_order: Callable[[int], IntArray],
+) -> IntArray:
+    """Give each client's K cores to the K services that pay it most.
+
+    A client serves at most K services (eq. 2), those with the highest payments; every payment is already known to be at
+    least the bid (eq. 4) and within its service's budget (eq. 3).
+
+    Args:
+        services: [offers] index of the service that offers.
+        clients: [offers] index of the client it wants.
+        payments: [offers] what it would pay, in micro-units.
+        cores: K.
+        tie_order: for a client, a random rank [M] per service; of equal payments the lower rank goes first. Called only
+            for clients on whom equal payments compete for the last core.
+
+    Returns:
+        [offers] the core that serves the offer, 0 for the highest payment, or NO_CORE for an offer that was outbid.
+    """
+    if not len(clients):
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((services, -payments, clients))
+    by_client, by_payment = clients[order], payments[order]
+    starts = np.flatnonzero(np.r_[True, by_client[1:] != by_client[:-1]])
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    # A tie matters only where it straddles the last core: position K pays what position K - 1 pays.
+    for outbid in np.flatnonzero(rank == cores):
+        if by_payment[outbid] == by_payment[outbid - 1]:
+            first = outbid - cores
+            group = order[(by_client == by_client[outbid]).nonzero()[0]]
+            draw = tie_order(int(by_client[outbid]))
+            order[first : first + len(group)] = group[np.lexsort((draw[services[group]], -payments[group]))]
+    core = np.full(len(order), NO_CORE, dtype=np.int64)
+    served = rank < cores
+    core[order[served]] = rank[served]
+    return core

@@ -1,0 +1,79 @@
+"""A client: K cores, and one SimPy process for each job it was awarded."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import simpy
+
+from des.records import Kind, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How long things take, in simulated seconds.
+
+    Attributes:
+        seconds_per_sample: computing time of one image in one epoch on a client of speed 1.
+        upload_seconds: sending the update.
+        slot: length of a slot; None lets each slot last until its last job is done (the paper's "long enough").
+        deadline: after the awards, by when an update must have arrived; None waits for all.
+    """
+
+    seconds_per_sample: float
+    upload_seconds: float
+    slot: float | None = None
+    deadline: float | None = None
+
+    @property
+    def patience(self) -> float:
+        """Seconds after the awards at which the platform stops waiting."""
+        return min(x for x in (self.slot, self.deadline, float("inf")) if x is not None)
+
+
+@dataclass(slots=True)
+class Job:
+    """One awarded client at work for one service. ``start`` and ``end`` are set as the simulation plays it.
+
+    Attributes:
+        service: name.
+        client: index.
+        core: of the client, 0 to K - 1.
+        compute, upload: seconds each takes.
+        limit: seconds after which the job is cut off: the platform's patience, or the client leaves.
+    """
+
+    service: str
+    client: int
+    core: int
+    compute: float
+    upload: float
+    limit: float
+    start: float | None = None
+    end: float | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """``served`` when the update arrives in time, else ``dropped``; certain from the award on."""
+        return Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
+
+
+class Client:
+    """A client with a K-core CPU (eq. 2 as a SimPy resource)."""
+
+    def __init__(self, env: simpy.Environment, cores: int) -> None:
+        self._env = env
+        self._cores = simpy.Resource(env, capacity=cores)
+
+    def work(self, job: Job, record: Callable[[Kind, Job], None]) -> Generator[simpy.Event, None, None]:
+        """Take a core, train, upload, and give the core back. A SimPy process."""
+        with self._cores.request() as core:
+            yield core
+            job.start = self._env.now
+            record(Kind.TRAIN_START, job)
+            yield self._env.timeout(min(job.compute, job.limit))
+            if job.compute <= job.limit:
+                record(Kind.TRAIN_END, job)
+                yield self._env.timeout(min(job.upload, job.limit - job.compute))
+            job.end = self._env.now
+            if job.outcome is Outcome.SERVED:
+                record(Kind.UPLOAD, job)

@@ -1,0 +1,74 @@
+"""The ledger: who gave, holds and got how much money. Every micro-unit is accounted for.
+
+In each round a service receives its budget, offers hold part of it, served clients are paid from what is held, and the
+rest of the budget lapses (the paper's budget is per round and is not saved up).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from des.money import Micro, text
+
+
+class LedgerError(Exception):
+    """A booking would create, lose or overdraw money. Always a defect in the market, never a user's mistake."""
+
+
+@dataclass(slots=True)
+class Account:
+    """A service's money: in this round what is free and held, over the run what was granted, paid and has lapsed."""
+
+    free: Micro = 0
+    held: Micro = 0
+    granted: Micro = 0
+    paid: Micro = 0
+    lapsed: Micro = 0
+
+
+class Ledger:
+    """Books the money of a market. All amounts in micro-units."""
+
+    def __init__(self, services: Iterable[str], clients: int) -> None:
+        self.accounts = {service: Account() for service in services}
+        self.income: list[Micro] = [0] * clients
+
+    def grant(self, service: str, budget: Micro) -> None:
+        """Open a round for ``service`` with its budget B_m."""
+        account = self.accounts[service]
+        if account.free or account.held:
+            raise LedgerError(f"{service}: the last round's money has not lapsed")
+        if budget < 0:
+            raise LedgerError(f"{service}: a budget of {text(budget)}")
+        account.free = budget
+        account.granted += budget
+
+    def hold(self, service: str, amount: Micro) -> None:
+        """Set aside the payments of a service's offers, which are binding (eq. 3)."""
+        account = self.accounts[service]
+        if not 0 <= amount <= account.free:
+            raise LedgerError(f"{service}: offers of {text(amount)} from {text(account.free)}")
+        account.free -= amount
+        account.held += amount
+
+    def pay(self, service: str, client: int, amount: Micro) -> None:
+        """Pay a served client from what the service's offers hold."""
+        account = self.accounts[service]
+        if not 0 <= amount <= account.held:
+            raise LedgerError(f"{service}: a payment of {text(amount)} from {text(account.held)} held")
+        account.held -= amount
+        account.paid += amount
+        self.income[client] += amount
+
+    def lapse(self, service: str) -> None:
+        """Close the service's round: what is free, or held for refused offers, lapses."""
+        account = self.accounts[service]
+        account.lapsed += account.free + account.held
+        account.free = account.held = 0
+
+    def check(self) -> None:
+        """Raise LedgerError unless every micro-unit granted is accounted for, and clients got what services paid."""
+        for service, account in self.accounts.items():
+            if account.granted != account.free + account.held + account.paid + account.lapsed:
+                raise LedgerError(f"{service}: {account} does not add up")
+        if sum(account.paid for account in self.accounts.values()) != sum(self.income):
+            raise LedgerError("clients received another sum than services paid")

@@ -1,0 +1,317 @@
+"""The market: one round (the paper's time slot) as a walk through SimPy events.
+
+    open_round()         data refresh, DQI and bids; runs until the bids are closed
+    close_round(offers)  allocation of cores, parallel local training, aggregation, evaluation, payment, exits
+
+Between rounds no event is pending and all state is plain data.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import simpy
+
+from des.allocation import NO_CORE, allocate
+from des.client import Client, Job, Timeline
+from des.ledger import Ledger
+from des.money import MICRO, Micro
+from des.offers import CheckedOffer, check_offer
+from des.population import Population, PopulationSpec, Qualities
+from des.records import (
+    IntArray,
+    Kind,
+    MarketEvent,
+    Observation,
+    Offer,
+    Outcome,
+    Privileged,
+    RoundReport,
+    Status,
+)
+from des.report import feedback, offer_reports, service_report
+from des.service import ServiceSpec, ServiceState
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from fl.streams import stream, stream_key
+
+
+class MarketError(Exception):
+    """The market was called out of turn: a round opened twice, closed unopened, or opened after the last."""
+
+
+@dataclass(slots=True)
+class Round:
+    """What a round gathers while it runs."""
+
+    number: int
+    start: float
+    qualities: Qualities
+    active: tuple[int, ...]
+    events: list[MarketEvent] = field(default_factory=list)
+    offers: dict[int, CheckedOffer] = field(default_factory=dict)
+    jobs: dict[int, list[Job | None]] = field(default_factory=dict)  # per service, in the order of its offer
+    trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
+
+
+class Market:
+    """M services compete for C clients over N rounds.
+
+    Attributes:
+        round: the last round that was closed, 0 before the first.
+        states: one for each service, in order.
+        ledger: all money so far.
+    """
+
+    def __init__(
+        self,
+        population: PopulationSpec,
+        services: Sequence[ServiceSpec],
+        timeline: Timeline,
+        rounds: int,
+        federation: Federation,
+        seed: int,
+    ) -> None:
+        self.services = tuple(services)
+        self.rounds = rounds
+        self.round = 0
+        self._timeline = timeline
+        self._federation = federation
+        self._seed = seed
+        self._names = tuple(spec.name for spec in self.services)
+        self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
+        self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
+        self.ledger = Ledger(self._names, population.count)
+        self._env = simpy.Environment()
+        self._clients: dict[int, Client] = {}
+        self._current: Round | None = None
+        self._offers_in = self._closed = simpy.Event(self._env)
+
+    @property
+    def now(self) -> float:
+        """The simulated time, seconds."""
+        return float(self._env.now)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no round follows: the last one is over, or every service has left."""
+        return self.round >= self.rounds or not any(state.active for state in self.states)
+
+    def open_round(self) -> dict[str, Observation]:
+        """Refresh the clients' data and collect their bids.
+
+        Returns:
+            what each service that still takes part observes, in the scenario's order.
+
+        Raises:
+            MarketError: a round is open, or the market is finished.
+        """
+        if self._current is not None:
+            raise MarketError(f"round {self._current.number} is still open")
+        if self.finished:
+            raise MarketError(f"the market finished with round {self.round}")
+        bids_closed = self._env.event()
+        self._offers_in, self._closed = self._env.event(), self._env.event()
+        self._env.process(self._slot(bids_closed))
+        return cast("dict[str, Observation]", self._env.run(until=bids_closed))
+
+    def close_round(self, offers: Mapping[str, Offer]) -> RoundReport:
+        """Play the open round to its end with the services' offers.
+
+        Args:
+            offers: one from each service that ``open_round`` returned.
+
+        Raises:
+            MarketError: no round is open, or the offers are not from exactly the services that take part.
+            OfferError: an offer breaks a constraint. The round stays open, as it was.
+            Diverged: a model's training failed.
+        """
+        current = self._current
+        if current is None:
+            raise MarketError("no round is open")
+        expected = {self._names[m] for m in current.active}
+        if set(offers) != expected:
+            raise MarketError(f"offers came from {sorted(offers)}, and are due from {sorted(expected)}")
+        checked = {
+            m: check_offer(
+                offers[self._names[m]],
+                policy=self.services[m].policy,
+                service=self._names[m],
+                round_=current.number,
+                bids=current.qualities.bid[m],
+                budget=self.services[m].budget,
+            )
+            for m in current.active
+        }
+        self._offers_in.succeed(checked)
+        return cast("RoundReport", self._env.run(until=self._closed))
+
+    def _slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, None]:
+        """Play one time slot: the platform's process."""
+        env = self._env
+        number = self.round + 1
+        active = tuple(m for m, state in enumerate(self.states) if state.active)
+        current = self._current = Round(number, env.now, self._population.draw(number), active)
+        self._record(Kind.REFRESH)
+        for m in active:
+            self._record(Kind.BID, m, amount=int(current.qualities.bid[m].min()))
+        bids_closed.succeed(self._observations(current))
+
+        current.offers = yield self._offers_in
+        for m, offer in current.offers.items():
+            self.ledger.grant(self._names[m], self.services[m].budget)
+            self.ledger.hold(self._names[m], offer.total)
+            self._record(Kind.DECISION, m, amount=offer.total)
+        self._award(current)
+        current.trained = self._federation.train_round(number, self._training_jobs(current))
+        yield simpy.AllOf(env, [env.process(self._serve(m, current)) for m in active])
+        if self._timeline.slot is not None:
+            yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
+
+        self.ledger.check()
+        self.round = number
+        report = self._report(current)
+        for state in self.states:
+            if state.status is Status.REACHED:
+                state.status = Status.LEFT
+        self._current = None
+        self._closed.succeed(report)
+
+    def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
+        """Play a service's part of the slot once cores are allocated: a process of its own."""
+        env, name, spec, state = self._env, self._names[m], self.services[m], self.states[m]
+        jobs = current.jobs[m]
+        at_work = [env.process(self._client(job.client).work(job, self._record_job)) for job in jobs if job]
+        yield simpy.AllOf(env, at_work)
+        outcome = current.trained.get(name)
+        if outcome is not None:
+            arrived = [job.client for job in jobs if job and job.outcome is Outcome.SERVED]
+            self._record(Kind.AGGREGATE, m, amount=int(current.qualities.data_size[m, arrived].sum()))
+            state.accuracy = outcome.accuracy
+            self._record(Kind.EVALUATE, m, amount=state.accuracy)
+        for job, payment in zip(jobs, current.offers[m].payments, strict=True):
+            if job and job.outcome is Outcome.SERVED:
+                self.ledger.pay(name, job.client, int(payment))
+                self._record(Kind.PAY, m, job.client, amount=int(payment))
+        self.ledger.lapse(name)
+        if state.accuracy >= spec.target_accuracy:
+            state.status = Status.REACHED
+            self._record(Kind.EXIT, m, amount=state.accuracy)
+
+    def _award(self, current: Round) -> None:
+        """Allocate the clients' cores to the highest payments, and turn awards into jobs."""
+        wanted = list(current.offers.items())
+        lengths = [len(offer.clients) for _, offer in wanted]
+        services = np.repeat([m for m, _ in wanted], lengths)
+        clients = np.concatenate([offer.clients for _, offer in wanted])
+        payments = np.concatenate([offer.payments for _, offer in wanted])
+        cores = allocate(services, clients, payments, self._population.spec.cores, self._tie_order)
+        first = 0
+        for (m, offer), length in zip(wanted, lengths, strict=True):
+            current.jobs[m] = [
+                None if core == NO_CORE else self._job(m, int(client), int(core), current)
+                for client, core in zip(offer.clients, cores[first : first + length], strict=True)
+            ]
+            for job, payment in zip(current.jobs[m], offer.payments, strict=True):
+                if job:
+                    self._record(Kind.AWARD, m, job.client, job.core, int(payment))
+            first += length
+
+    def _job(self, m: int, client: int, core: int, current: Round) -> Job:
+        size = int(current.qualities.data_size[m, client])
+        work = size * self.services[m].local_epochs * self._timeline.seconds_per_sample
+        compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
+        part = self._population.departs(current.number, client)
+        stays = float("inf") if part is None else part * (compute + upload)
+        return Job(self._names[m], client, core, compute, upload, min(self._timeline.patience, stays))
+
+    def _training_jobs(self, current: Round) -> list[TrainingJob]:
+        """Return the jobs whose updates will arrive; nothing else needs to be trained."""
+        world = current.qualities
+        return [
+            TrainingJob(job.service, job.client, int(world.data_size[m, job.client]), float(world.emd[m, job.client]))
+            for m, jobs in current.jobs.items()
+            for job in jobs
+            if job and job.outcome is Outcome.SERVED
+        ]
+
+    def _client(self, index: int) -> Client:
+        """Return a client's process side; only clients that were ever awarded something have one."""
+        if index not in self._clients:
+            self._clients[index] = Client(self._env, self._population.spec.cores)
+        return self._clients[index]
+
+    def _tie_order(self, client: int) -> IntArray:
+        number = self.round + 1
+        return stream(self._seed, "ties", number, client).permutation(len(self.services))
+
+    def _observations(self, current: Round) -> dict[str, Observation]:
+        world = current.qualities
+        bids = np.zeros(world.bid.shape)
+        bids[list(current.active)] = world.bid[list(current.active)] / MICRO
+        bids.setflags(write=False)
+        return {
+            self._names[m]: Observation(
+                round=current.number,
+                rounds=self.rounds,
+                service=self._names[m],
+                services=self._names,
+                dqi=world.dqi[m],
+                bids=bids,
+                budget=self.services[m].budget / MICRO,
+                cores=self._population.spec.cores,
+                accuracy=self.states[m].accuracy,
+                target_accuracy=self.services[m].target_accuracy,
+                key=stream_key(self._seed, "policy", self._names[m], current.number),
+                privileged=Privileged(world.data_size[m], world.emd[m]) if self.services[m].privileged else None,
+            )
+            for m in current.active
+        }
+
+    def _report(self, current: Round) -> RoundReport:
+        reports = [
+            service_report(spec, state, current.qualities, m, current.offers.get(m), current.jobs.get(m, []))
+            for m, (spec, state) in enumerate(zip(self.services, self.states, strict=True))
+        ]
+        offers = [
+            row
+            for m in current.active
+            for row in offer_reports(
+                current.number, self._names[m], m, current.qualities, current.offers[m], current.jobs[m]
+            )
+        ]
+        own = {
+            self._names[m]: feedback(current.number, reports[m], current.jobs[m], current.trained.get(self._names[m]))
+            for m in current.active
+        }
+        return RoundReport(
+            round=current.number,
+            start=current.start,
+            end=self.now,
+            services=tuple(reports),
+            offers=tuple(offers),
+            events=tuple(current.events),
+            feedback=own,
+            last=self.round >= self.rounds or not any(state.active for state in self.states),
+        )
+
+    def _record_job(self, kind: Kind, job: Job) -> None:
+        self._append(kind, job.service, job.client, job.core, None)
+
+    def _record(
+        self,
+        kind: Kind,
+        m: int | None = None,
+        client: int | None = None,
+        core: int | None = None,
+        amount: Micro | float | None = None,
+    ) -> None:
+        self._append(kind, None if m is None else self._names[m], client, core, amount)
+
+    def _append(
+        self, kind: Kind, service: str | None, client: int | None, core: int | None, amount: Micro | float | None
+    ) -> None:
+        assert self._current is not None  # noqa: S101 - events are recorded only while a round is open
+        self._current.events.append(
+            MarketEvent(self._current.number, float(self._env.now), kind, service, client, core, amount)
+        )

@@ -1,0 +1,29 @@
+"""Money is exact: amounts are whole numbers of micro-units inside, and have six decimals outside."""
+
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+MICRO = 1_000_000
+"""Micro-units in one unit of money."""
+
+Micro = int
+MicroArray = npt.NDArray[np.int64]
+
+
+@overload
+def to_micro(amount: float) -> Micro: ...
+@overload
+def to_micro(amount: npt.NDArray[np.float64]) -> MicroArray: ...
+def to_micro(amount: float | npt.NDArray[np.float64]) -> Micro | MicroArray:
+    """Round an amount of money half-even to whole micro-units. The amount must be finite."""
+    rounded = np.rint(np.asarray(amount, dtype=np.float64) * MICRO).astype(np.int64)
+    return rounded if rounded.ndim else int(rounded)
+
+
+def text(amount: Micro) -> str:
+    """Write an amount with exactly six decimals: ``text(4_600_000) == "4.600000"``."""
+    sign = "-" if amount < 0 else ""
+    units, micro = divmod(abs(int(amount)), MICRO)
+    return f"{sign}{units}.{micro:06d}"

@@ -1,0 +1,106 @@
+"""The clients as a population: what data they hold in each round, its quality, and what they bid.
+
+Drawn as arrays for all clients and services at once, from (seed, round) alone: no policy can change the world that the
+others meet, and services that have left are drawn like the rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.money import MicroArray, to_micro
+from des.records import FloatArray, IntArray
+from fl.partition import realised_emd
+from fl.quality import DQIParameters, dqi
+from fl.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationSpec:
+    """The clients of a market.
+
+    Attributes:
+        count: C.
+        cores: K, services that a client can serve at once (eq. 2).
+        data_sizes: the set that D is drawn from, images.
+        emds: the set that the wanted EMD is drawn from.
+        cost_per_sample, cost_per_emd: a client bids ``cost_per_sample * D - cost_per_emd * EMD``.
+        speeds: each client has one of these for the whole run, relative to the timeline's seconds per sample.
+        departure_rate: probability that a client leaves in the middle of a round it was awarded in.
+    """
+
+    count: int
+    cores: int
+    data_sizes: tuple[int, ...]
+    emds: tuple[float, ...]
+    cost_per_sample: float
+    cost_per_emd: float
+    speeds: tuple[float, ...] = (1.0,)
+    departure_rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Qualities:
+    """One round's world, read-only: arrays [M, C] over services and clients.
+
+    Attributes:
+        data_size: D, images.
+        emd: the realised EMD (eq. 1).
+        dqi: Psi (eq. 6).
+        bid: O, in micro-units.
+    """
+
+    data_size: IntArray
+    emd: FloatArray
+    dqi: FloatArray
+    bid: MicroArray
+
+
+class Population:
+    """Draws the world of each round."""
+
+    def __init__(
+        self, spec: PopulationSpec, labels: Sequence[int], parameters: Sequence[DQIParameters], seed: int
+    ) -> None:
+        """Tabulate what every (D, EMD) pair is worth to every service.
+
+        Args:
+            spec: the clients.
+            labels: [M] L of each service's data set.
+            parameters: [M] DQI parameters of each service's data set.
+            seed: of the run.
+        """
+        self.spec = spec
+        self._seed = seed
+        self._services = np.arange(len(labels))[:, None]
+        sizes = np.repeat(np.array(spec.data_sizes, dtype=np.int64), len(spec.emds))
+        wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
+        self._size = np.tile(sizes, (len(labels), 1))
+        self._emd = np.array(
+            [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
+        )
+        self._dqi = np.array([dqi(sizes, row, p) for row, p in zip(self._emd, parameters, strict=True)])
+        self._bid = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
+        if (self._bid < 0).any():
+            raise ValueError("a bid is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
+        draw = stream(seed, "speed").integers(len(spec.speeds), size=spec.count)
+        self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
+
+    def draw(self, round_: int) -> Qualities:
+        """Return the data, DQI and bids of all clients for all services in a round."""
+        pairs = self._size.shape[1]
+        # One draw, service by service: adding a service at the end leaves the others' worlds as they were.
+        pair = stream(self._seed, "quality", round_).integers(pairs, size=(len(self._services), self.spec.count))
+        at = (self._services, pair)
+        world = Qualities(self._size[at], self._emd[at], self._dqi[at], self._bid[at])
+        for array in (world.data_size, world.emd, world.dqi, world.bid):
+            array.setflags(write=False)
+        return world
+
+    def departs(self, round_: int, client: int) -> float | None:
+        """Return the part of its work after which a client leaves in this round, in [0, 1), or None if it stays."""
+        if not self.spec.departure_rate:
+            return None
+        leaves, part = stream(self._seed, "departure", round_, client).random(2)
+        return float(part) if leaves < self.spec.departure_rate else None

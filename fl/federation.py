@@ -1,0 +1,175 @@
+"""Federated training of real models: the ``Federation`` behind a market.
+
+Each round all (client, service) jobs are trained, spread over worker threads; then each service's models are averaged
+(FedAvg) and its new global model is evaluated. What a job yields depends only on its own inputs, each job runs on one
+thread, and sums are taken in a fixed order: results have the same bits for any number of workers.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from fl.datasets import Dataset
+from fl.engine import Engine
+from fl.fedavg import fedavg
+from fl.jobs import Diverged, TrainingJob, TrainingOutcome
+from fl.local import FloatVector, Labels, Pixels, Trainer, TrainingSettings, visiting_order
+from fl.partition import draw_images, label_counts
+from fl.streams import stream
+
+EVALUATION_CHUNK = 1000
+"""Test images evaluated at once: large enough for full speed, small enough to spread over workers."""
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one service learns: its data set, and how clients train for it."""
+
+    service: str
+    dataset: Dataset
+    settings: TrainingSettings
+
+
+class _Learner:
+    """One service's side of the federation: its global model, test images, and idle trainers."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self.task = task
+        self.engine = Engine(task.dataset, task.settings)
+        self.parameters = self.engine.initial_parameters(seed, "model", task.service)
+        self.test_images, self.test_labels = self._test_images(seed)
+        self.accuracy = float("nan")
+        self._idle: list[Trainer] = []
+
+    @contextmanager
+    def trainer(self) -> Iterator[Trainer]:
+        """Lend a trainer to one thread. There are never more than threads have asked for at once."""
+        try:
+            trainer = self._idle.pop()
+        except IndexError:
+            trainer = self.engine.trainer()
+        try:
+            yield trainer
+        finally:
+            self._idle.append(trainer)
+
+    def _test_images(self, seed: int) -> tuple[Pixels, Labels]:
+        dataset, wanted = self.task.dataset, self.task.settings.eval_samples
+        total = len(dataset.test_labels)
+        if wanted is None or wanted >= total:
+            return dataset.test_images, dataset.test_labels
+        chosen = np.sort(stream(seed, "evaluation", self.task.service).permutation(total)[:wanted])
+        return dataset.test_images[chosen], dataset.test_labels[chosen]
+
+
+class RealFederation:
+    """Trains real models on real images. See ``fl.jobs.Federation``."""
+
+    def __init__(self, tasks: Sequence[Task], seed: int, *, workers: int = 1) -> None:
+        """Initialise and evaluate one global model for each service.
+
+        Args:
+            tasks: one for each service.
+            seed: of the run; models, images and orders are drawn from its keyed streams.
+            workers: threads that train; 0 trains in the calling thread.
+        """
+        # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
+        torch.set_num_threads(1)
+        self._seed = seed
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
+        self._learners = {task.service: _Learner(task, seed) for task in tasks}
+        self._evaluate(self._learners.values())
+
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The code that trains each service's model."""
+        return {name: learner.engine.kernel for name, learner in self._learners.items()}
+
+    def accuracy(self, service: str) -> float:
+        """See ``Federation.accuracy``."""
+        return self._learners[service].accuracy
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        """See ``Federation.train_round``."""
+        trained = self._train(round_, jobs)
+        of_service: dict[str, list[int]] = defaultdict(list)
+        for index, job in enumerate(jobs):
+            of_service[job.service].append(index)
+        for service, indices in of_service.items():
+            # By client, so that the sum does not depend on the order in which a policy chose.
+            indices = sorted(indices, key=lambda index: jobs[index].client)
+            merged = fedavg([trained[i][0] for i in indices], [jobs[i].size for i in indices])
+            if not np.isfinite(merged).all():
+                raise Diverged(service, round_, None)
+            self._learners[service].parameters = merged
+        self._evaluate(self._learners[service] for service in of_service)
+        return {
+            service: TrainingOutcome(self.accuracy(service), np.array([trained[i][1] for i in indices]))
+            for service, indices in of_service.items()
+        }
+
+    def close(self) -> None:
+        """See ``Federation.close``."""
+        if self._pool:
+            self._pool.shutdown()
+
+    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[FloatVector, float]]:
+        """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
+
+        def train(index: int) -> tuple[FloatVector, float]:
+            return self._train_client(round_, jobs[index])
+
+        # The longest first, so that no worker is left with a long one at the end.
+        order = sorted(range(len(jobs)), key=lambda index: -self._work(jobs[index]))
+        results = dict(zip(order, self._map(train, order), strict=True))
+        return [results[index] for index in range(len(jobs))]
+
+    def _work(self, job: TrainingJob) -> int:
+        return job.size * self._learners[job.service].task.settings.local_epochs
+
+    def _train_client(self, round_: int, job: TrainingJob) -> tuple[FloatVector, float]:
+        learner = self._learners[job.service]
+        dataset, settings = learner.task.dataset, learner.task.settings
+        images = stream(self._seed, "images", round_, job.client, job.service)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, images)
+        chosen = draw_images(counts, dataset.by_label, images)
+        local = stream(self._seed, "local", round_, job.client, job.service)
+        order = visiting_order(job.size, settings.local_epochs, local)
+        with learner.trainer() as trainer:
+            parameters, loss = trainer.train(
+                learner.parameters, dataset.train_images[chosen], dataset.train_labels[chosen], order, settings
+            )
+        if not np.isfinite(loss):
+            raise Diverged(job.service, round_, job.client)
+        return parameters, loss
+
+    def _evaluate(self, learners: Iterable[_Learner]) -> None:
+        """Set the accuracy of each learner's global model on its test images: correct / tested."""
+        chunks = [
+            (learner, first) for learner in learners for first in range(0, len(learner.test_labels), EVALUATION_CHUNK)
+        ]
+
+        def correct(chunk: tuple[_Learner, int]) -> int:
+            learner, first = chunk
+            part = slice(first, first + EVALUATION_CHUNK)
+            with learner.trainer() as trainer:
+                return trainer.correct(learner.parameters, learner.test_images[part], learner.test_labels[part])
+
+        hits: dict[int, int] = defaultdict(int)
+        for (learner, _), count in zip(chunks, self._map(correct, chunks), strict=True):
+            hits[id(learner)] += count
+        for learner, _ in chunks:
+            learner.accuracy = hits[id(learner)] / len(learner.test_labels)
+
+    def _map(self, function: Callable[[_Task], _Result], items: Sequence[_Task]) -> Iterable[_Result]:
+        """Apply the function to all items on the workers; results in the order of the items."""
+        return self._pool.map(function, items) if self._pool else map(function, items)

@@ -1,0 +1,80 @@
+"""What a market asks of federated learning each round, and what it gets back. Light: no torch.
+
+``Federation`` is the one seam between the market and model training. ``fl.federation`` trains real models behind it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """One client's local training for one service in one round.
+
+    Attributes:
+        service: name of the service.
+        client: index of the client.
+        size: D, images in the client's data set.
+        emd: its realised EMD (eq. 1).
+    """
+
+    service: str
+    client: int
+    size: int
+    emd: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOutcome:
+    """What one service's round of training came to.
+
+    Attributes:
+        accuracy: of the new global model on test images, in [0, 1].
+        losses: [jobs of the service] mean local training loss of each client, in the order of its jobs.
+    """
+
+    accuracy: float
+    losses: npt.NDArray[np.float64]
+
+
+class Diverged(Exception):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
+    """A model's training produced a loss or parameters that are no longer numbers."""
+
+    def __init__(self, service: str, round_: int, client: int | None) -> None:
+        self.service, self.round, self.client = service, round_, client
+        who = "the global model" if client is None else f"client {client}"
+        super().__init__(
+            f"service {service!r} diverged in round {round_}: the training of {who} gave a loss that is not a number; "
+            "lower learning_rate (or local_epochs, momentum) for its data set"
+        )
+
+
+class Federation(Protocol):
+    """Trains the services' global models on the data that their clients hold."""
+
+    def accuracy(self, service: str) -> float:
+        """Return the test accuracy in [0, 1] of the service's current global model."""
+        ...
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        """Train all of a round's jobs, aggregate per service and evaluate the new global models.
+
+        Args:
+            round_: the round, from 1.
+            jobs: in any order; a service without a job keeps its model.
+
+        Returns:
+            the outcome of each service that has a job.
+
+        Raises:
+            Diverged: a loss is no longer a number.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release workers and memory. The federation can't be used afterwards."""
+        ...

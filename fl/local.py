@@ -1,0 +1,128 @@
+"""Local training: one client's SGD on its own images, and the evaluation of a model. One thread.
+
+A ``Trainer`` works on flat parameter vectors, so that models travel between clients and server as one array.
+``ReferenceTrainer`` is the plain torch path, for any model.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numpy.random import Generator
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+FloatVector = npt.NDArray[np.float32]
+Pixels = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.uint8]
+Order = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How clients train for one data set.
+
+    Attributes:
+        model: a name known to ``fl.models``.
+        local_epochs: passes over the client's images in one round.
+        batch_size: images in one SGD step; the last step of an epoch may have fewer.
+        learning_rate, momentum: of SGD; momentum starts afresh in every round.
+        eval_samples: test images used to evaluate; None for all.
+    """
+
+    model: str = "cnn"
+    local_epochs: int = 1
+    batch_size: int = 10
+    learning_rate: float = 0.05
+    momentum: float = 0.0
+    eval_samples: int | None = None
+
+
+class Trainer(Protocol):
+    """Trains and evaluates one architecture. Used by one thread at a time."""
+
+    def train(
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+    ) -> tuple[FloatVector, float]:
+        """Return the locally trained parameters [P] and the mean loss over all samples as they were seen.
+
+        Args:
+            parameters: [P] the global model; not changed.
+            pixels: [n, 28, 28] the client's images.
+            labels: [n].
+            order: [epochs, n] the order in which each epoch visits the images.
+            settings: of the SGD.
+        """
+        ...
+
+    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+        """Return how many images the model labels correctly."""
+        ...
+
+
+def visiting_order(size: int, epochs: int, rng: Generator) -> Order:
+    """Draw the order [epochs, size] in which a client visits its images."""
+    return np.array([rng.permutation(size) for _ in range(epochs)], dtype=np.int32)
+
+
+class ReferenceTrainer:
+    """Local training in plain torch, for any ``nn.Module``."""
+
+    def __init__(self, module: nn.Module, scale: float, offset: float) -> None:
+        """Wrap a module, whose parameters and gradients become views into one flat vector each.
+
+        Args:
+            module: the architecture, on images [n, 1, 28, 28]; its parameters are overwritten.
+            scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
+        """
+        self._module = module.train()
+        self._scale, self._offset = scale, offset
+        self._flat = nn.utils.parameters_to_vector(module.parameters()).detach().clone()
+        self._gradient = torch.zeros_like(self._flat)
+        first = 0
+        for parameter in module.parameters():
+            last = first + parameter.numel()
+            parameter.data = self._flat[first:last].view_as(parameter)
+            parameter.grad = self._gradient[first:last].view_as(parameter)
+            first = last
+
+    @property
+    def parameters(self) -> FloatVector:
+        """[P] a copy of the module's present parameters."""
+        copy: FloatVector = self._flat.numpy().copy()
+        return copy
+
+    def train(
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+    ) -> tuple[FloatVector, float]:
+        """See ``Trainer.train``."""
+        self._flat.copy_(torch.from_numpy(parameters))
+        images, targets = self._images(pixels), torch.from_numpy(labels).long()
+        velocity = torch.zeros_like(self._flat) if settings.momentum else None
+        total = 0.0
+        for epoch in torch.from_numpy(order).long():
+            for batch in epoch.split(settings.batch_size):
+                self._gradient.zero_()
+                loss = cross_entropy(self._module(images[batch]), targets[batch])
+                loss.backward()  # type: ignore[no-untyped-call]
+                step = self._gradient
+                if velocity is not None:
+                    step = velocity.mul_(settings.momentum).add_(self._gradient)
+                self._flat.sub_(step, alpha=settings.learning_rate)
+                total += float(loss.detach()) * len(batch)
+        return self.parameters, total / order.size
+
+    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+        """See ``Trainer.correct``."""
+        self._flat.copy_(torch.from_numpy(parameters))
+        self._module.eval()
+        with torch.inference_mode():
+            hits = self._module(self._images(pixels)).argmax(1) == torch.from_numpy(labels)
+        self._module.train()
+        return int(hits.sum())
+
+    def _images(self, pixels: Pixels) -> Tensor:
+        """Return [n, 1, 28, 28] standardised images."""
+        return torch.from_numpy(pixels).unsqueeze(1).float().mul_(self._scale).add_(self._offset)

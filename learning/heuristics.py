@@ -1,0 +1,84 @@
+"""The paper's benchmarks (LCFA, HQFA, Random) and two simple rivals. All pay exactly the bid.
+
+Each is an order of preference over clients; the budget is then filled in that order, skipping clients that do not fit
+until none does. Equal clients are taken in a random order of the service's own keyed stream, so that no client is
+favoured by its index and rivals with the same taste do not all want the same one.
+"""
+
+from abc import abstractmethod
+
+import numpy as np
+
+from des.records import FloatArray, IntArray, Observation, Offer
+from learning.policy import Policy
+from learning.selection import fill_budget
+
+
+class Preference(Policy):
+    """A policy that ranks clients and pays each its bid."""
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer the best clients their bids until the budget is used."""
+        shuffled = observation.rng().permutation(observation.clients)
+        ranks = [key[shuffled] for key in self.keys(observation)]
+        order: IntArray = shuffled[np.lexsort(ranks[::-1])] if ranks else shuffled
+        return fill_budget(order, observation.own_bids, observation.budget)
+
+    @abstractmethod
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return sort keys [C], the most important first; smaller is better. None at all means any order."""
+
+
+class RandomPolicy(Preference):
+    """Random: clients in a random order under constraints (2)-(5)."""
+
+    summary = "clients in random order (the paper's Random)"
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return no key: every order is as good as any other."""
+        return ()
+
+
+class LowCostFirst(Preference):
+    """LCFA: the lowest bids first, so as many clients as possible."""
+
+    summary = "lowest bids first, as many clients as possible (the paper's LCFA)"
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return the bids."""
+        return (observation.own_bids,)
+
+
+class HighQualityFirst(Preference):
+    """HQFA: the highest DQI first."""
+
+    summary = "highest data quality indicator first (the paper's HQFA)"
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return the falling DQI (eq. 6)."""
+        return (-observation.dqi,)
+
+
+class QualityPerCost(Preference):
+    """Greedy: the most DQI for the money first."""
+
+    summary = "most data quality per unit of money first"
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return the falling ratio of DQI to bid; a client that asks nothing comes first."""
+        bids = observation.own_bids
+        free = bids <= 0
+        return (-np.where(free, np.inf, observation.dqi / np.where(free, 1.0, bids)),)
+
+
+class DataFirst(Preference):
+    """D-first: the largest data set first, the lowest EMD among equals. Sees what the paper hides."""
+
+    summary = "most data first, then lowest EMD; privileged: sees data sizes and EMDs"
+    privileged = True
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return the falling data size, then the EMD."""
+        hidden = observation.privileged
+        assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
+        return (-hidden.data_size, hidden.emd)

@@ -1,0 +1,36 @@
+"""Serial selection: one client at a time until the budget is used (section "MAHDRL-based solution" of the paper)."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from des.money import to_micro
+from des.records import FloatArray, IntArray, Offer
+
+
+def fill_budget(
+    order: Iterable[int] | IntArray, payments: FloatArray, budget: float, *, stop_at_misfit: bool = False
+) -> Offer:
+    """Return offers to clients in the given order of preference, as far as the budget goes (eq. 3).
+
+    Args:
+        order: client indices, best first.
+        payments: [C] what each would be paid, money with six decimals.
+        budget: B_m.
+        stop_at_misfit: end at the first client that does not fit, instead of skipping it until none fits.
+    """
+    prices = to_micro(payments)
+    left = to_micro(budget)
+    cheapest = int(prices.min())
+    chosen: list[int] = []
+    for client in np.asarray(order).tolist():
+        if left < cheapest:
+            break
+        price = int(prices[client])
+        if price <= left:
+            chosen.append(client)
+            left -= price
+        elif stop_at_misfit:
+            break
+    clients = np.array(chosen, dtype=np.int64)
+    return Offer(clients, payments[clients])
