@@ -1,0 +1,180 @@
+// The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/fused.py is the
+// interface to use; it checks types and shapes. Here lengths and numbers are checked again, because a kernel trusts them.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <cstdint>
+
+#include "kernel.h"
+
+namespace {
+
+const fl::Kernel *const kernels[] = {
+#if defined(__x86_64__)
+    &fl::kernel_avx512, &fl::kernel_avx2,
+#endif
+    &fl::kernel_portable,
+};
+constexpr int KERNELS = sizeof kernels / sizeof *kernels;
+constexpr int MAX_LAYERS = 16;
+constexpr int32_t MAX_WIDTH = 1 << 16;
+constexpr Py_ssize_t PIXELS = 28 * 28;
+
+// A buffer argument, given back when it goes out of scope.
+struct Buffer {
+    Py_buffer view{};
+    ~Buffer() {
+        if (view.obj) PyBuffer_Release(&view);
+    }
+    template <class T>
+    T *as() const {
+        return static_cast<T *>(view.buf);
+    }
+    template <class T>
+    Py_ssize_t count() const {
+        return view.len / Py_ssize_t(sizeof(T));
+    }
+};
+
+// What all three functions take first: which kernel, the architecture, parameters, images, their scaling.
+struct Call {
+    int kernel, convolutional;
+    Buffer widths, parameters, pixels, labels;
+    float scale, offset;
+
+    fl::Architecture architecture() const {
+        return {convolutional != 0, int(widths.count<int32_t>()), widths.as<const int32_t>()};
+    }
+    fl::Images images() const { return {pixels.as<const uint8_t>(), labels.as<const uint8_t>(), scale, offset}; }
+    Py_ssize_t image_count() const { return labels.count<uint8_t>(); }
+
+    int64_t parameter_count() const {
+        int64_t total = convolutional ? 6 * 26 + 16 * 151 : 0, in = convolutional ? 256 : PIXELS;
+        for (Py_ssize_t l = 0; l < widths.count<int32_t>(); l++) {
+            const int64_t out = widths.as<const int32_t>()[l];
+            total += (in + 1) * out;
+            in = out;
+        }
+        return total;
+    }
+
+    // Sets a ValueError and returns false where a kernel would read or write what is not there.
+    bool check(const Buffer *result) const {
+        const Py_ssize_t layers = widths.count<int32_t>();
+        const char *problem = nullptr;
+        if (kernel < 0 || kernel >= KERNELS || !kernels[kernel]->supported()) problem = "this CPU cannot run that kernel";
+        if (layers < 1 || layers > MAX_LAYERS) problem = "a network has 1 to 16 fully connected layers";
+        for (Py_ssize_t l = 0; l < layers && !problem; l++)
+            if (widths.as<const int32_t>()[l] < 1 || widths.as<const int32_t>()[l] > MAX_WIDTH)
+                problem = "layer widths must be 1 to 65536";
+        if (!problem && widths.as<const int32_t>()[layers - 1] > 256) problem = "at most 256 labels";
+        if (!problem && parameters.count<float>() != parameter_count()) problem = "wrong number of parameters";
+        if (!problem && result && result->count<float>() != parameter_count()) problem = "wrong size of the result";
+        if (!problem && pixels.view.len != image_count() * PIXELS) problem = "pixels and labels differ in number";
+        if (!problem && image_count() == 0) problem = "no images";
+        if (problem) PyErr_SetString(PyExc_ValueError, problem);
+        return !problem;
+    }
+    bool check_label(Py_ssize_t image) const {
+        const int labels_known = widths.as<const int32_t>()[widths.count<int32_t>() - 1];
+        const int label = labels.as<const uint8_t>()[image];
+        if (label < labels_known) return true;
+        PyErr_Format(PyExc_ValueError, "label %d of image %zd is not below %d", label, image, labels_known);
+        return false;
+    }
+};
+
+PyObject *train(PyObject *, PyObject *args) {
+    Call c;
+    Buffer order, result;
+    Py_ssize_t epochs;
+    Py_ssize_t batch;
+    float rate, momentum;
+    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ffy*nnffw*", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+                          &c.pixels.view, &c.labels.view, &c.scale, &c.offset, &order.view, &epochs, &batch, &rate,
+                          &momentum, &result.view))
+        return nullptr;
+    if (!c.check(&result)) return nullptr;
+    const Py_ssize_t visits = order.count<int32_t>();
+    if (epochs < 1 || visits < 1 || visits % epochs || batch < 1) {
+        PyErr_SetString(PyExc_ValueError, "order needs at least one epoch and one image, a batch at least one image");
+        return nullptr;
+    }
+    for (Py_ssize_t i = 0; i < visits; i++) {
+        const int32_t image = order.as<const int32_t>()[i];
+        if (image < 0 || image >= c.image_count()) {
+            PyErr_Format(PyExc_ValueError, "order names image %d, but there are %zd", int(image), c.image_count());
+            return nullptr;
+        }
+        if (!c.check_label(image)) return nullptr;
+    }
+    const fl::Schedule schedule = {order.as<const int32_t>(), epochs, visits / epochs, batch, rate, momentum};
+    double loss = 0;
+    bool done;
+    Py_BEGIN_ALLOW_THREADS
+    done = kernels[c.kernel]->train(c.architecture(), c.images(), schedule, c.parameters.as<const float>(),
+                                    result.as<float>(), &loss);
+    Py_END_ALLOW_THREADS
+    return done ? PyFloat_FromDouble(loss / double(visits)) : PyErr_NoMemory();
+}
+
+PyObject *gradient(PyObject *, PyObject *args) {
+    Call c;
+    Buffer result;
+    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ffw*", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+                          &c.pixels.view, &c.labels.view, &c.scale, &c.offset, &result.view))
+        return nullptr;
+    if (!c.check(&result)) return nullptr;
+    for (Py_ssize_t i = 0; i < c.image_count(); i++)
+        if (!c.check_label(i)) return nullptr;
+    double loss = 0;
+    bool done;
+    Py_BEGIN_ALLOW_THREADS
+    done = kernels[c.kernel]->gradient(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(),
+                                       result.as<float>(), &loss);
+    Py_END_ALLOW_THREADS
+    return done ? PyFloat_FromDouble(loss / double(c.image_count())) : PyErr_NoMemory();
+}
+
+PyObject *correct(PyObject *, PyObject *args) {
+    Call c;
+    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ff", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+                          &c.pixels.view, &c.labels.view, &c.scale, &c.offset))
+        return nullptr;
+    if (!c.check(nullptr)) return nullptr;
+    for (Py_ssize_t i = 0; i < c.image_count(); i++)
+        if (!c.check_label(i)) return nullptr;
+    int64_t hits = 0;
+    bool done;
+    Py_BEGIN_ALLOW_THREADS
+    done = kernels[c.kernel]->correct(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(), &hits);
+    Py_END_ALLOW_THREADS
+    return done ? PyLong_FromLongLong(hits) : PyErr_NoMemory();
+}
+
+// {kernel name: number to call it by}, the fastest first: those this CPU can run.
+PyObject *runnable(PyObject *, PyObject *) {
+    PyObject *names = PyDict_New();
+    for (int k = 0; names && k < KERNELS; k++) {
+        if (!kernels[k]->supported()) continue;
+        PyObject *number = PyLong_FromLong(k);
+        if (!number || PyDict_SetItemString(names, kernels[k]->name, number) < 0) Py_CLEAR(names);
+        Py_XDECREF(number);
+    }
+    return names;
+}
+
+PyMethodDef methods[] = {
+    {"kernels", runnable, METH_NOARGS, nullptr},
+    {"train", train, METH_VARARGS, nullptr},
+    {"gradient", gradient, METH_VARARGS, nullptr},
+    {"correct", correct, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyModuleDef_Slot slots[] = {{0, nullptr}};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fused", "Fused training kernels; use fl.fused.", 0, methods, slots,
+                          nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__fused() { return PyModuleDef_Init(&definition); }

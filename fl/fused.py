@@ -1,0 +1,230 @@
+"""The fused CPU path: SGD and evaluation of the paper's CNN and of MLPs, whole batches at a time in one C++ call.
+
+The extension ``fl._fused`` (``fl/_native``) is optional: where it could not be built, ``available()`` is False and
+callers use torch. Its kernel comes in variants for several instruction sets, one of which is picked at run time; the
+environment variable ``FLMARKET_KERNEL`` (``avx512``, ``avx2`` or ``portable``) forces one.
+
+All functions run on the calling thread alone, release the GIL, and may be called from many threads at once. The same
+arguments on the same kernel give the same bits. Parameters are flat float32 vectors in the order of
+``torch.nn.utils.parameters_to_vector``; images are uint8 pixels that enter the network as ``pixel * scale + offset``.
+"""
+
+import importlib
+import os
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int32]
+
+IMAGE = (28, 28)
+"""Height and width of an image, pixels."""
+_ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
+_MAX_LABELS = 256
+_MAX_LAYERS = 16
+_MAX_WIDTH = 65536
+
+
+def _load() -> ModuleType | None:
+    try:
+        return importlib.import_module("fl._fused")
+    except ImportError:
+        return None
+
+
+_native = _load()
+_kernels: dict[str, int] = _native.kernels() if _native is not None else {}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A network the fused path knows, for 28x28 images of one channel.
+
+    ``cnn`` is the paper's: two convolutions (6 and 16 maps, 5x5, each with ReLU and 2x2 max-pool), then 120, 84 and
+    ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
+
+    Raises:
+        ValueError: for an unknown kind, a width or number of labels or layers out of range, or a cnn with hidden sizes.
+    """
+
+    kind: Literal["cnn", "mlp"]
+    labels: int
+    hidden: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("cnn", "mlp"):
+            raise ValueError(f"kind must be cnn or mlp, not {self.kind!r}")
+        if self.kind == "cnn" and self.hidden:
+            raise ValueError("the cnn's hidden sizes are fixed: hidden must be empty")
+        if not 1 <= self.labels <= _MAX_LABELS:
+            raise ValueError(f"labels must be 1 to {_MAX_LABELS}, not {self.labels}")
+        if len(self.hidden) >= _MAX_LAYERS:
+            raise ValueError(f"at most {_MAX_LAYERS - 1} hidden layers, not {len(self.hidden)}")
+        if not all(1 <= width <= _MAX_WIDTH for width in self.hidden):
+            raise ValueError(f"hidden sizes must be 1 to {_MAX_WIDTH}, not {self.hidden}")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Outputs of each fully connected layer."""
+        return (120, 84, self.labels) if self.kind == "cnn" else (*self.hidden, self.labels)
+
+    @property
+    def parameter_count(self) -> int:
+        """Length of the flat parameter vector."""
+        convolutions = 6 * (25 + 1) + 16 * (6 * 25 + 1) if self.kind == "cnn" else 0
+        inputs = (256 if self.kind == "cnn" else IMAGE[0] * IMAGE[1], *self.widths[:-1])
+        return convolutions + sum((i + 1) * o for i, o in zip(inputs, self.widths, strict=True))
+
+
+def kernels() -> tuple[str, ...]:
+    """Names of the kernels this build has and this CPU can run, the fastest first; empty without the extension."""
+    return tuple(_kernels)
+
+
+def available() -> bool:
+    """Whether the extension was built and this CPU can run it."""
+    return bool(_kernels)
+
+
+def kernel_name() -> str:
+    """Name of the kernel in use, e.g. ``fused-avx512``: results are bit-identical only under the same one.
+
+    Raises:
+        RuntimeError: if the extension is not available.
+        ValueError: if ``FLMARKET_KERNEL`` names a kernel that this CPU or build doesn't have.
+    """
+    if not _kernels:
+        raise RuntimeError("the fused kernel was not built: install with a C++ compiler, or use the reference path")
+    forced = os.environ.get(_ENVIRONMENT_VARIABLE)
+    if not forced:
+        return next(iter(_kernels))
+    if f"fused-{forced}" not in _kernels:
+        known = ", ".join(name.removeprefix("fused-") for name in _kernels)
+        raise ValueError(f"{_ENVIRONMENT_VARIABLE}={forced}: this machine can run {known}")
+    return f"fused-{forced}"
+
+
+def train(
+    arch: Architecture,
+    parameters: Floats,
+    pixels: Bytes,
+    labels: Bytes,
+    order: Numbers,
+    *,
+    batch_size: int,
+    learning_rate: float,
+    momentum: float,
+    scale: float,
+    offset: float,
+    kernel: str | None = None,
+) -> tuple[Floats, float]:
+    """Train by SGD on softmax cross-entropy, as torch's SGD does with a fresh momentum state.
+
+    Args:
+        arch: the network.
+        parameters: [P] where to start from; left untouched.
+        pixels: [n, 28, 28].
+        labels: [n], each below ``arch.labels``.
+        order: [epochs, samples] image numbers below n. An epoch walks its row in consecutive batches, the last of which
+            may be short; it need not name every image, so a client can train on its part of a shared data set.
+        batch_size: images per step, any number from 1.
+        learning_rate: step length.
+        momentum: v = momentum * v + gradient; parameters -= learning_rate * v. 0 is plain SGD.
+        scale: multiplies pixels.
+        offset: added to scaled pixels.
+        kernel: one of ``kernels()`` instead of the one in use; for tests.
+
+    Returns:
+        New parameters [P], and the mean of the losses all samples had when they were seen: NaN or infinite where
+        training diverged.
+
+    Raises:
+        ValueError: for a wrong shape or dtype, an array that is not C-contiguous, a number out of range.
+        RuntimeError: if the extension is not available.
+    """
+    native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
+    _check("order", order, np.int32, (None, None))
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+    result = np.empty_like(parameters)
+    epochs = order.shape[0]
+    loss: float = native.train(*call, order, epochs, batch_size, learning_rate, momentum, result)
+    return result, loss
+
+
+def gradient(
+    arch: Architecture,
+    parameters: Floats,
+    pixels: Bytes,
+    labels: Bytes,
+    *,
+    scale: float,
+    offset: float,
+    kernel: str | None = None,
+) -> tuple[Floats, float]:
+    """Gradient [P] of the mean loss over one batch of all n images, and that loss. Arguments and errors as in train."""
+    native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
+    result = np.empty_like(parameters)
+    loss: float = native.gradient(*call, result)
+    return result, loss
+
+
+def correct(
+    arch: Architecture,
+    parameters: Floats,
+    pixels: Bytes,
+    labels: Bytes,
+    *,
+    scale: float,
+    offset: float,
+    kernel: str | None = None,
+) -> int:
+    """How many of the n images get their highest logit (the first, if several tie) at their label.
+
+    Every image is judged by itself: the sum over parts of a data set is the count over the whole. Arguments and errors
+    as in train.
+    """
+    native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
+    hits: int = native.correct(*call)
+    return hits
+
+
+def _call(
+    arch: Architecture,
+    parameters: Floats,
+    pixels: Bytes,
+    labels: Bytes,
+    scale: float,
+    offset: float,
+    kernel: str | None,
+) -> tuple[Any, int, bool, Numbers, Floats, Bytes, Bytes, float, float]:
+    """The extension and the arguments all its functions begin with, checked. It checks labels and lengths itself."""
+    name = kernel_name() if kernel is None else kernel
+    if name not in _kernels:
+        raise ValueError(f"kernel must be one of {', '.join(_kernels)}, not {name!r}")
+    _check("parameters", parameters, np.float32, (arch.parameter_count,))
+    _check("pixels", pixels, np.uint8, (None, *IMAGE))
+    _check("labels", labels, np.uint8, (len(pixels),))
+    widths = np.array(arch.widths, dtype=np.int32)
+    return _native, _kernels[name], arch.kind == "cnn", widths, parameters, pixels, labels, scale, offset
+
+
+def _check(name: str, array: npt.NDArray[Any], dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError unless the array has that dtype and shape (None: any length from 1) and is C-contiguous."""
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name} must be a NumPy array, not {type(array).__name__}")  # noqa: TRY004 (one kind of error)
+    fits = array.ndim == len(shape) and all(
+        length == wanted or (wanted is None and length > 0) for length, wanted in zip(array.shape, shape, strict=False)
+    )
+    if not fits:
+        expected = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
+        raise ValueError(f"{name} must have shape [{expected}], n at least 1, not {list(array.shape)}")
+    if array.dtype != dtype:
+        raise ValueError(f"{name} must be {np.dtype(dtype).name}, not {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be C-contiguous")

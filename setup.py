@@ -1,0 +1,31 @@
+"""Only the compiled part: everything else about the package stands in pyproject.toml."""
+
+from setuptools import Extension, setup
+
+SOURCES = ["module.cpp", "kernel_portable.cpp", "kernel_avx2.cpp", "kernel_avx512.cpp"]
+SHARED = ["kernel.h", "simd.inl", "dense.inl", "conv.inl", "network.inl"]
+
+setup(
+    ext_modules=[
+        Extension(
+            "fl._fused",
+            sources=[f"fl/_native/{name}" for name in SOURCES],
+            depends=[f"fl/_native/{name}" for name in SHARED],
+            language="c++",
+            # Contraction to fused multiply-adds is the only liberty: unlike -ffast-math it keeps NaN and sums in order.
+            extra_compile_args=[
+                "-std=c++17",
+                "-O3",
+                "-ffp-contract=fast",
+                "-fno-math-errno",
+                "-fno-exceptions",
+                "-fvisibility=hidden",
+                "-g0",
+            ],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=True,  # without a compiler the package installs all the same, and trains on its torch path
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)
