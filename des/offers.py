@@ -6,9 +6,10 @@ import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import IntArray, Offer
+from fl.errors import RunError
 
 
-class OfferError(Exception):
+class OfferError(RunError):
     """A policy's offer breaks a constraint. Nothing of the round has happened yet; another offer may be made.
 
     Attributes:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from fl.datasets import Dataset
+from fl.errors import InputError
 from fl.local import FloatVector, ReferenceTrainer, Trainer, TrainingSettings
 from fl.models import build
 
 
-class KernelError(Exception):
+class KernelError(InputError):
     """The kernel that was asked for can't train this model on this machine."""
 
 

@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fl.errors import RunError
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
@@ -41,7 +43,7 @@ class TrainingOutcome:
     losses: npt.NDArray[np.float64]
 
 
-class Diverged(Exception):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
+class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
     """A model's training produced a loss or parameters that are no longer numbers."""
 
     def __init__(self, service: str, round_: int, client: int | None) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 import torch
 from torch import Tensor, nn
 
+from fl.errors import InputError
 from fl.streams import stream
 
 IMAGE_SIDE = 28
@@ -19,7 +20,7 @@ MLP_HIDDEN = (200, 200)
 ModelFactory = Callable[[int], nn.Module]
 
 
-class UnknownModelError(Exception):
+class UnknownModelError(InputError):
     """No model of that name is built in or registered."""
 
 

@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from des.records import Feedback, Observation, Offer
+from fl.errors import InputError
 
 GROUP = "flmarket.policies"
 
@@ -78,7 +79,7 @@ BUILTIN: Mapping[str, str] = {
 """The policies that come with flmarket, as module:class; imported when used."""
 
 
-class UnknownPolicyError(Exception):
+class UnknownPolicyError(InputError):
     """No policy of that name is built in or registered."""
 
     def __init__(self, name: str) -> None:
@@ -87,7 +88,7 @@ class UnknownPolicyError(Exception):
         super().__init__(f"there is no policy {name!r}{hint}; there are {', '.join(names())}")
 
 
-class PolicyOptionsError(Exception):
+class PolicyOptionsError(InputError):
     """A scenario's ``policy_options`` are not what the policy takes."""
 
 

@@ -1,0 +1,46 @@
+# `make run` and `make test` are all the set-up there is: each builds the virtual environment when it is missing or stale.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help run test tui lint format bench clean
+
+help:  ## Show what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+run: $(VENV)/installed  ## Set up, run the quickstart scenario (no download) and show its results
+	$(BIN)/flmarket run quickstart --fresh
+
+test: $(VENV)/installed-dev lint  ## Set up, check the code and run all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order of imports (import-linter)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev  ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+tui: $(VENV)/installed  ## Set up and start the terminal user interface
+	$(BIN)/flmarket tui
+
+clean:  ## Remove the virtual environment and all caches
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: the compiled kernel is built in place, and changes to Python files need no new install.
+$(VENV)/installed: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,157 @@
+"""One run: a scenario with one set of policies and one seed, played to its end into its run directory."""
+
+import logging
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+from des.records import RoundReport
+from fl.errors import InputError, RunError
+from scenarios.build import Shelf, build
+from scenarios.loader import dumps
+from scenarios.play import Observer, play
+from scenarios.schema import Scenario
+from scenarios.store import LOG, RunDirectory
+from scenarios.tables import TableWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run and where its results go.
+
+    Attributes:
+        scenario: resolved, without a sweep; its services carry the policies that play.
+        policy: name of the policy that all services use, or ``as-configured``.
+        seed: of every random stream.
+        directory: where it goes.
+        digest: hash8 of what the run depends on, besides seed and policy.
+        sweep: the values of the sweep point, by key.
+    """
+
+    scenario: Scenario
+    policy: str
+    seed: int
+    directory: RunDirectory
+    digest: str
+    sweep: Mapping[str, Any]
+
+    @property
+    def group(self) -> str:
+        """What this run and those that differ from it in the seed alone are called in tables."""
+        values = "".join(f" {key}={value}" for key, value in self.sweep.items())
+        return f"{self.scenario.name}{values} ({self.policy})"
+
+    @property
+    def label(self) -> str:
+        """What the run is called in messages."""
+        return f"{self.group} seed {self.seed}"
+
+
+def execute(
+    run: Run, shelf: Shelf, *, workers: int = 1, fresh: bool = False, observers: Iterable[Observer] = ()
+) -> None:
+    """Play a run to its end and write its directory.
+
+    Args:
+        run: what to run.
+        shelf: gives the data sets.
+        workers: training threads; the results do not depend on it.
+        fresh: start over what an unfinished run left.
+        observers: get every round's report, after it has been written.
+
+    Raises:
+        InputError: the directory, a data set or a policy's options can't be used.
+        RunError: the run failed; meta.json and run.log say how.
+    """
+    run.directory.prepare(dumps(run.scenario), fresh=fresh)
+    started, clock = datetime.now(UTC), time.perf_counter()
+    with _log(run.directory.path / LOG) as log, TableWriter(run.directory.path) as tables:
+        log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
+        meta = _meta(run, shelf) | {"started": started.isoformat(timespec="seconds")}
+        try:
+            setup = build(run.scenario, run.seed, shelf, workers=workers)
+            try:
+                meta["kernel"] = setup.federation.kernels
+                play(setup.market, setup.policies, [tables, log.observe, *observers])
+            finally:
+                setup.federation.close()
+        except Exception as error:
+            message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
+            log.exception("failed: %s", message)
+            run.directory.finish(meta | _ending("failed", clock) | {"error": message})
+            raise
+        log.info("complete")
+    run.directory.finish(meta | _ending("complete", clock) | {"rounds": setup.market.round})
+
+
+class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the manner of ``open``
+    """The run's own log file. Not in logging's registry: two runs in one process never share it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("flmarket.run", logging.INFO)
+        handler = logging.FileHandler(path, encoding="utf-8")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self.addHandler(handler)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handler in self.handlers:
+            handler.close()
+
+    def observe(self, report: RoundReport) -> None:
+        """Log one line for each round."""
+        services = ", ".join(f"{row.service} {row.accuracy:.4f} ({row.status})" for row in report.services)
+        self.info("round %d: %s", report.round, services)
+
+
+def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
+    datasets = sorted({service.dataset for service in run.scenario.services})
+    return {
+        "scenario": run.scenario.name,
+        "hash": run.digest,
+        "policy": run.policy,
+        "seed": run.seed,
+        "sweep": dict(run.sweep),
+        "versions": _versions(),
+        "device": run.scenario.training.device,
+        "machine": {"system": platform.system(), "processor": platform.machine()},
+        "data": {
+            name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)} for name in datasets
+        },
+        "git": _git_revision(),
+    }
+
+
+def _ending(status: str, clock: float) -> dict[str, Any]:
+    return {"status": status, "wall_seconds": round(time.perf_counter() - clock, 3)}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            found[package] = "unknown"
+    return found
+
+
+def _git_revision() -> str | None:
+    """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
+    here = Path(__file__).resolve().parent.parent
+    if not (here / ".git").exists():
+        return None
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - fixed words
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

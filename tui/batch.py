@@ -1,0 +1,99 @@
+"""``flmarket run``: plans the batch, narrates it, and closes with a table and the paths of the logs."""
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from scenarios.batch import BatchResult, plan, run_all
+from scenarios.build import Shelf
+from scenarios.schema import Scenario
+from scenarios.summary import ServiceSummary, summarise
+from tui.console import stdout
+from tui.progress import LiveNarrator, PlainNarrator, QuietNarrator
+
+
+def run_batch(
+    scenarios: Sequence[Scenario],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    workers: int | None,
+    fresh: bool,
+    quiet: bool,
+) -> int:
+    """Run everything that was asked for; return the exit status: 0, or 1 if a run failed."""
+    shelf, errors = Shelf(), Console(stderr=True)
+    runs = plan(scenarios, policies, seeds, out, shelf)
+    narrator: QuietNarrator
+    if quiet:
+        narrator = QuietNarrator(errors)
+    elif errors.is_terminal:
+        narrator = LiveNarrator(errors, len(runs))
+    else:
+        narrator = PlainNarrator(errors)
+    if not quiet:
+        for note in _notes(scenarios, shelf):
+            errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    threads = len(os.sched_getaffinity(0)) if workers is None else workers
+    with narrator if isinstance(narrator, LiveNarrator) else nullcontext():
+        result = run_all(runs, shelf, narrator, workers=threads, fresh=fresh)
+    _close(result)
+    return 1 if result.failed else 0
+
+
+def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
+    """Return what a user should know before believing the results."""
+    notes = []
+    if any(scenario.dqi == "fitted" for scenario in scenarios):
+        notes.append(
+            'dqi = "fitted": no own fits of eq. (6) yet; the published set is used, with the sign of eta1 turned'
+        )
+    if any(scenario.dqi == "published" for scenario in scenarios):
+        notes.append(
+            'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
+        )
+    for name in sorted({service.dataset for scenario in scenarios for service in scenario.services}):
+        if not shelf.get(name).official:
+            notes.append(f"data set {name!r}: the files are not the official ones; say so with any result")
+    return notes
+
+
+def _close(result: BatchResult) -> None:
+    console = stdout()
+    if result.complete:
+        console.print(_table(summarise(result.complete)))
+        for run in result.complete:
+            console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(summaries: Sequence[ServiceSummary]) -> Table:
+    table = Table(title="Results (means over seeds)")
+    for name in ("scenario", "service", "policy"):
+        table.add_column(name, overflow="fold")
+    for name in ("seeds", "final accuracy", "rounds to target", "spent", "served", "refused"):
+        table.add_column(name, justify="right")
+    group = None
+    for row in summaries:
+        if group not in {None, row.group}:
+            table.add_section()
+        reached = "never" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}"
+        if 0 < row.reached < row.seeds:
+            reached += f" ({row.reached} of {row.seeds})"
+        table.add_row(
+            "" if row.group == group else row.group,
+            row.service,
+            row.policy,
+            str(row.seeds),
+            f"{100 * row.accuracy:.2f} %",
+            reached,
+            f"{row.spent:.2f}",
+            f"{row.served:.1f}",
+            f"{row.refused:.1f}",
+        )
+        group = row.group
+    return table

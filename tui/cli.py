@@ -1,0 +1,205 @@
+"""The ``flmarket`` command line: thin, and quick to start.
+
+Results go to stdout, narration and progress to stderr. Exit status: 0 done, 1 a run failed, 2 bad input, 130
+interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by the command that needs it.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fl.errors import InputError, RunError
+from tui.console import stdout
+
+if TYPE_CHECKING:
+    from scenarios.schema import Scenario
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+_EXAMPLES = """[bold]Examples[/bold]
+
+$ flmarket run quickstart
+
+$ flmarket run paper --policy random --policy hqfa --seeds 5
+
+$ flmarket run my-market.toml --set clients.cores=3 --rounds 20
+
+$ flmarket export runs --csv all-rounds.csv
+"""
+
+app = typer.Typer(
+    name="flmarket",
+    help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
+    epilog=_EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
+app.add_typer(scenarios_app, name="scenarios")
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names."),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
+]
+
+
+def main() -> NoReturn:
+    """Run the command line; the entry point of the ``flmarket`` command."""
+    try:
+        app(standalone_mode=True)
+    except InputError as error:
+        _complain(str(error), BAD_INPUT)
+    except RunError as error:
+        _complain(str(error), FAILED)
+    except KeyboardInterrupt:
+        _complain("interrupted", INTERRUPTED)
+    sys.exit(0)
+
+
+@app.command(epilog=_EXAMPLES)
+def run(
+    sources: Sources,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Policy for every service; repeatable: one run each."),
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run each.")] = "1",
+    rounds: Annotated[int | None, typer.Option(help="Rounds to run, instead of the scenario's.")] = None,
+    assignments: Assignments = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Training threads of a run; the number of cores if not given.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there, complete or not.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")] = False,
+) -> None:
+    """Run scenarios headlessly and write their logs as CSV."""
+    from scenarios.store import parse_seeds
+
+    chosen_seeds = parse_seeds(seeds)
+    _check_policies(policy or [])
+    scenarios = _load_all(sources, assignments or [], rounds)
+
+    from tui.batch import run_batch  # brings torch
+
+    raise typer.Exit(run_batch(scenarios, policy or [], chosen_seeds, out, workers=workers, fresh=fresh, quiet=quiet))
+
+
+@app.command()
+def validate(sources: Sources, assignments: Assignments = None) -> None:
+    """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
+    for source, scenario in zip(sources, _load_all(sources, assignments or [], None), strict=True):
+        from scenarios.loader import points
+
+        count = len(points(scenario))
+        sweep = f", a sweep of {count} points" if count > 1 else ""
+        typer.echo(
+            f"{source}: good: {scenario.name}, {len(scenario.services)} services, {scenario.rounds} rounds{sweep}"
+        )
+
+
+@scenarios_app.callback(invoke_without_command=True)
+def list_scenarios(context: typer.Context) -> None:
+    """List the built-in scenarios."""
+    if context.invoked_subcommand is not None:
+        return
+    from scenarios.loader import builtin_names, load
+
+    table = Table("name", "services", "clients", "rounds", "description")
+    for name in builtin_names():
+        scenario = load(name)
+        row = (len(scenario.services), scenario.clients.count, scenario.rounds)
+        table.add_row(name, *map(str, row), scenario.description)
+    stdout().print(table)
+
+
+@scenarios_app.command("show")
+def show_scenario(name: Annotated[str, typer.Argument(help="Name of a built-in scenario.")]) -> None:
+    """Print a built-in scenario's file, to start an own one from."""
+    from scenarios.loader import builtin_text
+
+    typer.echo(builtin_text(name), nl=False)
+
+
+@app.command()
+def policies() -> None:
+    """List the policies a service can use."""
+    from learning.policy import load, names
+
+    table = Table("name", "privileged", "what it does")
+    for name in names():
+        found = load(name)
+        table.add_row(name, "yes" if found.privileged else "", found.summary)
+    stdout().print(table)
+
+
+@app.command()
+def datasets() -> None:
+    """List the data sets a service can learn, and where the files are looked for."""
+    from fl.datasets import data_root, info, names
+
+    table = Table("name", "labels", "train", "test", "source", "what it is")
+    for name in names():
+        found = info(name)
+        sizes = (f"{found.labels}", f"{found.train_size:,}", f"{found.test_size:,}")
+        table.add_row(name, *sizes, found.source, found.description)
+    stdout().print(table)
+    typer.echo(f"Downloaded files live in {data_root()} (set FLMARKET_DATA to change it).")
+
+
+@app.command()
+def export(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
+    target: Annotated[Path, typer.Option("--csv", metavar="FILE", help="Where to write; `-` is stdout.")],
+    table: Annotated[Literal["rounds", "offers", "events"], typer.Option(help="Which log.")] = "rounds",
+    shape: Annotated[
+        Literal["long", "wide"], typer.Option(help="`wide` gives rounds one row, with columns such as mnist.accuracy.")
+    ] = "long",
+) -> None:
+    """Gather the logs of runs into one CSV file, with scenario, policy and seed in front."""
+    from scenarios.export import export as write
+    from scenarios.export import export_file
+
+    if str(target) == "-":
+        write(runs, sys.stdout, table, shape)
+    else:
+        count = export_file(runs, target, table, shape)
+        typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
+
+
+def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":
+    """Load all scenarios, so that the problems of all files are shown at once."""
+    from scenarios.loader import ScenarioError, load
+
+    overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
+    scenarios, problems = [], []
+    for source in sources:
+        try:
+            scenarios.append(load(source, overrides))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(tuple(problems))
+    return scenarios
+
+
+def _check_policies(names: list[str]) -> None:
+    from learning.policy import load
+
+    for name in names:
+        load(name)
+
+
+def _complain(message: str, status: int) -> NoReturn:
+    Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(status)
