@@ -1,15 +1,59 @@
-"""Which code trains: picks the kernel for a model and device, and makes trainers that use it."""
+"""Which code trains: picks the kernel for a model, and makes trainers that use it.
+
+``fused`` is the compiled kernel (``fl.fused``), for the built-in models; ``reference`` is plain torch, for any model.
+``auto`` takes the fused kernel where it can.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
+import torch
+
+from fl import fused
+from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
 from fl.errors import InputError
-from fl.local import FloatVector, ReferenceTrainer, Trainer, TrainingSettings
-from fl.models import build
+from fl.local import FloatVector, Labels, Order, Pixels, ReferenceTrainer, Trainer, TrainingSettings
+from fl.models import MLP_HIDDEN, build
+
+Kernel = Literal["auto", "fused", "reference"]
 
 
 class KernelError(InputError):
     """The kernel that was asked for can't train this model on this machine."""
+
+
+class FusedTrainer:
+    """Local training in the compiled kernel."""
+
+    def __init__(self, architecture: fused.Architecture, kernel: str, scale: float, offset: float) -> None:
+        self._architecture, self._kernel = architecture, kernel
+        self._scale, self._offset = scale, offset
+
+    def train(
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+    ) -> tuple[FloatVector, float]:
+        """See ``Trainer.train``."""
+        return fused.train(
+            self._architecture,
+            parameters,
+            pixels,
+            labels,
+            order,
+            batch_size=settings.batch_size,
+            learning_rate=settings.learning_rate,
+            momentum=settings.momentum,
+            scale=self._scale,
+            offset=self._offset,
+            kernel=self._kernel,
+        )
+
+    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+        """See ``Trainer.correct``."""
+        return fused.correct(
+            self._architecture, parameters, pixels, labels, scale=self._scale, offset=self._offset, kernel=self._kernel
+        )
 
 
 @dataclass(frozen=True)
@@ -19,23 +63,62 @@ class Engine:
     Attributes:
         dataset: what is learned.
         settings: how.
+        wanted: the kernel that was asked for.
     """
 
     dataset: Dataset
     settings: TrainingSettings
+    wanted: Kernel = "auto"
 
-    @property
+    @cached_property
     def kernel(self) -> str:
-        """Name of the code that trains, for ``meta.json``."""
+        """Name of the code that trains, for ``meta.json``: ``reference``, or the fused kernel's variant.
+
+        Raises:
+            KernelError: the fused kernel was asked for, and can't do it.
+        """
+        if self.wanted == "reference":
+            return "reference"
+        if self._architecture is None:
+            problem = f"the fused kernel knows the models cnn and mlp, not {self.settings.model!r}"
+        elif not fused.available():
+            problem = "the fused kernel was not built (no C++ compiler at install time, or another kind of CPU)"
+        else:
+            return fused.kernel_name()
+        if self.wanted == "fused":
+            raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
         return "reference"
 
     def trainer(self) -> Trainer:
         """Return a new trainer, for one thread."""
+        if self.kernel != "reference" and self._architecture is not None:
+            return FusedTrainer(self._architecture, self.kernel, self.dataset.scale, self.dataset.offset)
         return self._reference(0)
+
+    def batched(self, device: str) -> BatchedTrainer:
+        """Return a trainer that trains all clients of a service together on ``device``.
+
+        Raises:
+            KernelError: torch can't use that device here.
+        """
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")
+        module = build(self.settings.model, self.dataset.info.labels, 0)
+        return BatchedTrainer(module, device, self.dataset.scale, self.dataset.offset)
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> FloatVector:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         return self._reference(seed, *purpose).parameters
+
+    @cached_property
+    def _architecture(self) -> fused.Architecture | None:
+        """What the fused kernel calls the model, or None if it does not know it."""
+        labels = self.dataset.info.labels
+        if self.settings.model == "cnn":
+            return fused.Architecture("cnn", labels)
+        if self.settings.model == "mlp":
+            return fused.Architecture("mlp", labels, MLP_HIDDEN)
+        return None
 
     def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
         module = build(self.settings.model, self.dataset.info.labels, seed, *purpose)

@@ -15,8 +15,9 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from fl.batched import ClientData
 from fl.datasets import Dataset
-from fl.engine import Engine
+from fl.engine import Engine, Kernel
 from fl.fedavg import fedavg
 from fl.jobs import Diverged, TrainingJob, TrainingOutcome
 from fl.local import FloatVector, Labels, Pixels, Trainer, TrainingSettings, visiting_order
@@ -42,13 +43,24 @@ class Task:
 class _Learner:
     """One service's side of the federation: its global model, test images, and idle trainers."""
 
-    def __init__(self, task: Task, seed: int) -> None:
+    def __init__(self, task: Task, seed: int, kernel: Kernel, device: str) -> None:
         self.task = task
-        self.engine = Engine(task.dataset, task.settings)
+        self.engine = Engine(task.dataset, task.settings, kernel)
+        self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
         self.test_images, self.test_labels = self._test_images(seed)
         self.accuracy = float("nan")
         self._idle: list[Trainer] = []
+
+    def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
+        """Draw the images of one job and the order in which it visits them (design: fresh data in every round)."""
+        dataset = self.task.dataset
+        rng = stream(seed, "images", round_, job.client, job.service)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, rng)
+        chosen = draw_images(counts, dataset.by_label, rng)
+        local = stream(seed, "local", round_, job.client, job.service)
+        order = visiting_order(job.size, self.task.settings.local_epochs, local)
+        return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
 
     @contextmanager
     def trainer(self) -> Iterator[Trainer]:
@@ -74,25 +86,32 @@ class _Learner:
 class RealFederation:
     """Trains real models on real images. See ``fl.jobs.Federation``."""
 
-    def __init__(self, tasks: Sequence[Task], seed: int, *, workers: int = 1) -> None:
+    def __init__(
+        self, tasks: Sequence[Task], seed: int, *, workers: int = 1, kernel: Kernel = "auto", device: str = "cpu"
+    ) -> None:
         """Initialise and evaluate one global model for each service.
 
         Args:
             tasks: one for each service.
             seed: of the run; models, images and orders are drawn from its keyed streams.
             workers: threads that train; 0 trains in the calling thread.
+            kernel: the code that trains on a CPU (``fl.engine``).
+            device: ``cpu``, or a torch device on which all clients of a service are trained at once.
+
+        Raises:
+            KernelError: the kernel can't train a task's model on this machine.
         """
         # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
         torch.set_num_threads(1)
         self._seed = seed
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
-        self._learners = {task.service: _Learner(task, seed) for task in tasks}
+        self._learners = {task.service: _Learner(task, seed, kernel, device) for task in tasks}
         self._evaluate(self._learners.values())
 
     @property
     def kernels(self) -> dict[str, str]:
         """The code that trains each service's model."""
-        return {name: learner.engine.kernel for name, learner in self._learners.items()}
+        return {name: "batched" if it.batched else it.engine.kernel for name, it in self._learners.items()}
 
     def accuracy(self, service: str) -> float:
         """See ``Federation.accuracy``."""
@@ -126,37 +145,41 @@ class RealFederation:
         """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
 
         def train(index: int) -> tuple[FloatVector, float]:
-            return self._train_client(round_, jobs[index])
+            job = jobs[index]
+            learner = self._learners[job.service]
+            data = learner.client_data(self._seed, round_, job)
+            with learner.trainer() as trainer:
+                return trainer.train(learner.parameters, *data, learner.task.settings)
 
+        results: dict[int, tuple[FloatVector, float]] = {}
+        for learner in self._learners.values():
+            if learner.batched:
+                own = [index for index, job in enumerate(jobs) if job.service == learner.task.service]
+                clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
+                trained = learner.batched.train(learner.parameters, clients, learner.task.settings) if own else []
+                results.update(zip(own, trained, strict=True))
         # The longest first, so that no worker is left with a long one at the end.
-        order = sorted(range(len(jobs)), key=lambda index: -self._work(jobs[index]))
-        results = dict(zip(order, self._map(train, order), strict=True))
+        order = sorted(set(range(len(jobs))) - set(results), key=lambda index: (-self._work(jobs[index]), index))
+        results.update(zip(order, self._map(train, order), strict=True))
+        for index, job in enumerate(jobs):
+            if not np.isfinite(results[index][1]):
+                raise Diverged(job.service, round_, job.client)
         return [results[index] for index in range(len(jobs))]
 
     def _work(self, job: TrainingJob) -> int:
         return job.size * self._learners[job.service].task.settings.local_epochs
 
-    def _train_client(self, round_: int, job: TrainingJob) -> tuple[FloatVector, float]:
-        learner = self._learners[job.service]
-        dataset, settings = learner.task.dataset, learner.task.settings
-        images = stream(self._seed, "images", round_, job.client, job.service)
-        counts = label_counts(job.size, job.emd, dataset.info.labels, images)
-        chosen = draw_images(counts, dataset.by_label, images)
-        local = stream(self._seed, "local", round_, job.client, job.service)
-        order = visiting_order(job.size, settings.local_epochs, local)
-        with learner.trainer() as trainer:
-            parameters, loss = trainer.train(
-                learner.parameters, dataset.train_images[chosen], dataset.train_labels[chosen], order, settings
-            )
-        if not np.isfinite(loss):
-            raise Diverged(job.service, round_, job.client)
-        return parameters, loss
-
     def _evaluate(self, learners: Iterable[_Learner]) -> None:
         """Set the accuracy of each learner's global model on its test images: correct / tested."""
-        chunks = [
-            (learner, first) for learner in learners for first in range(0, len(learner.test_labels), EVALUATION_CHUNK)
-        ]
+        chunks = []
+        hits: dict[str, int] = defaultdict(int)
+        chosen = list(learners)
+        for learner in chosen:
+            if learner.batched:
+                tested = (learner.test_images, learner.test_labels)
+                hits[learner.task.service] = learner.batched.correct(learner.parameters, *tested)
+            else:
+                chunks += [(learner, first) for first in range(0, len(learner.test_labels), EVALUATION_CHUNK)]
 
         def correct(chunk: tuple[_Learner, int]) -> int:
             learner, first = chunk
@@ -164,11 +187,10 @@ class RealFederation:
             with learner.trainer() as trainer:
                 return trainer.correct(learner.parameters, learner.test_images[part], learner.test_labels[part])
 
-        hits: dict[int, int] = defaultdict(int)
         for (learner, _), count in zip(chunks, self._map(correct, chunks), strict=True):
-            hits[id(learner)] += count
-        for learner, _ in chunks:
-            learner.accuracy = hits[id(learner)] / len(learner.test_labels)
+            hits[learner.task.service] += count
+        for learner in chosen:
+            learner.accuracy = hits[learner.task.service] / len(learner.test_labels)
 
     def _map(self, function: Callable[[_Task], _Result], items: Sequence[_Task]) -> Iterable[_Result]:
         """Apply the function to all items on the workers; results in the order of the items."""

@@ -18,6 +18,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fl.errors import InputError
+
 Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int32]
@@ -96,7 +98,7 @@ def kernel_name() -> str:
 
     Raises:
         RuntimeError: if the extension is not available.
-        ValueError: if ``FLMARKET_KERNEL`` names a kernel that this CPU or build doesn't have.
+        InputError: if ``FLMARKET_KERNEL`` names a kernel that this CPU or build doesn't have.
     """
     if not _kernels:
         raise RuntimeError("the fused kernel was not built: install with a C++ compiler, or use the reference path")
@@ -105,7 +107,7 @@ def kernel_name() -> str:
         return next(iter(_kernels))
     if f"fused-{forced}" not in _kernels:
         known = ", ".join(name.removeprefix("fused-") for name in _kernels)
-        raise ValueError(f"{_ENVIRONMENT_VARIABLE}={forced}: this machine can run {known}")
+        raise InputError(f"{_ENVIRONMENT_VARIABLE}={forced}: this machine can run {known}")
     return f"fused-{forced}"
 
 

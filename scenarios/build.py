@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fl.datasets import Dataset, load
+from fl.datasets import Dataset, info, load
 
 from des.client import Timeline
 from des.market import Market
@@ -93,13 +93,12 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
         Task(service.name, shelf.get(service.dataset), training_settings(scenario, service.dataset))
         for service in scenario.services
     ]
-    return RealFederation(tasks, seed, workers=workers)
+    training = scenario.training
+    return RealFederation(tasks, seed, workers=workers, kernel=training.kernel, device=training.device)
 
 
 def build_market(scenario: Scenario, seed: int, federation: RealFederation) -> Market:
     """Return the scenario's market at its start, over a federation."""
-    from fl.datasets import info
-
     clients, timeline = scenario.clients, scenario.timeline
     services = [
         ServiceSpec(
