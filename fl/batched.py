@@ -1,7 +1,8 @@
 """Local training of many clients at once on an accelerator: their models are stacked and stepped together.
 
-``torch.func.vmap`` turns each step of all clients into one set of kernels. On a CPU that is slower than one client after
-another (grouped convolutions), so it is used on accelerators only, where results are seeded but not exact to the bit.
+``torch.func.vmap`` turns each step of all clients into one set of kernels. On a CPU that is slower than training one
+client after another (grouped convolutions), so it is used on accelerators only; there, results are seeded but not exact
+to the bit.
 """
 
 from collections.abc import Sequence
