@@ -1,6 +1,7 @@
-"""Who gets a client's K cores: the highest payments (eqs. 2-4). Pure NumPy, no clock, no state."""
+"""Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). Pure NumPy, no clock, no state."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,20 +17,20 @@ def allocate(
     clients: IntArray,
     payments: MicroArray,
     cores: int,
-    tie_order: Callable[[int], IntArray],
+    tie_order: Callable[[int], npt.NDArray[Any]],
 ) -> IntArray:
     """Give each client's K cores to the K services that pay it most.
 
     A client serves at most K services (eq. 2), those with the highest payments; every payment is already known to be at
-    least the bid (eq. 4) and within its service's budget (eq. 3).
+    least the bid (eq. 5) and within its service's budget (eq. 4).
 
     Args:
         services: [offers] index of the service that offers.
         clients: [offers] index of the client it wants.
         payments: [offers] what it would pay, in micro-units.
         cores: K.
-        tie_order: for a client, a random rank [M] per service; of equal payments the lower rank goes first. Called only
-            for clients on whom equal payments compete for the last core.
+        tie_order: for a client, a random number [M] per service; of equal payments the lower number goes first. Called
+            only for clients on whom equal payments compete for the last core.
 
     Returns:
         [offers] the core that serves the offer, 0 for the highest payment, or NO_CORE for an offer that was outbid.
@@ -38,8 +39,7 @@ def allocate(
         return np.empty(0, dtype=np.int64)
     order = np.lexsort((services, -payments, clients))
     by_client, by_payment = clients[order], payments[order]
-    starts = np.flatnonzero(np.r_[True, by_client[1:] != by_client[:-1]])
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+    rank = np.arange(len(order)) - np.searchsorted(by_client, by_client)  # 0 for each client's highest payment
     # A tie matters only where it straddles the last core: position K pays what position K - 1 pays.
     for outbid in np.flatnonzero(rank == cores):
         if by_payment[outbid] == by_payment[outbid - 1]:

@@ -43,7 +43,7 @@ class Ledger:
         account.granted += budget
 
     def hold(self, service: str, amount: Micro) -> None:
-        """Set aside the payments of a service's offers, which are binding (eq. 3)."""
+        """Set aside the payments of a service's offers, which are binding (eq. 4)."""
         account = self.accounts[service]
         if not 0 <= amount <= account.free:
             raise LedgerError(f"{service}: offers of {text(amount)} from {text(account.free)}")

@@ -1,4 +1,4 @@
-"""Offers are checked, never repaired: constraints (3) and (4), shapes, and which clients exist."""
+"""Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
 
 from dataclasses import dataclass
 
@@ -72,15 +72,15 @@ def check_offer(
         raise refuse("the payment is not a finite number", int(client))
     # Bound before rounding: a float this large would overflow 64-bit micro-units.
     for client in clients[payments > (budget + 1) / MICRO]:
-        raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 3)", int(client))
+        raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", int(client))
     exact = to_micro(payments.astype(np.float64))
     wanted = bids[clients]
     for position in np.flatnonzero(exact < wanted):
         raise refuse(
-            f"the payment {text(int(exact[position]))} is below the bid {text(int(wanted[position]))} (eq. 4)",
+            f"the payment {text(int(exact[position]))} is below the bid {text(int(wanted[position]))} (eq. 5)",
             int(clients[position]),
         )
     checked = CheckedOffer(clients.astype(np.int64), exact)
     if checked.total > budget:
-        raise refuse(f"the payments add up to {text(checked.total)}, over the budget of {text(budget)} (eq. 3)")
+        raise refuse(f"the payments add up to {text(checked.total)}, over the budget of {text(budget)} (eq. 4)")
     return checked

@@ -63,7 +63,7 @@ class Policy(ABC):
 
     @abstractmethod
     def act(self, observation: Observation) -> Offer:
-        """Return the service's offers for this round, within constraints (3) and (4)."""
+        """Return the service's offers for this round, within constraints (4) and (5)."""
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:  # noqa: B027 - optional
         """Learn from the round's outcome. Policies that don't learn leave this as it is."""

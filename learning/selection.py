@@ -11,7 +11,7 @@ from des.records import FloatArray, IntArray, Offer
 def fill_budget(
     order: Iterable[int] | IntArray, payments: FloatArray, budget: float, *, stop_at_misfit: bool = False
 ) -> Offer:
-    """Return offers to clients in the given order of preference, as far as the budget goes (eq. 3).
+    """Return offers to clients in the given order of preference, as far as the budget goes (eq. 4).
 
     Args:
         order: client indices, best first.
