@@ -18,6 +18,9 @@ NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 LARGEST_SUM = 1_000_000_000
 """Of money; keeps a million rounds of micro-units well inside 64 bits."""
 
+MOST_SWEPT = 100
+"""Keys of one sweep."""
+
 
 def _six_decimals(amount: float) -> float:
     """Refuse money that cannot be counted in micro-units."""
@@ -212,6 +215,7 @@ class Scenario(Table):
     )
     sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False)]] = Field(
         default_factory=dict,
+        max_length=MOST_SWEPT,
         description="Dotted keys (services by name) and the list of values that each takes: "
         "every combination is a run of its own.",
     )
