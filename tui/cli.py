@@ -200,3 +200,7 @@ def _check_policies(names: list[str]) -> None:
 def _complain(message: str, status: int) -> NoReturn:
     Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
     sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
