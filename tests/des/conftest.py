@@ -33,6 +33,7 @@ PLAIN_CLIENTS = PopulationSpec(
     count=3, cores=1, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0
 )
 PAPER_CLIENTS = replace(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
+PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
 
 
 class StubFederation:
@@ -66,7 +67,7 @@ def market_of(
     services: Sequence[str | ServiceSpec],
     clients: PopulationSpec = PLAIN_CLIENTS,
     *,
-    timeline: Timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5),
+    timeline: Timeline = PLAIN_TIMELINE,
     rounds: int = 10,
     federation: Any = None,
     seed: int = 0,
