@@ -75,6 +75,8 @@ BUILTIN: Mapping[str, str] = {
     "hqfa": "learning.heuristics:HighQualityFirst",
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
+    "mahdrl": "learning.mahdrl.policy:Mahdrl",
+    "mahdrl-paper": "learning.mahdrl.paper_policy:MahdrlPaper",
 }
 """The policies that come with flmarket, as module:class; imported when used."""
 

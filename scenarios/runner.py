@@ -119,7 +119,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
-        "versions": _versions(),
+        "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
@@ -128,7 +128,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in images_of(run.scenario)
         },
-        "git": _git_revision(),
+        "git": git_revision(),
     }
 
 
@@ -136,7 +136,8 @@ def _ending(status: str, clock: float) -> dict[str, Any]:
     return {"status": status, "wall_seconds": round(time.perf_counter() - clock, 3)}
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
     found = {"python": platform.python_version()}
     for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
         try:
@@ -146,7 +147,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _git_revision() -> str | None:
+def git_revision() -> str | None:
     """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
     here = Path(__file__).resolve().parent.parent
     if not (here / ".git").exists():

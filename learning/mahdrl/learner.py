@@ -28,6 +28,23 @@ from learning.mahdrl.replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """What a learner must know of its market before the first round.
+
+    Attributes:
+        services: names of all services of the market, in order.
+        clients: C.
+        rounds: N.
+        reward_bases: Omega of each service.
+    """
+
+    services: tuple[str, ...]
+    clients: int
+    rounds: int
+    reward_bases: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Hyper-parameters of `mahdrl`.
 
@@ -69,7 +86,7 @@ class Learner:
         brain: the networks, shared with torch's view of them: always what was last learned.
     """
 
-    def __init__(self, services: Sequence[str], clients: int, rounds: int, seed: int, settings: Settings) -> None:
+    def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
         self.services, self.settings = tuple(services), settings
         self._seed, self._episode = seed, 0
         agents = 1 if settings.share else len(self.services)
@@ -85,16 +102,16 @@ class Learner:
             agents,
             settings.replay * self._share,
             {
-                "clients": (clients, CLIENT_FEATURES),
-                "win": (clients, WIN_FEATURES),
-                "offered": (clients,),
+                "clients": (shape.clients, CLIENT_FEATURES),
+                "win": (shape.clients, WIN_FEATURES),
+                "offered": (shape.clients,),
                 "contested": (1,),
-                "served": (clients,),
+                "served": (shape.clients,),
                 "time": (1,),
                 "advantage": (1,),
             },
         )
-        self._baseline = Baseline(len(self.services), rounds)
+        self._baseline = Baseline(len(self.services), shape.rounds)
         self._gone: dict[str, _Episode] = {}
         self._due = 0.0
 
