@@ -7,7 +7,7 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, cast
 
@@ -97,9 +97,38 @@ class Market:
         return float(self._env.now)
 
     @property
+    def population(self) -> Population:
+        """The clients: how many there are, their cores, and what their data can be worth."""
+        return self._population
+
+    @property
     def finished(self) -> bool:
         """Whether no round follows: the last one is over, or every service has left."""
         return self.round >= self.rounds or not any(state.active for state in self.states)
+
+    def seat(self, service: str, policy: str, *, privileged: bool) -> None:
+        """Name the policy that decides for a service from the next round on, in place of the one in its spec.
+
+        Args:
+            service: its name.
+            policy: label for logs and messages.
+            privileged: the policy sees ``Observation.privileged``.
+
+        Raises:
+            MarketError: a round is open, or there is no such service.
+        """
+        if self._current is not None:
+            raise MarketError(f"round {self._current.number} is still open")
+        if service not in self._names:
+            raise MarketError(f"there is no service {service!r}; there are {', '.join(self._names)}")
+        self.services = tuple(
+            replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec
+            for spec in self.services
+        )
+
+    def close(self) -> None:
+        """Release what the federation holds. The market can't be played on."""
+        self._federation.close()
 
     def open_round(self) -> dict[str, Observation]:
         """Refresh the clients' data and collect their bids.
