@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.records import Observation
+from des.records import FloatArray, Observation
 from fl.errors import RunError
 
 
@@ -12,7 +12,7 @@ class ObservationError(RunError):
 
 def require_finite(observation: Observation) -> None:
     """Raise ObservationError, naming service and round, unless every number in the observation is finite."""
-    numbers = {
+    numbers: dict[str, FloatArray | float] = {
         "dqi": observation.dqi,
         "bids": observation.bids,
         "budget": observation.budget,

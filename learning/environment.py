@@ -27,12 +27,12 @@ from learning.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
 Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 
 
-class MarketEnv(ParallelEnv):  # type: ignore[misc] - pettingzoo publishes no types
+class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no types
     """M services (agents, by name) compete for C clients over N rounds (steps).
 
-    The reward is the paper's, r = Omega^accuracy. A service that reaches its target terminates; the paper's reward for it
-    is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in that round n and,
-    discounted, in each that remains. After round N those that are left are truncated.
+    The reward is the paper's, r = Omega^accuracy. A service that reaches its target terminates; the paper's reward for
+    it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in that round
+    n and, discounted, in each that remains. After round N those that are left are truncated.
 
     The last observation of an agent shows the data and bids that a next round would bring.
 
@@ -97,13 +97,13 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc] - pettingzoo publishes no ty
     def reset(
         self,
         seed: int | None = None,
-        options: dict[str, Any] | None = None,  # noqa: ARG002 - the interface has it; a market has no options
+        options: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Start an episode.
 
         Args:
-            seed: of the episode's market: the same seed and actions give the same episode. Without one, seeds follow from
-                the last one given (to the constructor, if none was), another for each episode.
+            seed: of the episode's market: the same seed and actions give the same episode. Without one, seeds follow
+                from the last one given (to the constructor, if none was), another for each episode.
             options: ignored.
 
         Returns:
@@ -123,9 +123,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc] - pettingzoo publishes no ty
         """Play a round with every agent's action.
 
         Returns:
-            observations, rewards, terminations, truncations and infos of all agents that acted. An info holds ``round``,
-            ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected clients the
-            projection left out.
+            observations, rewards, terminations, truncations and infos of all agents that acted. An info holds
+            ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
+            clients the projection left out.
 
         Raises:
             ActionError: an action is not in its space, or the actions are not those of ``agents``.

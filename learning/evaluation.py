@@ -156,10 +156,7 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     reports: list[RoundReport] = []
     play(market, policies, [reports.append])
     rows = np.array(
-        [
-            [(s.accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services]
-            for report in reports
-        ]
+        [[(s.accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services] for report in reports]
     )
     # All have left before round N: accuracy and reward are held, nothing else happens.
     held = np.repeat(rows[-1:] * np.array([1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)

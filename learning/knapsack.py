@@ -20,9 +20,10 @@ class _Stage:
 def knapsack(prices: MicroArray, values: FloatArray, budget: Micro) -> IntArray:
     """Return the items of the most valuable set whose prices add up to no more than the budget.
 
-    Keeps, item by item, every set that no cheaper or equally cheap one matches in value (Nemhauser and Ullmann, "Discrete
-    dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per micro-unit, and in
-    practice few: prices are sums of few different bids. Of equally valuable sets the cheapest is returned.
+    Keeps, item by item, every set that no cheaper or equally cheap one matches in value (Nemhauser and Ullmann,
+    "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
+    micro-unit, and in practice few: prices are sums of few different bids. Of equally valuable sets the cheapest is
+    returned.
 
     Args:
         prices: [C] micro-units, not negative.

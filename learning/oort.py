@@ -21,14 +21,14 @@ LEAST_EXPLORATION = 0.2
 class OortLike(Policy):
     """Statistical utility, staleness and decaying exploration, fitted to a market with a budget.
 
-    Source: Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient federated learning via guided participant selection", OSDI
-    2021, Algorithm 1. A client's utility is ``|B| sqrt(mean loss^2)`` with the loss it reported last, clipped, scaled to
-    [0, 1] over the known clients, plus the staleness bonus. What differs, and why:
+    Source: Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient federated learning via guided participant selection",
+    OSDI 2021, Algorithm 1. A client's utility is ``|B| sqrt(mean loss^2)`` with the loss it reported last, clipped,
+    scaled to [0, 1] over the known clients, plus the staleness bonus. What differs, and why:
 
     * |B|, the data size, is private in this market; the client's bid of this round, which rises with it, stands in.
     * The market reports each client's mean loss, so its square stands for the mean of squares.
-    * Oort picks a number of clients; here the explored share is a share of the budget. Within it clients that never served
-      come first, in random order (Oort prefers fast ones; in the paper's market time does not matter).
+    * Oort picks a number of clients; here the explored share is a share of the budget. Within it clients that never
+      served come first, in random order (Oort prefers fast ones; in the paper's market time does not matter).
     * No system utility and no pacer: both are about stragglers, which the paper's slots rule out.
 
     In a market whose clients redraw their data in each round, old losses tell little; Oort was made for lasting data.

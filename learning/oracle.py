@@ -14,16 +14,16 @@ from learning.policy import Policy
 class BestResponse(Policy):
     """Buys the best clients at the lowest payments that win them. Privileged: sees data, EMDs and this round's offers.
 
-    A client is won for sure at its critical price (Myerson, "Optimal auction design", Mathematics of Operations Research 6,
-    1981; Lehmann, O'Callaghan and Shoham, "Truth revelation in approximately efficient combinatorial auctions", JACM 49,
-    2002): its bid while fewer than K rivals want it, else one micro-unit above the K-th highest offer of the rivals. With
-    these prices, the best set within the budget is an exact 0/1 knapsack over clients.
+    A client is won for sure at its critical price (Myerson, "Optimal auction design", Mathematics of Operations
+    Research 6, 1981; Lehmann, O'Callaghan and Shoham, "Truth revelation in approximately efficient combinatorial
+    auctions", JACM 49, 2002): its bid while fewer than K rivals want it, else one micro-unit above the K-th highest
+    offer of the rivals. With these prices, the best set within the budget is an exact 0/1 knapsack over clients.
 
-    A client's value is ``(D * (1 - EMD / 2)) ** 2``. Half the EMD (an L1 distance) is the share of images that would need
-    another label for the labels to be uniform, so the base counts the images that could stand in an IID data set. It is
-    squared because progress follows the data of each client more than that of all together: one client's steps build upon
-    each other, several clients' are averaged. The value is a stand-in for training itself; no value that is a sum over
-    clients can be exact, so this is a best response to the rivals, and an upper bound on nothing.
+    A client's value is ``(D * (1 - EMD / 2)) ** 2``. Half the EMD (an L1 distance) is the share of images that would
+    need another label for the labels to be uniform, so the base counts the images that could stand in an IID data set.
+    It is squared because progress follows the data of each client more than that of all together: one client's steps
+    build upon each other, several clients' are averaged. The value is a stand-in for training itself; no value that is
+    a sum over clients can be exact, so this is a best response to the rivals, and an upper bound on nothing.
 
     When several services play it, they don't see each other's offers.
     """

@@ -11,16 +11,18 @@ from learning.selection import fill_budget
 class RefusalPacing(Policy):
     """The dearest clients first, at a markup that follows the share of offers that were refused.
 
-    Adaptive pacing (Balseiro and Gur, "Learning in repeated auctions with budgets: regret minimization and equilibrium",
-    Management Science 65, 2019) keeps one multiplier and moves it by what it over- or underspent, a projected gradient step
-    on the budget's shadow price. Budgets here are per round and lapse, so there is nothing to spread over rounds. What a
-    service loses without noticing is the budget that refused offers hold: offers are binding. Its multiplier paces those:
+    Adaptive pacing (Balseiro and Gur, "Learning in repeated auctions with budgets: regret minimization and
+    equilibrium", Management Science 65, 2019) keeps one multiplier and moves it by what it over- or underspent, a
+    projected gradient step on the budget's shadow price. Budgets here are per round and lapse, so there is nothing to
+    spread over rounds. What a service loses without noticing is the budget that refused offers hold: offers are
+    binding. Its multiplier paces those:
 
         markup <- clip(markup + rate * (refused / wanted - tolerance), 0, limit),    payment = (1 + markup) * bid
 
     A higher markup wins contested clients and buys fewer of them; unrefused rounds let it sink back to the bid.
 
-    Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: D-first by public prices.
+    Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: D-first by public
+    prices.
     """
 
     summary = "dearest clients first, markup paced by the share of refused offers"

@@ -58,7 +58,7 @@ class Policy(ABC):
     """Sees what the paper hides from services (``Observation.privileged``); every table marks such a policy."""
 
     sees_offers: ClassVar[bool] = False
-    """Acts after the others, and sees what they offer (``Observation.privileged.rival_offers``). Privileged policies only."""
+    """Acts after the others, and sees their offers (``Observation.privileged.rival_offers``). Needs ``privileged``."""
 
     def __init__(self, context: PolicyContext) -> None:
         """Keep what is known of the market. Subclasses may add keyword arguments: the scenario's ``policy_options``."""

@@ -6,8 +6,8 @@ action of many clients is over the budget, so its environment needs a rule. Ours
     Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
     first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
 
-So no payment is ever changed, an action within the budget passes as it is, and the payment doubles as the agent's word on
-whom it wants most.
+So no payment is ever changed, an action within the budget passes as it is, and the payment doubles as the agent's word
+on whom it wants most.
 """
 
 import numpy as np

@@ -2,11 +2,12 @@
 
     env = ServiceEnv(factory, "mnist", {"emnist": "lcfa", "fashion": "random"})
 
-With flat spaces, the default, it suits learners like stable-baselines3; see ``examples/train_sb3.py``. Needs the extra ``rl``.
+With flat spaces, the default, it suits learners like stable-baselines3; see ``examples/train_sb3.py``. Needs the extra
+``rl``.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 
@@ -21,10 +22,11 @@ from learning.seats import MarketFactory, seat
 class ServiceEnv(gymnasium.Env[Any, Any]):
     """One service against scripted rivals. Rewards, ends and spaces are those of ``MarketEnv``.
 
-    The rivals' policies start afresh in each episode. The episode ends when the service does; its rivals may stay longer.
+    The rivals' policies start afresh in each episode. The episode ends when the service does; its rivals may stay
+    longer.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - gymnasium declares it so
 
     def __init__(
         self,
@@ -69,9 +71,7 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         self.observation_space = self._env.observation_space(service)
         self.action_space = self._env.action_space(service)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; see ``MarketEnv.reset``."""
         super().reset(seed=seed)
         observations, infos = self._env.reset(seed, options)

@@ -1,7 +1,7 @@
 """What an RL agent sees and does: a service's observation and action as Gymnasium spaces.
 
-``DictCodec`` keeps the parts apart under their names; ``FlatCodec`` makes one Box of each, for learners that take nothing
-else. All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
+``DictCodec`` keeps the parts apart under their names; ``FlatCodec`` makes one Box of each, for learners that take
+nothing else. All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
     """Return the lowest and highest value of each part of a service's observation.
 
     * ``dqi`` [C]: each client's data quality indicator for this service.
-    * ``bids`` [M, C]: every client's bids in money; the own row first, then the rivals' in the scenario's order; a row is
-      zero once its service has left.
+    * ``bids`` [M, C]: every client's bids in money; the own row first, then the rivals' in the scenario's order; a row
+      is zero once its service has left.
     * ``budget`` [1]: B_m, money.
     * ``accuracy`` [1]: of the own global model.
     * ``progress`` [1]: part of the N rounds that is over.
@@ -70,7 +70,7 @@ def own_first(rows: FloatArray, service: int) -> FloatArray:
 
 
 class DictCodec:
-    """Observation: a Dict of Boxes. Action: Dict(select=MultiBinary[C], payment=Box[C]), payments in units of the bid."""
+    """Observation: a Dict of Boxes. Action: Dict(select=MultiBinary[C], payment=Box[C]), in units of the bid."""
 
     def __init__(self, market: Market, service: int, payment_limit: float) -> None:
         self._clients = market.population.spec.count
@@ -102,9 +102,9 @@ class DictCodec:
 class FlatCodec:
     """Observation: Box [2C + MC - C + 3] in [0, 1]. Action: Box [2C] in [-1, 1].
 
-    The observation's parts follow each other in the order of ``bounds``, each scaled from its bounds to [0, 1] (0 where the
-    bounds coincide). The action's first C values select the clients for whom they are positive; the last C are payments,
-    -1 for the bid and 1 for ``payment_limit`` bids.
+    The observation's parts follow each other in the order of ``bounds``, each scaled from its bounds to [0, 1] (0 where
+    the bounds coincide). The action's first C values select the clients for whom they are positive; the last C are
+    payments, -1 for the bid and 1 for ``payment_limit`` bids.
     """
 
     def __init__(self, market: Market, service: int, payment_limit: float) -> None:

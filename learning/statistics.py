@@ -1,7 +1,7 @@
 """Judging policies: learning curves as numbers, and how sure a difference between two policies is.
 
-Runs of different policies under the same market seed share their world, so they are compared in pairs. All resampling draws
-from a keyed stream: the same numbers give the same interval.
+Runs of different policies under the same market seed share their world, so they are compared in pairs. All resampling
+draws from a keyed stream: the same numbers give the same interval.
 """
 
 from collections.abc import Callable
@@ -46,8 +46,8 @@ def mean(values: FloatArray) -> float:
 def interquartile_mean(values: npt.ArrayLike) -> float:
     """Return the mean of the middle half: the lowest and the highest ``floor(n / 4)`` values are left out.
 
-    Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021; more robust
-    than the mean, more efficient than the median.
+    Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021; more
+    robust than the mean, more efficient than the median.
 
     Raises:
         ValueError: there are no values, or one is not finite.
@@ -87,7 +87,8 @@ def paired_bootstrap(
     more certainty than a few training seeds can give.
 
     Args:
-        first, second: [training seeds, market seeds]; or [market seeds], or a single row, for a policy that is not trained.
+        first, second: [training seeds, market seeds]; or [market seeds], or a single row, for a policy that is not
+            trained.
         seed: of the resampling.
         statistic: of the differences; their mean, or ``interquartile_mean``.
         level: of confidence, in (0, 1).
@@ -146,8 +147,8 @@ def rounds_to_target(accuracy: npt.ArrayLike, target: npt.ArrayLike) -> tuple[In
 def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the Kaplan-Meier estimate of the share of runs that are still short of their target.
 
-    Source: Kaplan and Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958. A run that is censored
-    in a round counts as still at risk in that round.
+    Source: Kaplan and Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958. A run that is
+    censored in a round counts as still at risk in that round.
 
     Args:
         rounds: [n] in which a run met its target, or was last seen without; above 0.

@@ -34,7 +34,7 @@ def parallel_env(
     shelf: Shelf | None = None,
     workers: int = 1,
 ) -> MarketEnv:
-    """Return the scenario's market as a PettingZoo environment: every service is an agent, its policy in the file unused.
+    """Return the scenario's market as a PettingZoo environment: all services are agents, their policies unused.
 
     Args:
         scenario: without a sweep.
