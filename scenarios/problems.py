@@ -10,8 +10,6 @@ from typing import Any
 
 from fl.errors import InputError
 
-from fl.errors import InputError
-
 Path = tuple[str | int, ...]
 """Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
 
