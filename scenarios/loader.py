@@ -49,7 +49,8 @@ def builtin_path(name: str) -> FilePath:
     """
     known = builtin_names()
     if name not in known:
-        raise InputError(f"there is no built-in scenario {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
+        near = did_you_mean(name, known)
+        raise InputError(f"there is no built-in scenario {name!r}{near}; there are {', '.join(known)}")
     return _BUILTIN / f"{name}.toml"
 
 
