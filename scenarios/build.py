@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fl.datasets import Dataset, info, load
-
 from des.client import Timeline
 from des.market import Market
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
+from fl.datasets import Dataset, info, load
 from fl.federation import RealFederation, Task
 from fl.local import TrainingSettings
 from fl.quality import PUBLISHED, DQIParameters

@@ -1,4 +1,4 @@
-"""Markets whose training is a formula, for the tests of ``learning``."""
+"""Observations made by hand, and markets whose training is a formula, for the tests of ``learning``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ SERVICE = ServiceSpec(
 
 
 class FormulaFederation:
-    """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``, and a round adds its clients' ``speed * (D / 400) ** 2``."""
+    """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``; a client adds ``speed * (D / 400) ** 2`` to the progress."""
 
     def __init__(self, speed: float = 0.05) -> None:
         self.speed = speed
@@ -83,6 +83,36 @@ def market_of(
 
 
 def observation_of(
+    bids: Sequence[float],
+    dqi: Sequence[float] | None = None,
+    *,
+    budget: float = 10.0,
+    data_size: Sequence[int] | None = None,
+    emd: Sequence[float] | None = None,
+    seed: int = 0,
+) -> Observation:
+    """What the second of two services, "own", sees; the other one's bids are nobody's business here."""
+    own = np.array(bids, dtype=np.float64)
+    hidden = None
+    if data_size is not None:
+        hidden = Privileged(np.array(data_size), np.array(emd if emd is not None else np.zeros(len(own))))
+    return Observation(
+        round=1,
+        rounds=10,
+        service="own",
+        services=("other", "own"),
+        dqi=np.array(dqi, dtype=np.float64) if dqi is not None else np.full(len(own), 0.5),
+        bids=np.stack([own[::-1] * 100, own]),
+        budget=budget,
+        cores=1,
+        accuracy=0.1,
+        target_accuracy=0.9,
+        key=stream_key(seed, "policy", "own", 1),
+        privileged=hidden,
+    )
+
+
+def first_observation_of(
     bids: Sequence[Sequence[float]],
     dqi: Sequence[float] | None = None,
     *,
@@ -117,15 +147,27 @@ def context_of(clients: int = 3, *, services: int = 1, cores: int = 1) -> Policy
 # Session-wide, because Hypothesis runs a test many times in one go. They hold no state.
 @pytest.fixture(scope="session")
 def make_market() -> Callable[..., Market]:
-    """``make_market(["alpha"], seed=3, rounds=6, cores=1)``: the paper's clients, three services, unless told otherwise."""
+    """``make_market(["alpha"], seed=3, cores=1)``: the paper's clients and three services, unless told otherwise."""
     return market_of
 
 
 @pytest.fixture(scope="session")
 def make_observation() -> Callable[..., Observation]:
-    return observation_of
+    return first_observation_of
 
 
 @pytest.fixture(scope="session")
 def make_context() -> Callable[..., PolicyContext]:
     return context_of
+
+
+@pytest.fixture(scope="session")
+def observe() -> Callable[..., Observation]:
+    """``observe(bids, dqi, budget=..., data_size=..., emd=..., seed=...)``."""
+    return observation_of
+
+
+@pytest.fixture(scope="session")
+def context() -> PolicyContext:
+    options: dict[str, Any] = {"services": 2, "clients": 5, "cores": 1, "rounds": 10}
+    return PolicyContext("own", budget=10.0, target_accuracy=0.9, reward_base=100.0, **options)

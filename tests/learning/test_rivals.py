@@ -143,7 +143,7 @@ def test_oort_s_utility_by_hand(make_context):
     oort._losses, oort._served = np.array([1.0, 2.0, 3.0]), np.array([1, 3, 3])
     utility = oort._utilities(np.arange(3), np.ones(3), round_=4)
     stale = np.sqrt(0.1 * np.log(4) / np.array([1, 3, 3]))
-    np.testing.assert_allclose(utility, [0, 1 / 1.9, 1.9 / 1.9] + stale)
+    np.testing.assert_allclose(utility, np.array([0, 1 / 1.9, 1.9 / 1.9]) + stale)
 
 
 def test_oort_prefers_loss_times_bid_once_all_are_known(make_context, make_observation):
