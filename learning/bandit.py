@@ -41,7 +41,7 @@ class BudgetedUCB(Policy):
 
         Args:
             context: the market.
-            exploration: width of the confidence bounds, 0 or more; 1 takes a round's noise for as large as its progress.
+            exploration: width of the confidence bounds, 0 or more; 1 takes a round's noise to be its progress.
             discount: weight of a round in the next one, in (0, 1].
 
         Raises:

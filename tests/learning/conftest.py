@@ -39,7 +39,7 @@ SERVICE = ServiceSpec(
 
 
 class FormulaFederation:
-    """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``; a client adds ``speed * (D / 400) ** 2`` to the progress."""
+    """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``; a client adds ``speed * (D / 400) ** 2`` to it."""
 
     def __init__(self, speed: float = 0.05) -> None:
         self.speed = speed
@@ -147,7 +147,7 @@ def context_of(clients: int = 3, *, services: int = 1, cores: int = 1) -> Policy
 # Session-wide, because Hypothesis runs a test many times in one go. They hold no state.
 @pytest.fixture(scope="session")
 def make_market() -> Callable[..., Market]:
-    """``make_market(["alpha"], seed=3, cores=1)``: the paper's clients and three services, unless told otherwise."""
+    """``make_market(["alpha"], seed=3, cores=1)``: the paper's clients, three services, unless told otherwise."""
     return market_of
 
 
