@@ -218,8 +218,8 @@ class Market:
         yield from [env.process(self._client(job.client).work(job, self._record)) for job in jobs if job]
         outcome = current.trained.get(name)
         if outcome is not None:
-            arrived = [job.client for job in jobs if job and job.outcome is Outcome.SERVED]
-            self._record(Kind.AGGREGATE, name, amount=int(current.qualities.data_size[m, arrived].sum()))
+            arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
+            self._record(Kind.AGGREGATE, name, amount=arrived)
             state.accuracy = outcome.accuracy
             self._record(Kind.EVALUATE, name, amount=state.accuracy)
         for job, payment in zip(jobs, current.offers[m].payments.tolist(), strict=True):
@@ -254,18 +254,18 @@ class Market:
             first += len(won)
 
     def _job(self, m: int, client: int, core: int, current: Round) -> Job:
-        size = int(current.qualities.data_size[m, client])
-        work = size * self.services[m].local_epochs * self._timeline.seconds_per_sample
+        samples = int(current.qualities.data_size[m, client])
+        work = samples * self.services[m].local_epochs * self._timeline.seconds_per_sample
         compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
         part = self._population.departs(current.number, client)
         stays = float("inf") if part is None else part * (compute + upload)
-        return Job(self._names[m], client, core, compute, upload, min(self._patience, stays))
+        return Job(self._names[m], client, core, samples, compute, upload, min(self._patience, stays))
 
     def _training_jobs(self, current: Round) -> list[TrainingJob]:
         """Return the jobs whose updates will arrive; nothing else needs to be trained."""
-        world = current.qualities
+        emd = current.qualities.emd
         return [
-            TrainingJob(job.service, job.client, int(world.data_size[m, job.client]), float(world.emd[m, job.client]))
+            TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))
             for m, jobs in current.jobs.items()
             for job in jobs
             if job and job.outcome is Outcome.SERVED
