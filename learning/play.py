@@ -80,9 +80,13 @@ def decide(
 
 
 def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
-    """Return a privileged observation that also shows what rivals offer in this round."""
+    """Return a privileged observation that also shows what rivals offer in this round.
+
+    Raises:
+        RunError: the observation is not privileged.
+    """
     if observation.privileged is None:
-        raise ValueError(f"the policy of {observation.service!r} sees offers, and so must declare privileged = True")
+        raise RunError(f"the policy of {observation.service!r} sees offers, and so must declare privileged = True")
     return replace(observation, privileged=replace(observation.privileged, rival_offers=offers))
 
 

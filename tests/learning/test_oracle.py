@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from des.money import MICRO
 from des.records import Offer, Outcome, Privileged
+from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack
 from learning.oracle import BestResponse, critical_prices
@@ -166,7 +167,7 @@ def test_it_is_labelled_privileged():
 
 
 def test_seeing_offers_needs_privilege(make_market, make_observation):
-    with pytest.raises(ValueError, match="must declare privileged"):
+    with pytest.raises(RunError, match="must declare privileged"):
         reveal(make_observation([[1.0]]), {})
 
     class Peeking(Policy):
@@ -176,7 +177,7 @@ def test_seeing_offers_needs_privilege(make_market, make_observation):
             return Offer.none()
 
     market = make_market(["alpha"])
-    with pytest.raises(ValueError, match="must declare privileged"):
+    with pytest.raises(RunError, match="must declare privileged"):
         play_round(market, {"alpha": Peeking(seat(market, {"alpha": "lcfa"})["alpha"].context)})
 
 
