@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fl.datasets import Dataset, info, load
-
 from des.client import Timeline
 from des.market import Market
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
+from fl.datasets import Dataset, info, load
 from fl.fitted import Fit, Regime, dqi_fit, surrogate_fit
 from fl.jobs import Federation
 from fl.quality import PUBLISHED, DQIParameters
