@@ -5,7 +5,7 @@ the whole test split. Psi(D, v) of eq. (6) is then fitted to the accuracies, und
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -155,8 +155,9 @@ def quality(points: Iterable[Point], parameters: DQIParameters) -> Quality:
 
 def rounded(parameters: DQIParameters) -> DQIParameters:
     """Return the parameters with the six digits that are written down; alpha stays below 1."""
+    # The bound eta5 >= 0 is met only up to a rounding error: what is left of it is no information.
     short = DQIParameters(
-        *(float(f"{getattr(parameters, name):.6g}") for name in ("eta1", "eta2", "eta3", "eta4", "eta5", "eta6"))
+        **{name: float(f"{value:.6g}") if abs(value) > 1e-9 else 0.0 for name, value in asdict(parameters).items()}
     )
     while float(alpha(0.0, short)) >= 1.0:
         short = replace(short, eta4=float(f"{short.eta4 - 1e-6:.6g}"))

@@ -108,7 +108,11 @@ def table(results: Sequence[DQIResult]) -> str:
 
 
 class PointLog:
-    """The measured points, one CSV row each; every row says all that its point depends on."""
+    """The measured points, one CSV row each; every row says all that its point depends on.
+
+    Attributes:
+        known: by the first ten columns.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read what is there.
@@ -117,7 +121,7 @@ class PointLog:
             InputError: the file can't be read or is another one.
         """
         self._path = path
-        self._known: dict[tuple[str, ...], Point] = {}
+        self.known: dict[tuple[str, ...], Point] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -134,17 +138,13 @@ class PointLog:
             raise InputError(f"{path}: does not hold calibration points; choose another --out")
         for row in rows[1:]:
             try:
-                self._known[tuple(row[:10])] = Point(int(row[7]), float(row[10]), float(row[11]))
+                self.known[tuple(row[:10])] = Point(int(row[7]), float(row[10]), float(row[11]))
             except (ValueError, IndexError) as error:
                 raise InputError(f"{path}: {','.join(row)!r} is no calibration point; choose another --out") from error
 
-    def get(self, key: tuple[str, ...]) -> Point | None:
-        """Return the point of that key, or None."""
-        return self._known.get(key)
-
     def append(self, key: tuple[str, ...], point: Point) -> None:
         """Write a point down."""
-        self._known[key] = point
+        self.known[key] = point
         with self._path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
 
@@ -159,7 +159,7 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     )  # fmt: skip
     experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
-    missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if log.get(key) is None]
+    missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if key not in log.known]
     narrate(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
 
     def run(experiment: Experiment) -> Point:
@@ -169,7 +169,7 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
         log.append(key, point)
         if done % 50 == 0:
             narrate(f"{name}: {done} of {len(missing)}")
-    return [point for key in keys if (point := log.get(key)) is not None]
+    return [log.known[key] for key in keys]
 
 
 def _map(

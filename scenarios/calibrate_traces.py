@@ -89,13 +89,8 @@ def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf, workers: int
         recorder = Recorder(federation, traces)
         exploring = policy == EXPLORER
         specs = [
-            replace(
-                service_spec(scenario, service),
-                target_accuracy=_NEVER,
-                policy=policy,
-                **({"privileged": True} if exploring else {}),
-            )
-            for service in scenario.services
+            replace(spec, target_accuracy=_NEVER, policy=policy, privileged=exploring or spec.privileged)
+            for spec in (service_spec(scenario, service) for service in scenario.services)
         ]
         policies: dict[str, Policy] = {}
         for m, service in enumerate(scenario.services):
