@@ -1,6 +1,7 @@
 """``flmarket calibrate dqi``: experiments for each data set of a scenario, the fit of eq. (6), a table and figures."""
 
 import csv
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -18,9 +19,10 @@ from scenarios.schema import Scenario
 Narrate = Callable[[str], None]
 
 _COLUMNS = (
-    "dataset", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
+    "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
     "data_size", "wanted_emd", "repetition", "emd", "accuracy",
 )  # fmt: skip
+_KEYS = len(_COLUMNS) - 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class PointLog:
     """The measured points, one CSV row each; every row says all that its point depends on.
 
     Attributes:
-        known: by the first ten columns.
+        known: by the columns before the outcome.
     """
 
     def __init__(self, path: Path) -> None:
@@ -138,7 +140,7 @@ class PointLog:
             raise InputError(f"{path}: does not hold calibration points; choose another --out")
         for row in rows[1:]:
             try:
-                self.known[tuple(row[:10])] = Point(int(row[7]), float(row[10]), float(row[11]))
+                self.known[tuple(row[:_KEYS])] = Point(int(row[8]), float(row[11]), float(row[12]))
             except (ValueError, IndexError) as error:
                 raise InputError(f"{path}: {','.join(row)!r} is no calibration point; choose another --out") from error
 
@@ -154,8 +156,8 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     name = dataset.info.name
     settings = replace(training_settings(scenario, name), local_epochs=plan.epochs, eval_samples=None)
     how = (
-        name, settings.model, str(plan.epochs), str(settings.batch_size), repr(settings.learning_rate),
-        repr(settings.momentum), str(plan.seed),
+        name, _images(dataset), settings.model, str(plan.epochs), str(settings.batch_size),
+        repr(settings.learning_rate), repr(settings.momentum), str(plan.seed),
     )  # fmt: skip
     experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
@@ -170,6 +172,11 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
         if done % 50 == 0:
             narrate(f"{name}: {done} of {len(missing)}")
     return [log.known[key] for key in keys]
+
+
+def _images(dataset: Dataset) -> str:
+    """Return eight digits that tell a data set's images from others of the same name."""
+    return hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
 
 
 def _map(
