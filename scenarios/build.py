@@ -134,23 +134,30 @@ def build_federation(
 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
     """Return the scenario's market at its start, over a federation."""
-    clients, timeline = scenario.clients, scenario.timeline
-    services = [
-        ServiceSpec(
-            name=service.name,
-            dataset=service.dataset,
-            labels=info(service.dataset).labels,
-            dqi=dqi_parameters(scenario.dqi, service.dataset),
-            budget=to_micro(service.budget),
-            target_accuracy=service.target_accuracy,
-            reward_base=service.reward_base,
-            local_epochs=scenario.training_for(service.dataset).local_epochs,
-            policy=service.policy,
-            privileged=load_policy(service.policy).privileged,
-        )
-        for service in scenario.services
-    ]
-    population = PopulationSpec(
+    specs = [service_spec(scenario, service) for service in scenario.services]
+    return Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed)
+
+
+def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
+    """Return a service as the market knows it."""
+    return ServiceSpec(
+        name=service.name,
+        dataset=service.dataset,
+        labels=info(service.dataset).labels,
+        dqi=dqi_parameters(scenario.dqi, service.dataset),
+        budget=to_micro(service.budget),
+        target_accuracy=service.target_accuracy,
+        reward_base=service.reward_base,
+        local_epochs=scenario.training_for(service.dataset).local_epochs,
+        policy=service.policy,
+        privileged=load_policy(service.policy).privileged,
+    )
+
+
+def population_spec(scenario: Scenario) -> PopulationSpec:
+    """Return the clients as the market knows them."""
+    clients = scenario.clients
+    return PopulationSpec(
         count=clients.count,
         cores=clients.cores,
         data_sizes=tuple(clients.data_size),
@@ -160,8 +167,12 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
     )
-    slots = Timeline(timeline.seconds_per_sample, timeline.upload_seconds, timeline.slot, timeline.deadline)
-    return Market(population, services, slots, scenario.rounds, federation, seed)
+
+
+def timeline(scenario: Scenario) -> Timeline:
+    """Return the scenario's clock."""
+    clock = scenario.timeline
+    return Timeline(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline)
 
 
 def training_settings(scenario: Scenario, dataset: str) -> "TrainingSettings":
