@@ -64,6 +64,15 @@ class Policy(ABC):
         """Keep what is known of the market. Subclasses may add keyword arguments: the scenario's ``policy_options``."""
         self.context = context
 
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str | None:
+        """Return the SHA-256 of what a new policy would load, which decides what a run gives; None if it loads nothing.
+
+        Args:
+            checkpoint: of the service, if the scenario names one.
+        """
+        return None
+
     @abstractmethod
     def act(self, observation: Observation) -> Offer:
         """Return the service's offers for this round, within constraints (4) and (5)."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from scenarios.build import Shelf, build, fits_of, images_of
+from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.loader import dumps
 from scenarios.play import Observer, play
 from scenarios.schema import Scenario
@@ -128,6 +128,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in images_of(run.scenario)
         },
+        "agents": agents_of(run.scenario),
         "git": git_revision(),
     }
 

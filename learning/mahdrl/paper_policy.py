@@ -45,6 +45,11 @@ class MahdrlPaper(Policy):
         self._weights = weights.of([index])
         self._learned_payments = settings["payments"] == "actor"
 
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:
+        """Return the SHA-256 of the agent that a new policy would load."""
+        return checkpoints.digest(Path(checkpoint) if checkpoint else shipped(SHIPPED))
+
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
         check(observation)

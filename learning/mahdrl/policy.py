@@ -62,6 +62,11 @@ class Mahdrl(Policy):
         self._brain = Brain(**{name: tensors[name] for name in Brain.shapes(agents)}).agent(index)
         self._payments = payments
 
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:
+        """Return the SHA-256 of the agent that a new policy would load."""
+        return checkpoints.digest(Path(checkpoint) if checkpoint else shipped(SHIPPED))
+
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
         return self._brain.decide(observation, self._payments)

@@ -30,12 +30,12 @@ class Replay:
         if values.keys() != self.fields.keys():
             raise ValueError(f"a transition has {sorted(self.fields)}, not {sorted(values)}")
         for name, value in values.items():
-            row, given = self.fields[name][agent, at], np.asarray(value, dtype=np.float32)
-            if given.shape == row.shape:
-                row[...] = given
+            rows, given = self.fields[name][agent], np.asarray(value, dtype=np.float32)
+            if given.shape == rows.shape[1:]:
+                rows[at] = given
             else:
-                row[...] = 0.0
-                row[: len(given)] = given
+                rows[at] = 0.0
+                rows[at, : len(given)] = given
         self.stored[agent] += 1
 
     @property
