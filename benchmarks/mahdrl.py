@@ -82,7 +82,14 @@ def train(
 
 
 def play(
-    writer: Any, scenario: Scenario, shelf: Shelf, name: str, seed: str, entry: dict[str, Any], seats: Any, arguments: Any
+    writer: Any,
+    scenario: Scenario,
+    shelf: Shelf,
+    name: str,
+    seed: str,
+    entry: dict[str, Any],
+    seats: Any,
+    arguments: Any,
 ) -> list[float]:
     """Return the mean AUC of each market seed; a seat means that only its service plays the entrant."""
     options = {key: value for key, value in entry.items() if key != "policy"}

@@ -12,7 +12,8 @@ from fl.errors import InputError
 from fl.streams import stream
 from learning.mahdrl import learner, paper
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
-from learning.mahdrl.training import Learner, Plan, Row, Table, train
+from learning.mahdrl.training import Learner, Plan, Table, train
+from learning.mahdrl.training_log import Row
 from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.loader import digest
 from scenarios.runner import git_revision, versions
@@ -126,7 +127,7 @@ def open_table(
             service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
         elif training.rivals:
             drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
-            rival = {"policy": training.rivals[drawn], "policy_options": {}, "checkpoint": None}
+            rival: dict[str, Any] = {"policy": training.rivals[drawn], "policy_options": {}, "checkpoint": None}
             service = service.model_copy(update=rival)
         services.append(service)
     scenario = scenario.model_copy(update={"services": tuple(services)})

@@ -42,9 +42,7 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
-calibrate_app = typer.Typer(
-    help="Fit the quality indicator, or the surrogate's learning curves, to real training."
-)
+calibrate_app = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 app.add_typer(calibrate_app, name="calibrate")
 
 Sources = Annotated[
@@ -124,7 +122,9 @@ def train(
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a training was stopped or killed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Train MAHDRL agents: services that learn whom to hire and what to pay."""
@@ -134,10 +134,9 @@ def train(
     chosen = [] if backend is None else [f"training.backend={backend}"]
     (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
 
+    from learning.mahdrl.training import Plan  # brings torch
     from scenarios.train import Training, parse_options
     from tui.training import train_all
-
-    from learning.mahdrl.training import Plan  # brings torch
 
     plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from learning.mahdrl.training import Row
+from learning.mahdrl.training_log import Row
 from scenarios.build import Shelf
 from scenarios.train import Training, place, run
 

@@ -100,10 +100,10 @@ def wander(observation: Observation, rng: Generator, payments: Payments = "plan"
     """
     check(observation)
     prices = price_levels(observation, rival_bids(observation))
-    level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)  # noqa: PLR2004
+    level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
     offer = fill_budget(rng.permutation(observation.clients), paid, observation.budget, stop_at_misfit=True)
-    if len(offer.clients) > 1 and rng.random() < 0.5:  # noqa: PLR2004
+    if len(offer.clients) > 1 and rng.random() < 0.5:
         kept = int(rng.integers(1, len(offer.clients)))
         return Offer(offer.clients[:kept], offer.payments[:kept])
     return offer

@@ -44,7 +44,7 @@ def standardised(values: FloatArray) -> FloatArray:
     """
     centred = values - values.mean()
     spread = float(np.sqrt((centred * centred).mean()))
-    return centred / spread if spread > 1e-9 else np.zeros_like(centred)  # noqa: PLR2004
+    return centred / spread if spread > 1e-9 else np.zeros_like(centred)
 
 
 def client_features(observation: Observation) -> Floats:
@@ -63,9 +63,9 @@ def rival_bids(observation: Observation) -> FloatArray:
     outbid anyone either.
     """
     own = observation.services.index(observation.service)
-    active = observation.bids.any(axis=1)
-    active[own] = False
-    return np.sort(observation.bids[active], axis=0)[::-1]
+    active = [m for m, row in enumerate(observation.bids) if m != own and row.any()]
+    ascending: FloatArray = np.sort(observation.bids[active], axis=0)
+    return ascending[::-1]
 
 
 def win_features(prices: FloatArray, bids: FloatArray, rivals: FloatArray, cores: int) -> Floats:
@@ -93,4 +93,4 @@ def win_features(prices: FloatArray, bids: FloatArray, rivals: FloatArray, cores
 
 def _log_ratio(prices: FloatArray, reference: FloatArray) -> FloatArray:
     ratio = np.log(np.maximum(prices, SMALLEST_PRICE)) - np.log(np.maximum(reference, SMALLEST_PRICE))
-    return np.clip(ratio, -2.0, 2.0)
+    return np.asarray(np.clip(ratio, -2.0, 2.0))

@@ -164,9 +164,7 @@ class Learner:
             deviations = self._baseline.deviations(self.services.index(name), progress(episode.accuracies))
             if deviations is None:
                 continue
-            credit = advantages(
-                deviations, horizon=s.horizon, window=s.window, control=s.control, scale=s.scale
-            )
+            credit = advantages(deviations, horizon=s.horizon, window=s.window, control=s.control, scale=s.scale)
             for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
                 self._replay.add(self._agent[name], advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
@@ -174,7 +172,9 @@ class Learner:
             return {}
         rng = stream(self._seed, "replay", self._episode)
         losses = [self._update(rng) for _ in range(updates)]
-        return {} if not losses else dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
+        return (
+            {} if not losses else dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
+        )
 
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
         batch = self._replay.sample(rng, self.settings.batch * self._share)
@@ -183,7 +183,8 @@ class Learner:
         for name in ("clients", "win", "offered", "served"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
-        critic, win = critic_loss(*self._parameters[:2], tensors), win_loss(self._parameters[2], tensors)
+        quality, count, chance = self._parameters
+        critic, win = critic_loss(quality, count, tensors), win_loss(chance, tensors)
         gradients = torch.autograd.grad(critic + win, self._parameters)
         for adam, gradient in zip(self._adams, gradients, strict=True):
             adam.step(gradient)

@@ -1,8 +1,8 @@
 """Multi-layer perceptrons as flat parameter vectors, stacked over agents.
 
-The parameters of A independent agents are one array [A, P]. One batched matrix product then serves all agents, Adam is a
-handful of operations on that array, and a checkpoint is one tensor. The same forward pass runs on NumPy arrays (acting)
-and on torch tensors (learning): both know ``@``, ``+`` and ``clip``.
+The parameters of A independent agents are one array [A, P]. One batched matrix product then serves all agents, Adam is
+a handful of operations on that array, and a checkpoint is one tensor. The same forward pass runs on NumPy arrays
+(acting) and on torch tensors (learning): both know ``@``, ``+`` and ``clip``.
 """
 
 from collections.abc import Mapping

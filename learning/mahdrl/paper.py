@@ -33,6 +33,7 @@ from fl.streams import stream
 from learning.mahdrl.actor_critic import Networks, Weights
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.credit import Baseline, advantages, progress
+from learning.mahdrl.equations import actor_loss, critic_loss, serial_order, soft_update, targets
 from learning.mahdrl.features import check
 from learning.mahdrl.learner import Shape
 from learning.mahdrl.networks import Floats, Tensors
@@ -74,9 +75,6 @@ class Settings:
     scale: float = 3.0
 
 
-Batch = Mapping[str, Tensor]
-
-
 class Learner:
     """The agents of all learning services. See ``training.Learner``."""
 
@@ -116,6 +114,8 @@ class Learner:
         """Return each service's offers: lines 8 and 9 of Algorithm 1."""
         if not observations:
             return {}
+        for observation in observations.values():
+            check(observation)
         agents = [self.services.index(name) for name in observations]
         states = np.stack([self.networks.encode(observation) for observation in observations.values()])[:, None]
         if epsilon > 0:
@@ -190,7 +190,7 @@ class Learner:
 
     def _reward(self, name: str, came: Feedback, left: int, target: float) -> float:
         """Return r / Omega^target; an episode's last with the discounted absorbing reward of the ``left`` rounds."""
-        reward = came.reward / self._shape.reward_bases[name] ** target
+        reward = float(came.reward / self._shape.reward_bases[name] ** target)
         gamma = self.settings.discount
         return reward * (1.0 + sum(gamma**k for k in range(1, left + 1)))
 
@@ -249,60 +249,3 @@ class _Gone:
 
     transitions: list[dict[str, Any]] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)
-
-
-def serial_order(q: FloatArray | Floats, epsilon: float, rng: Generator | None) -> list[int]:
-    """Return the order in which clients are picked: the highest Q first (eq. 7), each pick random with ``epsilon``."""
-    order = [int(client) for client in np.argsort(-q, kind="stable")]
-    if rng is None:
-        return order
-    picked = []
-    for explores in rng.random(len(order)) < epsilon:
-        picked.append(order.pop(int(rng.integers(len(order))) if explores else 0))
-    return picked
-
-
-def greedy_set(q: Tensor, prices: Tensor, budget: Tensor) -> Tensor:
-    """Return [A, B, C] which clients the serial selection takes: by falling Q, until the first that does not fit.
-
-    Args:
-        q: [A, B, C].
-        prices: [A, B, C] what each client would be paid.
-        budget: [A, B].
-    """
-    order = q.argsort(dim=2, descending=True, stable=True)
-    fits = prices.gather(2, order).cumsum(dim=2) <= budget[..., None] + 1e-4  # noqa: PLR2004 - 32-bit sums
-    return torch.zeros_like(q).scatter(2, order, fits.to(q.dtype))
-
-
-def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
-    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for nobody. Both arguments are [A, B, C]."""
-    return (q * chosen).sum(dim=2) / chosen.sum(dim=2).clip(min=1.0)
-
-
-def targets(networks: Networks, target: Weights, batch: Batch, discount: float, *, learned_payments: bool) -> Tensor:
-    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B]."""
-    states = batch["next_state"]
-    markup = networks.markup(target.actor, states) if learned_payments else torch.zeros_like(batch["next_bids"])
-    q = networks.q(target.critic, states, markup)
-    chosen = greedy_set(q, batch["next_bids"] * (1.0 + markup), batch["budget"])
-    return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen)
-
-
-def critic_loss(networks: Networks, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
-    """Eq. (10): mean over the batch of (y - Q(s, a_d, a_c))^2, summed over the independent agents."""
-    q = networks.q(critic, batch["state"], batch["markup"])
-    return (y - mean_q(q, batch["chosen"])).square().mean(dim=1).sum()
-
-
-def actor_loss(networks: Networks, weights: Weights, batch: Batch) -> Tensor:
-    """Eqs. (8) and (9): minus the mean of Q(s, a_d, mu(s)), whose gradient reaches theta through a_c = mu(s) alone."""
-    q = networks.q(weights.critic.detach(), batch["state"], networks.markup(weights.actor, batch["state"]))
-    return -mean_q(q, batch["chosen"]).mean(dim=1).sum()
-
-
-def soft_update(target: Weights, own: Weights, soft: float) -> None:
-    """Eq. (12): theta' <- varsigma * theta + (1 - varsigma) * theta', and the same for omega'."""
-    with torch.no_grad():
-        target.actor.lerp_(own.actor, soft)
-        target.critic.lerp_(own.critic, soft)

@@ -8,8 +8,8 @@ import torch
 from des.records import Observation, Offer
 from learning.mahdrl import checkpoint as checkpoints
 from learning.mahdrl.actor_critic import Networks, Weights
+from learning.mahdrl.equations import serial_order
 from learning.mahdrl.features import check
-from learning.mahdrl.paper import serial_order
 from learning.mahdrl.policy import agent_of, shipped
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget

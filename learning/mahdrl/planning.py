@@ -7,6 +7,7 @@ beginning of the best order: where adding a client promises less than stopping, 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ class CountValue:
     slope: float
     curvature: float
 
-    def of(self, expected: FloatArray, none: FloatArray) -> FloatArray:
+    def of(self, expected: Any, none: Any) -> FloatArray:
         """Return kappa for the number of clients expected given that any are served; ``none`` is P(nobody)."""
         log_count = np.log(np.maximum(expected, 1.0))
         value: FloatArray = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count + none * self.nobody

@@ -26,12 +26,16 @@ def agent_of(description: Mapping[str, Any], path: Path, policy: str, service: s
         CheckpointError: the checkpoint is of another policy, or has no agent for this service.
     """
     if description.get("policy") != policy:
-        raise checkpoints.CheckpointError(f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}")
+        raise checkpoints.CheckpointError(
+            f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}"
+        )
     names = description.get("agents")
     if names is None:  # one agent for all services
         return 0
     if service not in names:
-        raise checkpoints.CheckpointError(f"{path}: has agents for {', '.join(names)}, and none for service {service!r}")
+        raise checkpoints.CheckpointError(
+            f"{path}: has agents for {', '.join(names)}, and none for service {service!r}"
+        )
     return int(names.index(service))
 
 

@@ -4,8 +4,7 @@ A training is a function of its plan: every random draw is keyed by (training se
 saved between episodes holds all that learning depends on. Resumed after any kill, it gives the same bytes.
 """
 
-import csv
-import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
+from learning.mahdrl.training_log import Row, TrainingLog
 from learning.policy import Policy
 
 KEPT_STATES = 2
@@ -109,34 +109,6 @@ class Plan:
         return self.seats[episode % len(self.seats)] if self.seats else None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the training log. Means over the learners (and, of evaluations, over markets and seats).
-
-    Attributes:
-        episode: from 1.
-        phase: ``train`` or ``evaluate``.
-        epsilon: probability of a random action.
-        reward: mean over rounds of Omega^accuracy / Omega^target, with the absorbing reward.
-        auc: mean accuracy over all rounds, held once the target is met.
-        reached: share of services that met their target.
-        markup: what was offered over the bids, as a part of the bids.
-        losses: by name, of training episodes.
-    """
-
-    episode: int
-    phase: str
-    epsilon: float
-    reward: float
-    auc: float
-    reached: float
-    markup: float
-    losses: Mapping[str, float]
-
-
-LOG_COLUMNS = ("episode", "phase", "epsilon", "reward", "auc", "reached", "markup", "critic_loss", "actor_loss", "win_loss")
-
-
 def train(
     learner: Learner,
     open_table: OpenTable,
@@ -166,10 +138,11 @@ def train(
     # Networks this small gain nothing from a second thread, and the bits of a sum depend on how many there are.
     torch.set_num_threads(1)
     states, log = out.with_suffix(".training"), out.with_suffix(".csv")
-    identity = {"plan": _plain(asdict(plan)), "provenance": _plain(provenance)}
+    # As JSON gives it back: tuples become lists.
+    identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
     # An episode's plan may grow when a training is resumed; all else must be as it was.
     done, curve, logged = _resumed(learner, states, identity) if resume else (0, [], 0)
-    with _Log(log, logged) as writer:
+    with TrainingLog(log, logged) as writer:
         for episode in range(done + 1, plan.episodes + 1):
             seat, epsilon = plan.seat(episode), plan.epsilon_at(episode)
             with open_table(episode, plan.market_seed(episode), seat) as table:
@@ -183,9 +156,13 @@ def train(
             tell(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             progress = {"episode": episode, "curve": curve, "log_bytes": writer.size()}
-            checkpoint.write(states / f"episode-{episode:06d}.safetensors", "training", learner.state(), identity | progress)
+            checkpoint.write(
+                states / f"episode-{episode:06d}.safetensors", "training", learner.state(), identity | progress
+            )
             _prune(states)
-    checkpoint.write(out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve})
+    checkpoint.write(
+        out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
+    )
 
 
 def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
@@ -237,7 +214,9 @@ def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int)
         for seat in plan.seats or (None,):
             with open_table(0, seed, seat) as table:
                 rows.append(_play(learner, table, episode, 0.0, learn=False))
-    means = {name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")}
+    means = {
+        name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")
+    }
     return Row(episode=episode, phase="evaluate", epsilon=0.0, losses={}, **means)
 
 
@@ -252,7 +231,7 @@ def _gather(into: dict[str, list[float]], losses: Mapping[str, float]) -> None:
 
 
 def _resumed(learner: Learner, states: Path, identity: Mapping[str, Any]) -> tuple[int, list[dict[str, Any]], int]:
-    """Restore the last state; return its episode, the curve so far and the length of the log; zeros if there is none."""
+    """Restore the last state; return its episode, the curve so far and the log's length; zeros if there is none."""
     for path in _states(states):
         tensors, description = checkpoint.read(path, "training")
         for part, now in identity.items():
@@ -279,49 +258,3 @@ def _prune(folder: Path) -> None:
     for path in list(_states(folder))[KEPT_STATES:]:
         path.with_suffix(checkpoint.DESCRIPTION).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as JSON gives them back: tuples become lists."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-
-
-class _Log:
-    """The training log, a CSV file. Holds no times: a resumed training writes the same bytes."""
-
-    def __init__(self, path: Path, start: int) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("r+b" if start else "wb")
-        except OSError as error:
-            raise CheckpointError(f"{path}: can't be written: {error.strerror}") from error
-        if start:
-            self._file.truncate(start)  # what came after the state that is resumed is played again
-            self._file.seek(start)
-        else:
-            self._write_line(LOG_COLUMNS)
-
-    def __enter__(self) -> "_Log":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def write(self, row: Row) -> None:
-        """Add one line."""
-        values = asdict(row) | dict(row.losses)
-        self._write_line([_text(values.get(name, "")) for name in LOG_COLUMNS])
-
-    def size(self) -> int:
-        """Return the length of what is safely on disk."""
-        self._file.flush()
-        return self._file.tell()
-
-    def _write_line(self, values: Sequence[object]) -> None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(values)
-        self._file.write(text.getvalue().encode())
-
-
-def _text(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float) else value

@@ -46,7 +46,10 @@ def test_free_clients_give_finite_features():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dqi": [0.1, float("nan")]}, "service 's0', round 1: the observation's dqi of client 1 is not a finite number"),
+        (
+            {"dqi": [0.1, float("nan")]},
+            "service 's0', round 1: the observation's dqi of client 1 is not a finite number",
+        ),
         ({"bids": [[1.0, 2.0], [float("inf"), 1.0]]}, "bids of client 0"),
         ({"budget": float("nan")}, "budget is not a finite number"),
         ({"accuracy": float("nan")}, "accuracy is not a finite number"),

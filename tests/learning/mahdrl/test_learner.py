@@ -119,7 +119,7 @@ def test_the_same_seed_learns_the_same(make_market, share):
 
 
 def test_it_learns_which_clients_are_worth_their_bids(make_market, make_context):
-    """With FormulaFederation only large data sets make progress: a blind policy does clearly worse than one that sees."""
+    """With FormulaFederation only large data sets make progress: who sees that does clearly better than who does not."""
     names = ("alpha", "beta")
 
     def final(decide, seed):

@@ -6,10 +6,7 @@ import torch
 
 from fl.streams import stream
 from learning.mahdrl.actor_critic import Networks, Weights
-from learning.mahdrl.learner import Shape
-from learning.mahdrl.paper import (
-    Learner,
-    Settings,
+from learning.mahdrl.equations import (
     actor_loss,
     critic_loss,
     greedy_set,
@@ -18,6 +15,8 @@ from learning.mahdrl.paper import (
     soft_update,
     targets,
 )
+from learning.mahdrl.learner import Shape
+from learning.mahdrl.paper import Learner, Settings
 
 
 class Linear:

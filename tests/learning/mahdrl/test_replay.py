@@ -48,5 +48,5 @@ def test_a_transition_must_be_whole():
 def test_state_and_restore():
     replay, other = filled(3), Replay(2, 4, {"state": (3,), "reward": ()})
     other.restore(replay.state())
-    for first, second in zip(replay.sample(stream(1, "t"), 9).values(), other.sample(stream(1, "t"), 9).values()):
+    for first, second in zip(replay.sample(stream(1, "t"), 9).values(), other.sample(stream(1, "t"), 9).values(), strict=True):
         np.testing.assert_array_equal(first, second)
