@@ -112,7 +112,7 @@ def fit(points: Iterable[Point]) -> DQIParameters:
     """Return the parameters of eq. (6) with the least squares, under alpha(v) < 1 for all v >= 0.
 
     The search is over alpha(0) < 1 and eta5 >= 0, from which eta4 follows: alpha then falls with v from a value below
-    1. The sign of eta1 is free. eta3 stays at or below 1 per image: eta2 and eta3 can nearly stand in for each other, and
+    1. The sign of eta1 is free. eta3 is at most 1 per image: eta2 and eta3 can nearly stand in for each other, and
     beyond that a better fit by less than 0.01 of R^2 would cost parameters of 1e-6 and 1e4.
     """
     from scipy.optimize import least_squares  # only calibration needs SciPy
