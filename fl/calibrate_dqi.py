@@ -112,7 +112,7 @@ def fit(points: Iterable[Point]) -> DQIParameters:
     """Return the parameters of eq. (6) with the least squares, under alpha(v) < 1 for all v >= 0.
 
     The search is over alpha(0) < 1 and eta5 >= 0, from which eta4 follows: alpha then falls with v from a value below
-    1. The sign of eta1 is free. eta3 stays at or below 1 per image: eta2 and eta3 can nearly stand in for each other, and
+    1. The sign of eta1 is free. eta3 is at most 1 per image: eta2 and eta3 can nearly stand in for each other, and
     beyond that a better fit by less than 0.01 of R^2 would cost parameters of 1e-6 and 1e4.
     """
     from scipy.optimize import least_squares  # only calibration needs SciPy
@@ -127,8 +127,8 @@ def fit(points: Iterable[Point]) -> DQIParameters:
     highest = [1.0 - 1e-6, 3.0, 5.0, 0.0, 2.5, 20.0]
     best = min(
         (
-            least_squares(residuals, [0.9, eta1, log2, log3, 0.2, width], bounds=(lowest, highest), x_scale="jac")
-            for eta1, (log2, log3), width in product((0.6, -0.2), ((0.0, -5.0), (-1.3, -7.4), (1.5, -3.0)), (1.5, 4.0))
+            least_squares(residuals, [0.9, *start, 0.2, width], bounds=(lowest, highest), x_scale="jac", max_nfev=150)
+            for start, width in product(((0.6, 0.0, -5.0), (0.6, 1.5, -3.0), (-0.2, -1.3, -7.4)), (1.5, 4.0))
         ),
         key=lambda found: float(found.cost),
     )
@@ -161,7 +161,7 @@ def rounded(parameters: DQIParameters) -> DQIParameters:
         **{name: float(f"{value:.6g}") if abs(value) > 1e-9 else 0.0 for name, value in asdict(parameters).items()}
     )
     while float(alpha(0.0, short)) >= 1.0:
-        short = replace(short, eta4=float(f"{short.eta4 - 1e-6:.6g}"))
+        short = replace(short, eta4=float(f"{short.eta4 * (1 - 1e-5):.6g}"))
     return short
 
 

@@ -126,7 +126,6 @@ def add(path: Path, fits: list[Fit]) -> None:
         part.replace(path)
     except OSError as error:
         raise FitError(f"{path}: can't be written: {error.strerror}") from error
-    _all.cache_clear()
 
 
 def read(path: Path) -> list[Fit]:
@@ -137,18 +136,49 @@ def read(path: Path) -> list[Fit]:
     """
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        return [Fit(**(entry | {"kind": kind, "regime": Regime(**entry["regime"])})) for entry in entries]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return _parse(kind, path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise FitError(f"{path}: is no file of fits: {error}; remove it, or run flmarket calibrate again") from error
+
+
+def _parse(kind: Kind, text: str) -> list[Fit]:
+    entries = json.loads(text)
+    if not isinstance(entries, list):
+        raise TypeError("it holds no list")
+    return [_fit(kind, **entry) for entry in entries]
+
+
+def _fit(
+    kind: Kind,
+    *,
+    dataset: str,
+    regime: Mapping[str, Any],
+    parameters: Mapping[str, float],
+    quality: Mapping[str, Any],
+    source: Mapping[str, Any],
+) -> Fit:
+    numbers = {str(name): float(value) for name, value in parameters.items()}
+    return Fit(kind, str(dataset), Regime(**regime), numbers, dict(quality), dict(source))
 
 
 def _key(fit: Fit) -> tuple[str, str]:
     return fit.dataset, str(fit.regime) if fit.kind == "surrogate" else ""
 
 
-@lru_cache(maxsize=8)
-def _all(kind: Kind) -> tuple[Fit, ...]:
+def _all(kind: Kind) -> list[Fit]:
     """Return all fits of a kind, the user's own first."""
-    paths = [folder / f"{kind}.json" for folder in (own_folder(), _SHIPPED)]
-    return tuple(fit for path in paths if path.exists() for fit in read(path))
+    found: list[Fit] = []
+    for folder in (own_folder(), _SHIPPED):
+        path = folder / f"{kind}.json"
+        try:
+            state = path.stat()
+        except OSError:  # most users have none of their own
+            continue
+        found += _read_once(path, state.st_mtime_ns, state.st_size)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _read_once(path: Path, _modified: int, _size: int) -> tuple[Fit, ...]:
+    """Read a file again only when it has changed."""
+    return tuple(read(path))
