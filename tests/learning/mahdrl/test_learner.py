@@ -118,8 +118,8 @@ def test_the_same_seed_learns_the_same(make_market, share):
         np.testing.assert_array_equal(states[0][name], states[1][name])
 
 
-def test_it_learns_which_clients_are_worth_their_bids(make_market, make_context):
-    """With FormulaFederation only large data sets make progress: who sees that does clearly better than who does not."""
+def test_it_learns_which_clients_are_worth_it(make_market, make_context):
+    """With FormulaFederation only large data sets make progress: who sees that clearly does better than the blind."""
     names = ("alpha", "beta")
 
     def final(decide, seed):
