@@ -108,9 +108,7 @@ def fit(traces: Sequence[Trace]) -> Curve:
         first[names.index("decay")], first[names.index("shape")] = decay, shape
         scaled = (first - _LOWEST) / width
         for _ in range(2):  # with numeric gradients L-BFGS stops early; a second search goes on from there
-            found = minimize(
-                cost_and_gradient, scaled, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(scaled)
-            )
+            found = minimize(cost_and_gradient, scaled, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(scaled))
             scaled = found.x
         if best is None or found.fun < best[0]:
             best = (float(found.fun), scaled)
