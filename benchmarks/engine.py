@@ -316,7 +316,7 @@ def bench_peers(report: Report, choice: Choice) -> None:
             for name, python in found.items():
                 if not python.exists():
                     continue
-                command = [str(python), str(here / f"{name}_peer.py"), str(data), str(choice.rounds)]
+                command = [str(python), str(here / f"{name}_peer.py"), str(choice.rounds)]
                 done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
                 if done.returncode:
                     print(f"{name}: failed\n{done.stderr[-800:]}")
