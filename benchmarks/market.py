@@ -21,7 +21,7 @@ from measure import Report, no_garbage_collection, take_turns
 from des.market import Market
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.policy import Policy
-from scenarios.build import build_market, build_policy
+from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.loader import load as load_scenario
 from scenarios.loader import parse
 from scenarios.play import play_round
