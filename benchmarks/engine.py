@@ -3,8 +3,9 @@
     python benchmarks/engine.py --repeat 7
 
 Parts (``--only`` picks some): ``round`` the reference workload against a plain loop, ``paper`` a round of the paper's
-market on full test sets, ``evaluate``, ``workers`` two against one, ``limit`` the distance to the arithmetic limit,
-``memory`` of the scenario ``paper``, ``peers`` other frameworks (``make bench-peers`` installs them).
+market on full test sets with one and two workers, ``evaluate``, ``pools`` threads against processes, ``limit`` the
+distance to the arithmetic limit, ``memory`` of the scenario ``paper``, ``peers`` other frameworks (``make bench-peers``
+installs them).
 """
 
 import argparse
@@ -13,9 +14,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,11 +28,12 @@ import plain
 import torch
 from measure import Report, Timing, take_turns
 
+from fl.batched import ClientData
 from fl.datasets import DatasetError, load
-from fl.engine import Engine
+from fl.engine import Engine, Kernel
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
-from fl.local import TrainingSettings, visiting_order
+from fl.local import FloatVector, Trainer, TrainingSettings, visiting_order
 from fl.streams import stream
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario
@@ -39,6 +44,8 @@ CLIENTS, CHOSEN, SAMPLES, TESTED, BATCH, RATE = 20, 5, 250, 2000, 32, 0.05
 
 TRAIN_FLOP, EVALUATE_FLOP = 1.517e6, 0.563e6
 """Dense arithmetic of the paper's network for one image; training is forward, and backward to weights and inputs."""
+
+KERNELS: tuple[Kernel, ...] = ("reference", "auto")
 
 PEERS_FOLDER = Path(os.environ.get("FLMARKET_PEERS", ".venv-peers"))
 PEERS = ("flower", "fedlab", "pfl")
@@ -65,9 +72,11 @@ def workload_jobs() -> Iterator[tuple[int, list[TrainingJob]]]:
         yield round_, [TrainingJob("service", first + i, SAMPLES, 0.0) for i in range(CHOSEN)]
 
 
-def flmarket_rounds(task: Task, rounds: int, *, workers: int, kernel: str) -> tuple[RealFederation, Callable[[], None]]:
+def flmarket_rounds(
+    task: Task, rounds: int, *, workers: int, kernel: Kernel
+) -> tuple[RealFederation, Callable[[], None]]:
     """Return a federation, and a call that plays some rounds of the workload on it."""
-    federation = RealFederation([task], seed=0, workers=workers, kernel=kernel)  # type: ignore[arg-type]
+    federation = RealFederation([task], seed=0, workers=workers, kernel=kernel)
     jobs = workload_jobs()
 
     def play() -> None:
@@ -116,7 +125,7 @@ def bench_round(report: Report, choice: Choice) -> None:
             f"plain PyTorch, {threads} thread{'s' * (threads > 1)}": plain_rounds(clients, test, choice.rounds, threads)
             for threads in (1, 2)
         }
-        for kernel in ("reference", "auto"):
+        for kernel in KERNELS:
             federation, play = flmarket_rounds(task, choice.rounds, workers=cores, kernel=kernel)
             stack.callback(federation.close)
             contestants[f"flmarket, {federation.kernels['service']}, {cores} workers"] = play
@@ -136,7 +145,7 @@ def bench_round(report: Report, choice: Choice) -> None:
     )
 
 
-def paper_rounds(shelf: Shelf, workers: int, kernel: str) -> tuple[Callable[[], None], Callable[[], None]]:
+def paper_rounds(shelf: Shelf, workers: int, kernel: Kernel) -> tuple[Callable[[], None], Callable[[], None]]:
     """Return a call that plays the paper's next round, policies and market included, and one that ends it.
 
     Every service's target is out of reach, so that all three train in every round.
@@ -177,6 +186,7 @@ def bench_paper(report: Report, choice: Choice) -> None:
                 "engine": name,
                 "rounds/s": 1 / timing.median,
                 "times one worker": _paired(one, timing),
+                "best of each": one.best / timing.best,
                 "spread": timing.spread,
             }
             for name, timing in timings.items()
@@ -202,8 +212,8 @@ def bench_evaluate(report: Report, choice: Choice) -> None:
 
     for batch in (250, 1000, 2000):
         contestants[f"model(x), batch {batch}"] = plainly(batch)
-    for kernel in ("reference", "auto"):
-        engine = Engine(dataset, task.settings, kernel)  # type: ignore[arg-type]
+    for kernel in KERNELS:
+        engine = Engine(dataset, task.settings, kernel)
         trainer, start = engine.trainer(), engine.initial_parameters(0, "benchmark")
         contestants[f"flmarket, {engine.kernel}"] = lambda t=trainer, p=start: t.correct(p, pixels, classes)  # type: ignore[misc]
     timings = take_turns(contestants, choice.repeat)
@@ -222,6 +232,66 @@ def bench_evaluate(report: Report, choice: Choice) -> None:
     )
 
 
+_worker: list[tuple[Trainer, FloatVector, list[ClientData], TrainingSettings]] = []
+"""A worker process's own trainer and images, set when it starts."""
+
+
+def _equip(kernel: Kernel) -> None:
+    torch.set_num_threads(1)
+    dataset, settings = load("strokes"), TrainingSettings(batch_size=10, learning_rate=0.01)
+    engine = Engine(dataset, settings, kernel)
+    order = visiting_order(SAMPLES, 1, stream(0, "order"))
+    parts = [slice(first, first + SAMPLES) for first in range(0, 8 * SAMPLES, SAMPLES)]
+    clients = [ClientData(dataset.train_images[part], dataset.train_labels[part], order) for part in parts]
+    _worker[:] = [(engine.trainer(), engine.initial_parameters(0, "benchmark"), clients, settings)]
+
+
+def _train_in_process(task: tuple[FloatVector, int]) -> tuple[FloatVector, float]:
+    parameters, client = task
+    trainer, _, clients, settings = _worker[0]
+    return trainer.train(parameters, *clients[client], settings)
+
+
+def bench_pools(report: Report, choice: Choice) -> None:
+    """Train 8 clients at batch 10 on two threads and on two processes, which send the parameters to and fro."""
+    rows = []
+    for kernel in KERNELS:
+        timings = _time_pools(kernel, 2 * choice.repeat)
+        one = timings["1 thread"]
+        for name, timing in timings.items():
+            rows.append(
+                {
+                    "workers": f"{kernel}, {name}",
+                    "us/image": 1e6 * timing.median / 8 / SAMPLES,
+                    "times 1 thread": _paired(one, timing),
+                    "best of each": one.best / timing.best,
+                    "spread": timing.spread,
+                }
+            )
+    report.table("Threads or processes: 8 clients x 250 images, batch 10", rows)
+
+
+def _time_pools(kernel: Kernel, repeat: int) -> dict[str, Timing]:
+    _equip(kernel)
+    own, start, clients, settings = _worker[0]
+    other = Engine(load("strokes"), settings, kernel).trainer()
+
+    def train(trainer: Trainer, share: list[ClientData]) -> None:
+        for data in share:
+            trainer.train(start, *data, settings)
+
+    with (
+        ThreadPoolExecutor(2) as threads,
+        ProcessPoolExecutor(2, get_context("spawn"), _equip, (kernel,)) as processes,
+    ):
+        contestants: dict[str, Callable[[], object]] = {
+            "1 thread": lambda: train(own, clients),
+            "2 threads": lambda: list(threads.map(train, (own, other), (clients[::2], clients[1::2]))),
+            "2 processes": lambda: list(processes.map(_train_in_process, [(start, c) for c in range(8)])),
+        }
+        return take_turns(contestants, repeat)
+
+
 def bench_limit(report: Report, choice: Choice) -> None:
     """Compare one thread's arithmetic with a large matrix product's."""
     task = workload_task()
@@ -237,8 +307,7 @@ def bench_limit(report: Report, choice: Choice) -> None:
         engine = Engine(dataset, settings, "auto")
         start = engine.initial_parameters(0, "benchmark")
         order = visiting_order(SAMPLES, 4, stream(0, "order"))
-        call = lambda t=engine.trainer(), p=start, o=order, s=settings: t.train(p, images, labels, o, s)  # noqa: E731
-        contestants[f"train, batch {batch}"] = call
+        contestants[f"train, batch {batch}"] = partial(engine.trainer().train, start, images, labels, order, settings)
         work[f"train, batch {batch}"] = TRAIN_FLOP * order.size
     engine = Engine(dataset, task.settings, "auto")
     start, trainer = engine.initial_parameters(0, "benchmark"), engine.trainer()
@@ -311,13 +380,18 @@ def bench_peers(report: Report, choice: Choice) -> None:
         }
         rates: dict[str, list[float]] = {}
         for _ in range(choice.repeat):
-            for name, call in {ours_name: ours} | plains:
+            for name, call in ({ours_name: ours} | plains).items():
                 rates.setdefault(name, []).append(choice.rounds / take_turns({name: call}, 1)[name].median)
             for name, python in found.items():
                 if not python.exists():
                     continue
                 command = [str(python), str(here / f"{name}_peer.py"), str(choice.rounds)]
-                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+                # One torch thread each: a second gains nothing on a network this small.
+                environment = os.environ | {"FLMARKET_WORKLOAD": str(data), "OMP_NUM_THREADS": "1"}
+                environment.pop("PYTHONPATH", None)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, check=False, timeout=600, env=environment
+                )
                 if done.returncode:
                     print(f"{name}: failed\n{done.stderr[-800:]}")
                     found = {other: path for other, path in found.items() if other != name}
@@ -342,6 +416,7 @@ PARTS = {
     "round": bench_round,
     "paper": bench_paper,
     "evaluate": bench_evaluate,
+    "pools": bench_pools,
     "limit": bench_limit,
     "memory": bench_memory,
     "peers": bench_peers,

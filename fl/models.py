@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from fl.errors import InputError
-from fl.model_names import GROUP, names
+from fl.model_names import BUILTIN_NAMES, GROUP, names
 from fl.streams import stream
 
 IMAGE_SIDE = 28
@@ -27,7 +27,7 @@ class UnknownModelError(InputError):
     """No model of that name is built in or registered."""
 
 
-class ModelError(InputError):
+class UnsuitableModelError(InputError):
     """A model that an installed package registers can't be used."""
 
 
@@ -74,7 +74,7 @@ def factory(name: str) -> ModelFactory:
 
     Raises:
         UnknownModelError: there is none of that name.
-        ModelError: the package that registers it can't be imported.
+        UnsuitableModelError: the package that registers it can't be imported.
     """
     if name in BUILTIN:
         return BUILTIN[name]
@@ -82,7 +82,7 @@ def factory(name: str) -> ModelFactory:
         try:
             loaded: ModelFactory = entry.load()
         except Exception as error:
-            raise ModelError(f"model {name!r} ({entry.value}) can't be loaded: {error!r}") from error
+            raise UnsuitableModelError(f"model {name!r} ({entry.value}) can't be loaded: {error!r}") from error
         return loaded
     raise UnknownModelError(f"there is no model {name!r}; there are {', '.join(names())}")
 
@@ -94,33 +94,38 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
     and then put back as it was.
 
     Raises:
-        UnknownModelError, ModelError: see ``factory``; or the model is not fit for federated training (module text).
+        UnknownModelError: there is none of that name.
+        UnsuitableModelError: it can't be loaded, or is not fit for federated training (see the top of this module).
     """
     make = factory(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
-        if name in BUILTIN:
+        if name in BUILTIN_NAMES:
             return make(labels)
         try:
             module = make(labels)
             _check(module, labels)
         except Exception as error:
-            why = str(error) if isinstance(error, ModelError) else repr(error)
-            raise ModelError(f"model {name!r} for {labels} labels: {why}") from error
+            why = str(error) if isinstance(error, UnsuitableModelError) else repr(error)
+            raise UnsuitableModelError(f"model {name!r} for {labels} labels: {why}") from error
         return module
 
 
 def _check(module: nn.Module, labels: int) -> None:
     """Raise unless a registered model is fit for federated training."""
     if not isinstance(module, nn.Module):
-        raise ModelError(f"is a {type(module).__name__}, not a torch.nn.Module")
+        raise UnsuitableModelError(f"is a {type(module).__name__}, not a torch.nn.Module")
     if buffers := [buffer for buffer, _ in module.named_buffers()]:
-        raise ModelError(f"keeps {', '.join(buffers)} beside its parameters, which clients don't send; use GroupNorm")
+        raise UnsuitableModelError(
+            f"has buffers ({', '.join(buffers)}), which don't travel with the parameters; use GroupNorm"
+        )
     if any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules()):
-        raise ModelError("has dropout, whose draws would depend on which thread trains which client")
+        raise UnsuitableModelError("has dropout, whose draws would depend on which thread trains which client")
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
-        raise ModelError("must have parameters, all of them float32")
+        raise UnsuitableModelError("must have parameters, all of them float32")
     with torch.inference_mode():
         shape = tuple(module(torch.zeros(2, 1, IMAGE_SIDE, IMAGE_SIDE)).shape)
     if shape != (2, labels):
-        raise ModelError(f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})")
+        raise UnsuitableModelError(
+            f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})"
+        )

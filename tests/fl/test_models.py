@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fl import models
-from fl.models import HalveByMax, ModelError, UnknownModelError, build
+from fl.models import HalveByMax, UnknownModelError, UnsuitableModelError, build
 
 
 def parameters(module: nn.Module) -> torch.Tensor:
@@ -100,7 +100,7 @@ def flat(*layers: nn.Module) -> Callable[[], models.ModelFactory]:
     ("load", "problem"),
     [
         (lambda: __import__("no_such_package"), "can't be loaded: ModuleNotFoundError"),
-        (flat(nn.BatchNorm1d(784)), "keeps 1.running_mean, .* beside its parameters"),
+        (flat(nn.BatchNorm1d(784)), r"has buffers \(1.running_mean, "),
         (flat(nn.Dropout()), "has dropout"),
         (flat(nn.Linear(784, 784).double()), "float32"),
         (lambda: lambda labels: nn.Flatten(), "must have parameters"),
@@ -114,5 +114,18 @@ def test_a_model_that_does_not_fit_says_why(
     register: Register, load: Callable[[], models.ModelFactory], problem: str
 ) -> None:
     register("odd", load)
-    with pytest.raises(ModelError, match=f"model 'odd'.*{problem}"):
+    with pytest.raises(UnsuitableModelError, match=f"model 'odd'.*{problem}"):
         build("odd", 7, 0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "problem"), [(nn.BatchNorm1d(784), "buffers"), (nn.Dropout(), "dropout")], ids=["batch norm", "dropout"]
+)
+def test_models_with_state_or_randomness_of_their_own_are_refused(
+    layer: nn.Module, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        models.BUILTIN, "own", lambda labels: nn.Sequential(nn.Flatten(), layer, nn.Linear(784, labels))
+    )
+    with pytest.raises(UnsuitableModelError, match=problem):
+        build("own", 10, 0)
