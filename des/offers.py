@@ -1,5 +1,6 @@
 """Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,14 @@ class CheckedOffer:
 
 
 def check_offer(
-    offer: object, *, policy: str, service: str, round_: int, bids: MicroArray, budget: Micro
+    offer: object,
+    *,
+    policy: str,
+    service: str,
+    round_: int,
+    bids: MicroArray,
+    budget: Micro,
+    offline: Set[int] = frozenset(),
 ) -> CheckedOffer:
     """Return the offer with exact payments, or raise OfferError saying which constraint it breaks.
 
@@ -45,6 +53,7 @@ def check_offer(
         policy, service, round_: for the message.
         bids: [C] the clients' bids to this service.
         budget: B_m.
+        offline: clients that can't be selected.
     """
 
     def refuse(problem: str, client: int | None = None) -> OfferError:
@@ -68,6 +77,9 @@ def check_offer(
     chosen, times = np.unique(clients, return_counts=True)
     for client in chosen[times > 1]:
         raise refuse("a client can be wanted only once", int(client))
+    for client in chosen.tolist():
+        if client in offline:
+            raise refuse("the client is offline", client)
     for client in clients[~np.isfinite(payments)]:
         raise refuse("the payment is not a finite number", int(client))
     # Bound before rounding: a float this large would overflow 64-bit micro-units.
