@@ -17,6 +17,7 @@ setup(
                 "-std=c++17",
                 "-O3",
                 "-ffp-contract=fast",
+                "-fno-predictive-commoning",  # else gcc carries loads from iteration to iteration, and spills them
                 "-fno-math-errno",
                 "-fno-exceptions",
                 "-fvisibility=hidden",

@@ -98,17 +98,21 @@ static void conv1_forward(const float *parameters, Features &f, ConvScratch &s) 
             for (int m = 0; m < MAPS1_BLOCK; m++)
                 FL_UNROLL
                 for (int c = 0; c < 4; c++) sum[m][c] = broadcast(bias[m]);
-            FL_UNROLL
-            for (int ky = 0; ky < TAPS; ky++)
+            for (int ky = 0; ky < TAPS; ky++) {  // not unrolled: the compiler would keep loads for later and spill
+                const float *rows[2];
+                FL_UNROLL
+                for (int y = 0; y < 2; y++)
+                    rows[y] = f.phases[2 * ((ky + y) & 1)] + ((ky + y) >> 1) * PHASE_ROW + cell;
                 FL_UNROLL
                 for (int kx = 0; kx < TAPS; kx++)
                     FL_UNROLL
                     for (int c = 0; c < 4; c++) {
-                        const int y = ky + c / 2, x = kx + c % 2;
-                        const V in = load(f.phases[2 * (y & 1) + (x & 1)] + (y >> 1) * PHASE_ROW + (x >> 1) + cell);
+                        const int x = kx + c % 2;
+                        const V in = load(rows[c / 2] + (x & 1) * PHASE + (x >> 1));
                         FL_UNROLL
                         for (int m = 0; m < MAPS1_BLOCK; m++) sum[m][c] += in * weight[(m * TAPS + ky) * TAPS + kx];
                     }
+            }
             FL_UNROLL
             for (int m = 0; m < MAPS1_BLOCK; m++) {
                 V best;

@@ -1,0 +1,165 @@
+"""Scenario files, read and checked; the one door to scenarios for the command line, the TUI and tests."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from scenarios import overrides as options
+from scenarios import sweeps
+from scenarios.checks import Catalogue, installed
+from scenarios.problems import Finding, Problem, ScenarioError, key_text
+from scenarios.schema import Scenario
+from scenarios.source import MOST_PROBLEMS, Source, read_file, read_toml
+from scenarios.sweeps import SweepPoint
+from scenarios.toml_text import dumps
+from scenarios.validation import examine
+
+__all__ = [
+    "Problem",
+    "ScenarioError",
+    "SweepPoint",
+    "builtin_names",
+    "builtin_path",
+    "builtin_text",
+    "digest",
+    "dumps",
+    "load",
+    "parse",
+    "points",
+    "with_policy",
+    "with_rounds",
+]
+
+_BUILTIN = FilePath(__file__).with_name("builtin")
+
+
+def builtin_names() -> list[str]:
+    """Return the names of the scenarios that come with flmarket."""
+    return sorted(path.stem for path in _BUILTIN.glob("*.toml"))
+
+
+def builtin_path(name: str) -> FilePath:
+    """Return the file of a built-in scenario; KeyError where there is none."""
+    if name not in builtin_names():
+        raise KeyError(name)
+    return _BUILTIN / f"{name}.toml"
+
+
+def builtin_text(name: str) -> str:
+    """Return the text of a built-in scenario; KeyError where there is none."""
+    return builtin_path(name).read_text(encoding="utf-8")
+
+
+def load(source: str | FilePath, overrides: Sequence[str] = (), *, catalogue: Catalogue | None = None) -> Scenario:
+    """Read and check a scenario.
+
+    Args:
+        source: a file, or the name of a built-in scenario (which ``./name`` is not).
+        overrides: ``key=value``, as ``--set`` gives them.
+        catalogue: the data sets and policies that it may name; those installed when not given.
+
+    Raises:
+        ScenarioError: it cannot be read, or something is wrong with it, its sweep included.
+    """
+    path = builtin_path(source) if isinstance(source, str) and source in builtin_names() else FilePath(source)
+    return parse(read_file(path, builtin_names()), str(path), overrides, catalogue=catalogue)
+
+
+def parse(
+    text: str, file: str = "scenario", overrides: Sequence[str] = (), *, catalogue: Catalogue | None = None
+) -> Scenario:
+    """Read and check a scenario that is no file, or not yet. As ``load``; ``file`` is what problems call it."""
+    data = read_toml(text, file)
+    source = Source(file, text, data)
+    found: list[Finding] = []
+    if isinstance(data.get("sweep"), Mapping):
+        data["sweep"], source.moved, found = sweeps.flatten(data["sweep"])
+    source.options, problems = options.apply(data, overrides)
+
+    known = catalogue or installed()
+    scenario, wrong = examine(data, known)
+    found += [*wrong, *sweeps.check_sweep(data)]
+    if scenario and not found and not problems:
+        found += sweeps.check_points(scenario, known)
+    if scenario and not found and not problems:
+        return scenario
+    raise ScenarioError(source.problems(found, problems))
+
+
+def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[SweepPoint]:
+    """Return every scenario of a sweep, the last key changing fastest; of one without a sweep, itself.
+
+    Raises:
+        ScenarioError: a combination of values breaks the scenario. One that was loaded has been checked for that.
+    """
+    if not scenario.sweep:
+        return [SweepPoint({}, scenario)]
+    known = catalogue or installed()
+    data = scenario.model_dump(exclude_none=True)
+    if found := [*sweeps.check_sweep(data)] or [*sweeps.check_points(scenario, known)]:
+        place = f"scenario {scenario.name}"
+        raise ScenarioError(Problem(place, None, key_text(f.path, data), f.message) for f in found[:MOST_PROBLEMS])
+    return [SweepPoint(values, point) for values, point, _ in sweeps.grid(scenario, known) if point]
+
+
+def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
+    """Return the eight hexadecimal digits that tell runs of different scenarios apart.
+
+    Take it before ``with_policy``, so that the policies compared on one scenario share its folder.
+
+    Args:
+        scenario: resolved: one point of its sweep, with ``--set`` and ``--rounds``.
+        extra: what else decides the outcome, by name: digests of data and checkpoints.
+    """
+    content = dumps(scenario) + "\0" + json.dumps(extra or {}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+
+def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None = None) -> Scenario:
+    """Return the scenario with one policy for every service.
+
+    A service that had it already keeps its options and checkpoint; those meant for another policy are dropped.
+
+    Raises:
+        ScenarioError: there is no such policy, or the scenario sweeps what it would replace.
+    """
+
+    def change(data: dict[str, Any]) -> None:
+        for service in data["services"]:
+            if service["policy"] != policy:
+                service.update(policy=policy, policy_options={})
+                service.pop("checkpoint", None)
+
+    swept = [key for key in scenario.sweep if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
+    return _changed(scenario, f"--policy {policy}", change, swept, catalogue)
+
+
+def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None = None) -> Scenario:
+    """Return the scenario with another number of rounds.
+
+    Raises:
+        ScenarioError: the number is out of range, or the scenario sweeps it.
+    """
+    swept = [key for key in scenario.sweep if key == "rounds"]
+    return _changed(scenario, f"--rounds {rounds}", lambda data: data.update(rounds=rounds), swept, catalogue)
+
+
+def _changed(
+    scenario: Scenario,
+    option: str,
+    change: Callable[[dict[str, Any]], None],
+    swept: Sequence[str],
+    catalogue: Catalogue | None,
+) -> Scenario:
+    """Return a scenario after a change to its data that a command line option makes."""
+    if swept:
+        raise ScenarioError([Problem(option, None, key, "is swept by this scenario") for key in swept])
+    data = scenario.model_dump(exclude_none=True)
+    change(data)
+    result, found = examine(data, catalogue or installed())
+    if result is None:
+        # A wrong name would be said once for each service.
+        raise ScenarioError(Problem(option, None, "", text) for text in dict.fromkeys(f.message for f in found))
+    return result

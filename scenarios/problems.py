@@ -1,0 +1,131 @@
+"""What is wrong with a scenario: where, which key, and in words."""
+
+import datetime
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+Path = tuple[str | int, ...]
+"""Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem at a place in the data, before file and line are known.
+
+    Attributes:
+        path: of the value at fault; of a missing one too.
+        message: what is wrong.
+        see: of another value that has to do with it; the message ends with its line.
+    """
+
+    path: Path
+    message: str
+    see: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem of a scenario; ``str()`` is the line that users see.
+
+    Attributes:
+        file: the scenario file as the user named it, or the option that is at fault (``--set clients.cores=x``).
+        line: in the file, from 1; None where there is none.
+        key: dotted, services by name (``services.mnist.budget``); empty where no key is at fault.
+        message: what is wrong.
+    """
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        # An option that sets the key has named it already.
+        named = not self.key or self.file.startswith(f"--set {self.key}=")
+        return f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}"
+
+
+class ScenarioError(Exception):
+    """A scenario is unusable.
+
+    Attributes:
+        problems: all that is wrong, in the order of the file's lines.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(*self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def key_text(path: Path, data: Mapping[str, Any]) -> str:
+    """Write a path as users write keys: services by name, items of a list not at all (their value tells them apart)."""
+    parts: list[str] = []
+    for depth, part in enumerate(path):
+        if isinstance(part, str):
+            parts.append(part if BARE_KEY.fullmatch(part) or path[0] == "sweep" else quoted(part))
+        elif depth == 1 and path[0] == "services":
+            service = data["services"][part]
+            name = service.get("name") if isinstance(service, Mapping) else None
+            # A service without a usable name is known by its place.
+            parts.append(name if isinstance(name, str) and 0 < len(name) <= _LONGEST_SHOWN else f"#{part + 1}")
+    return printable(".".join(parts))
+
+
+def did_you_mean(given: object, known: Collection[str]) -> str:
+    """Return `` (did you mean x?)`` for the nearest known name, or nothing where none is near."""
+    if not isinstance(given, str):
+        return ""
+    # Nobody mistypes a name by a hundred letters, and comparing them is slow.
+    near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def quoted(text: str) -> str:
+    """Write a text in double quotes, shortened where it is long, on one line and safe for a terminal."""
+    shown = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    return printable(json.dumps(shown, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """Escape whatever a terminal would act on or an encoder would choke on."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown(value: object) -> str:
+    """Describe a value as a message shows it: ``the text "20"``, ``true``, ``a list``."""
+    match value:
+        case str():
+            return f"the text {quoted(value)}"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return number(value)
+        case Mapping():
+            return "a table"
+        case list() | tuple():
+            return "a list"
+        case datetime.datetime() | datetime.date():
+            return "a date"
+        case datetime.time():
+            return "a time of day"
+        case _:
+            return "something else"
+
+
+def number(value: float) -> str:
+    """Write a number, thousands apart where it is large and whole."""
+    if isinstance(value, int):
+        # An integer of thousands of digits can't even be turned into text.
+        return f"{value:,}" if abs(value) < 10**30 else "an integer of more than 30 digits"
+    return f"{int(value):,}" if value.is_integer() and 10_000 <= abs(value) < 1e15 else repr(value)

@@ -1,0 +1,72 @@
+"""A small scenario, and a catalogue of data sets and policies that needs no data."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from scenarios.checks import Catalogue
+
+
+@dataclass(frozen=True)
+class Facts:
+    labels: int
+    train_size: int
+    test_size: int
+    rarest_label: int
+
+
+DATASETS = {
+    "digits": Facts(labels=10, train_size=1_437, test_size=360, rarest_label=139),
+    "mnist": Facts(labels=10, train_size=60_000, test_size=10_000, rarest_label=5_421),
+    "fashion-mnist": Facts(labels=10, train_size=60_000, test_size=10_000, rarest_label=6_000),
+    "emnist-digits": Facts(labels=10, train_size=240_000, test_size=40_000, rarest_label=24_000),
+    "pair": Facts(labels=2, train_size=1_000, test_size=200, rarest_label=400),
+}
+
+MARKET = """\
+name = "market"
+rounds = 5
+
+[clients]
+count = 4
+cores = 2
+data_size = [100, 200]
+emd = [0.4, 1.0]
+cost = { per_sample = 0.025, per_emd = 1.0 }
+
+[training]
+learning_rate = 0.05
+
+[training.by_dataset.digits]
+local_epochs = 3
+
+[timeline]
+upload_seconds = 0.5
+
+[[services]]
+name = "mnist"
+dataset = "mnist"
+budget = 20
+target_accuracy = 0.97
+reward_base = 60
+policy = "random"
+
+[[services]]
+name = "digits"
+dataset = "digits"
+budget = 10.5
+target_accuracy = 0.9
+reward_base = 30
+policy = "hqfa"
+"""
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    return Catalogue(list(DATASETS), DATASETS.__getitem__, ["random", "lcfa", "hqfa", "greedy", "d-first"])
+
+
+@pytest.fixture
+def market() -> str:
+    """A scenario without a fault."""
+    return MARKET
