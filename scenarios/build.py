@@ -1,21 +1,17 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from fl.datasets import Dataset, info, load
+from fl.datasets import Dataset, load
 
 from des.client import Timeline
 from des.market import Market
-from des.money import to_micro
-from des.population import PopulationSpec
-from des.service import ServiceSpec
 from fl.federation import RealFederation, Task
 from fl.local import TrainingSettings
-from fl.quality import PUBLISHED, DQIParameters
 from learning.policy import Policy, PolicyContext, create
-from learning.policy import load as load_policy
 from scenarios.schema import Scenario, Service
+from scenarios.world import interventions, population_spec, service_specs
 
 
 class Shelf:
@@ -99,34 +95,17 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
 
 def build_market(scenario: Scenario, seed: int, federation: RealFederation) -> Market:
     """Return the scenario's market at its start, over a federation."""
-    clients, timeline = scenario.clients, scenario.timeline
-    services = [
-        ServiceSpec(
-            name=service.name,
-            dataset=service.dataset,
-            labels=info(service.dataset).labels,
-            dqi=dqi_parameters(scenario.dqi),
-            budget=to_micro(service.budget),
-            target_accuracy=service.target_accuracy,
-            reward_base=service.reward_base,
-            local_epochs=scenario.training_for(service.dataset).local_epochs,
-            policy=service.policy,
-            privileged=load_policy(service.policy).privileged,
-        )
-        for service in scenario.services
-    ]
-    population = PopulationSpec(
-        count=clients.count,
-        cores=clients.cores,
-        data_sizes=tuple(clients.data_size),
-        emds=tuple(clients.emd),
-        cost_per_sample=clients.cost.per_sample,
-        cost_per_emd=clients.cost.per_emd,
-        speeds=tuple(clients.speed),
-        departure_rate=clients.departure_rate,
-    )
+    timeline = scenario.timeline
     slots = Timeline(timeline.seconds_per_sample, timeline.upload_seconds, timeline.slot, timeline.deadline)
-    return Market(population, services, slots, scenario.rounds, federation, seed)
+    return Market(
+        population_spec(scenario),
+        service_specs(scenario),
+        slots,
+        scenario.rounds,
+        federation,
+        seed,
+        tuple(interventions(scenario)),
+    )
 
 
 def training_settings(scenario: Scenario, dataset: str) -> TrainingSettings:
@@ -140,12 +119,3 @@ def training_settings(scenario: Scenario, dataset: str) -> TrainingSettings:
         momentum=chosen.momentum,
         eval_samples=chosen.eval_samples,
     )
-
-
-def dqi_parameters(which: str) -> DQIParameters:
-    """Return the parameters of eq. (6) for a scenario's ``dqi``.
-
-    There are no own fits yet; ``fitted`` is the published set with the sign of eta1 turned, so that DQI rises with the
-    data size as the paper's text has it. ``flmarket run`` says so.
-    """
-    return PUBLISHED if which == "published" else replace(PUBLISHED, eta1=abs(PUBLISHED.eta1))
