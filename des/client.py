@@ -64,16 +64,16 @@ class Client:
         self._env = env
         self._cores = simpy.Resource(env, capacity=cores)
 
-    def work(self, job: Job, record: Callable[[Kind, Job], None]) -> Generator[simpy.Event, None, None]:
+    def work(self, job: Job, record: Callable[[Kind, str, int, int], None]) -> Generator[simpy.Event, None, None]:
         """Take a core, train, upload, and give the core back. A SimPy process."""
         with self._cores.request() as core:
             yield core
             job.start = self._env.now
-            record(Kind.TRAIN_START, job)
+            record(Kind.TRAIN_START, job.service, job.client, job.core)
             yield self._env.timeout(min(job.compute, job.limit))
             if job.compute <= job.limit:
-                record(Kind.TRAIN_END, job)
+                record(Kind.TRAIN_END, job.service, job.client, job.core)
                 yield self._env.timeout(min(job.upload, job.limit - job.compute))
             job.end = self._env.now
             if job.outcome is Outcome.SERVED:
-                record(Kind.UPLOAD, job)
+                record(Kind.UPLOAD, job.service, job.client, job.core)

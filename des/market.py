@@ -7,7 +7,12 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+<<<<<<< HEAD
 from dataclasses import dataclass, field, replace
+=======
+from dataclasses import dataclass, field
+from itertools import chain
+>>>>>>> main
 from typing import Any, cast
 
 import numpy as np
@@ -21,11 +26,12 @@ from des.money import MICRO, Micro
 from des.offers import CheckedOffer, check_offer
 from des.population import Population, PopulationSpec, Qualities
 from des.records import (
-    IntArray,
+    FloatArray,
     Kind,
     MarketEvent,
     Observation,
     Offer,
+    OfferReport,
     Outcome,
     Privileged,
     RoundReport,
@@ -79,19 +85,25 @@ class Market:
         self.rounds = rounds
         self.round = 0
         self._timeline = timeline
+        self._patience = timeline.patience
         self._federation = federation
         self._seed = seed
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
+<<<<<<< HEAD
         self._interventions = tuple(interventions)
         self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self._conditions = self._at_first
         self._env = simpy.Environment()
+=======
+        self._env = simpy.Environment(initial_time=0.0)
+>>>>>>> main
         self._clients: dict[int, Client] = {}
         self._current: Round | None = None
-        self._offers_in = self._closed = simpy.Event(self._env)
+        self._offers_in = simpy.Event(self._env)  # this round's, and the process that plays it, are made when it opens
+        self._slot: simpy.Event = self._offers_in
 
     @property
     def now(self) -> float:
@@ -117,8 +129,8 @@ class Market:
         if self.finished:
             raise MarketError(f"the market finished with round {self.round}")
         bids_closed = self._env.event()
-        self._offers_in, self._closed = self._env.event(), self._env.event()
-        self._env.process(self._slot(bids_closed))
+        self._offers_in = self._env.event()
+        self._slot = self._env.process(self._play_slot(bids_closed))
         return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
     def close_round(self, offers: Mapping[str, Offer]) -> RoundReport:
@@ -151,9 +163,9 @@ class Market:
             for m in current.active
         }
         self._offers_in.succeed(checked)
-        return cast("RoundReport", self._env.run(until=self._closed))
+        return cast("RoundReport", self._env.run(until=self._slot))
 
-    def _slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, None]:
+    def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
         """Play one time slot: the platform's process."""
         env = self._env
         number = self.round + 1
@@ -162,17 +174,18 @@ class Market:
         current = self._current = Round(number, env.now, self._population.draw(number), active)
         self._record(Kind.REFRESH)
         for m in active:
-            self._record(Kind.BID, m, amount=int(current.qualities.bid[m].min()))
+            self._record(Kind.BID, self._names[m], amount=int(current.qualities.bid[m].min()))
         bids_closed.succeed(self._observations(current))
 
         current.offers = yield self._offers_in
         for m, offer in current.offers.items():
-            self.ledger.grant(self._names[m], self.services[m].budget)
-            self.ledger.hold(self._names[m], offer.total)
-            self._record(Kind.DECISION, m, amount=offer.total)
+            name, total = self._names[m], offer.total
+            self.ledger.grant(name, self.services[m].budget)
+            self.ledger.hold(name, total)
+            self._record(Kind.DECISION, name, amount=total)
         self._award(current)
         current.trained = self._federation.train_round(number, self._training_jobs(current))
-        yield simpy.AllOf(env, [env.process(self._serve(m, current)) for m in active])
+        yield from [env.process(self._serve(m, current)) for m in active]
         if self._timeline.slot is not None:
             yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
 
@@ -183,28 +196,27 @@ class Market:
             if state.status is Status.REACHED:
                 state.status = Status.LEFT
         self._current = None
-        self._closed.succeed(report)
+        return report
 
     def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
         """Play a service's part of the slot once cores are allocated: a process of its own."""
         env, name, spec, state = self._env, self._names[m], self.services[m], self.states[m]
         jobs = current.jobs[m]
-        at_work = [env.process(self._client(job.client).work(job, self._record_job)) for job in jobs if job]
-        yield simpy.AllOf(env, at_work)
+        yield from [env.process(self._client(job.client).work(job, self._record)) for job in jobs if job]
         outcome = current.trained.get(name)
         if outcome is not None:
             arrived = [job.client for job in jobs if job and job.outcome is Outcome.SERVED]
-            self._record(Kind.AGGREGATE, m, amount=int(current.qualities.data_size[m, arrived].sum()))
+            self._record(Kind.AGGREGATE, name, amount=int(current.qualities.data_size[m, arrived].sum()))
             state.accuracy = outcome.accuracy
-            self._record(Kind.EVALUATE, m, amount=state.accuracy)
-        for job, payment in zip(jobs, current.offers[m].payments, strict=True):
+            self._record(Kind.EVALUATE, name, amount=state.accuracy)
+        for job, payment in zip(jobs, current.offers[m].payments.tolist(), strict=True):
             if job and job.outcome is Outcome.SERVED:
-                self.ledger.pay(name, job.client, int(payment))
-                self._record(Kind.PAY, m, job.client, amount=int(payment))
+                self.ledger.pay(name, job.client, payment)
+                self._record(Kind.PAY, name, job.client, amount=payment)
         self.ledger.lapse(name)
         if state.accuracy >= spec.target_accuracy:
             state.status = Status.REACHED
-            self._record(Kind.EXIT, m, amount=state.accuracy)
+            self._record(Kind.EXIT, name, amount=state.accuracy)
 
     def _impose(self, number: int) -> None:
         """Play under a round's conditions from here on."""
@@ -216,22 +228,34 @@ class Market:
 
     def _award(self, current: Round) -> None:
         """Allocate the clients' cores to the highest payments, and turn awards into jobs."""
+<<<<<<< HEAD
         wanted = list(current.offers.items())
         lengths = [len(offer.clients) for _, offer in wanted]
         services = np.repeat([m for m, _ in wanted], lengths)
         clients = np.concatenate([offer.clients for _, offer in wanted])
         payments = np.concatenate([offer.payments for _, offer in wanted])
         cores = allocate(services, clients, payments, self._conditions.cores, self._tie_order)
+=======
+        offers = current.offers.values()
+        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
+        clients = np.concatenate([offer.clients for offer in offers])
+        payments = np.concatenate([offer.payments for offer in offers])
+        cores = allocate(services, clients, payments, self._population.spec.cores, self._tie_order)
+>>>>>>> main
         first = 0
-        for (m, offer), length in zip(wanted, lengths, strict=True):
-            current.jobs[m] = [
-                None if core == NO_CORE else self._job(m, int(client), int(core), current)
-                for client, core in zip(offer.clients, cores[first : first + length], strict=True)
-            ]
-            for job, payment in zip(current.jobs[m], offer.payments, strict=True):
-                if job:
-                    self._record(Kind.AWARD, m, job.client, job.core, int(payment))
-            first += length
+        for m, offer in current.offers.items():
+            jobs: list[Job | None] = []
+            won = cores[first : first + len(offer.clients)]
+            for client, payment, core in zip(
+                offer.clients.tolist(), offer.payments.tolist(), won.tolist(), strict=True
+            ):
+                if core == NO_CORE:
+                    jobs.append(None)
+                else:
+                    jobs.append(self._job(m, client, core, current))
+                    self._record(Kind.AWARD, self._names[m], client, core, payment)
+            current.jobs[m] = jobs
+            first += len(won)
 
     def _job(self, m: int, client: int, core: int, current: Round) -> Job:
         size = int(current.qualities.data_size[m, client])
@@ -239,7 +263,7 @@ class Market:
         compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
         part = self._population.departs(current.number, client)
         stays = float("inf") if part is None else part * (compute + upload)
-        return Job(self._names[m], client, core, compute, upload, min(self._timeline.patience, stays))
+        return Job(self._names[m], client, core, compute, upload, min(self._patience, stays))
 
     def _training_jobs(self, current: Round) -> list[TrainingJob]:
         """Return the jobs whose updates will arrive; nothing else needs to be trained."""
@@ -257,9 +281,9 @@ class Market:
             self._clients[index] = Client(self._env, self._conditions.cores)
         return self._clients[index]
 
-    def _tie_order(self, client: int) -> IntArray:
-        number = self.round + 1
-        return stream(self._seed, "ties", number, client).permutation(len(self.services))
+    def _tie_order(self, client: int) -> FloatArray:
+        # One number for each service, not a permutation: a service added at the end leaves the others' order as it was.
+        return stream(self._seed, "ties", self.round + 1, client).random(len(self.services))
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         world = current.qualities
@@ -286,49 +310,36 @@ class Market:
         }
 
     def _report(self, current: Round) -> RoundReport:
-        reports = [
-            service_report(spec, state, current.qualities, m, current.offers.get(m), current.jobs.get(m, []))
-            for m, (spec, state) in enumerate(zip(self.services, self.states, strict=True))
-        ]
-        offers = [
-            row
-            for m in current.active
-            for row in offer_reports(
-                current.number, self._names[m], m, current.qualities, current.offers[m], current.jobs[m]
-            )
-        ]
-        own = {
-            self._names[m]: feedback(current.number, reports[m], current.jobs[m], current.trained.get(self._names[m]))
-            for m in current.active
+        offers: dict[str, list[OfferReport]] = {name: [] for name in self._names}
+        for m, offer in current.offers.items():
+            name = self._names[m]
+            offers[name] = offer_reports(current.number, name, m, current.qualities, offer, current.jobs[m])
+        services = {
+            spec.name: service_report(spec, state, offers[spec.name])
+            for spec, state in zip(self.services, self.states, strict=True)
         }
         return RoundReport(
             round=current.number,
             start=current.start,
             end=self.now,
-            services=tuple(reports),
-            offers=tuple(offers),
+            services=tuple(services.values()),
+            offers=tuple(chain.from_iterable(offers.values())),
             events=tuple(current.events),
-            feedback=own,
-            last=self.round >= self.rounds or not any(state.active for state in self.states),
+            feedback={
+                name: feedback(services[name], current.number, offers[name], current.trained.get(name))
+                for name in (self._names[m] for m in current.active)
+            },
+            last=self.finished,
         )
-
-    def _record_job(self, kind: Kind, job: Job) -> None:
-        self._append(kind, job.service, job.client, job.core, None)
 
     def _record(
         self,
         kind: Kind,
-        m: int | None = None,
+        service: str | None = None,
         client: int | None = None,
         core: int | None = None,
         amount: Micro | float | None = None,
     ) -> None:
-        self._append(kind, None if m is None else self._names[m], client, core, amount)
-
-    def _append(
-        self, kind: Kind, service: str | None, client: int | None, core: int | None, amount: Micro | float | None
-    ) -> None:
-        assert self._current is not None  # noqa: S101 - events are recorded only while a round is open
-        self._current.events.append(
-            MarketEvent(self._current.number, float(self._env.now), kind, service, client, core, amount)
-        )
+        current = self._current
+        assert current is not None  # noqa: S101 - events are recorded only while a round is open
+        current.events.append(MarketEvent(current.number, self._env.now, kind, service, client, core, amount))

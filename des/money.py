@@ -18,8 +18,9 @@ def to_micro(amount: float) -> Micro: ...
 def to_micro(amount: npt.NDArray[np.float64]) -> MicroArray: ...
 def to_micro(amount: float | npt.NDArray[np.float64]) -> Micro | MicroArray:
     """Round an amount of money half-even to whole micro-units. The amount must be finite."""
-    rounded = np.rint(np.asarray(amount, dtype=np.float64) * MICRO).astype(np.int64)
-    return rounded if rounded.ndim else int(rounded)
+    if isinstance(amount, np.ndarray):
+        return np.rint(amount * MICRO).astype(np.int64)
+    return round(float(amount) * MICRO)
 
 
 def text(amount: Micro) -> str:

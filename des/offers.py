@@ -1,5 +1,6 @@
 """Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
 
+import math
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -15,12 +16,16 @@ class OfferError(RunError):
 
     Attributes:
         policy, service, round, client: who offered what, when; ``client`` is None where no single client is at fault.
+        problem: what is wrong with the offer.
     """
 
     def __init__(self, policy: str, service: str, round_: int, client: int | None, problem: str) -> None:
-        self.policy, self.service, self.round, self.client = policy, service, round_, client
-        where = f"round {round_}" if client is None else f"round {round_}, client {client}"
-        super().__init__(f"policy {policy!r} of service {service!r}, {where}: {problem}")
+        super().__init__(policy, service, round_, client, problem)
+        self.policy, self.service, self.round, self.client, self.problem = policy, service, round_, client, problem
+
+    def __str__(self) -> str:
+        where = f"round {self.round}" if self.client is None else f"round {self.round}, client {self.client}"
+        return f"policy {self.policy!r} of service {self.service!r}, {where}: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,10 @@ def check_offer(
 
     if not isinstance(offer, Offer):
         raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
-    clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
+    try:
+        clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
+    except ValueError as error:  # lists of lists of different lengths
+        raise refuse(f"clients and payments must be two lists of one length: {error}") from None
     if clients.ndim != 1 or payments.shape != clients.shape:
         raise refuse(
             f"clients and payments must be two lists of one length, not of shapes {clients.shape} and {payments.shape}"
@@ -72,27 +80,26 @@ def check_offer(
         raise refuse(f"clients must be whole numbers, not {clients.dtype}")
     if payments.dtype.kind not in "iuf":
         raise refuse(f"payments must be numbers, not {payments.dtype}")
-    for client in clients[(clients < 0) | (clients >= len(bids))]:
-        raise refuse(f"there is no such client; clients are 0 to {len(bids) - 1}", int(client))
-    chosen, times = np.unique(clients, return_counts=True)
-    for client in chosen[times > 1]:
-        raise refuse("a client can be wanted only once", int(client))
-    for client in chosen.tolist():
+    asked = bids.tolist()
+    exact: dict[int, Micro] = {}
+    for client, payment in zip(clients.tolist(), payments.astype(np.float64).tolist(), strict=True):
+        if not 0 <= client < len(asked):
+            raise refuse(f"there is no such client; clients are 0 to {len(asked) - 1}", client)
+        if client in exact:
+            raise refuse("a client can be wanted only once", client)
         if client in offline:
             raise refuse("the client is offline", client)
-    for client in clients[~np.isfinite(payments)]:
-        raise refuse("the payment is not a finite number", int(client))
-    # Bound before rounding: a float this large would overflow 64-bit micro-units.
-    for client in clients[payments > (budget + 1) / MICRO]:
-        raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", int(client))
-    exact = to_micro(payments.astype(np.float64))
-    wanted = bids[clients]
-    for position in np.flatnonzero(exact < wanted):
-        raise refuse(
-            f"the payment {text(int(exact[position]))} is below the bid {text(int(wanted[position]))} (eq. 5)",
-            int(clients[position]),
-        )
-    checked = CheckedOffer(clients.astype(np.int64), exact)
-    if checked.total > budget:
-        raise refuse(f"the payments add up to {text(checked.total)}, over the budget of {text(budget)} (eq. 4)")
-    return checked
+        if not math.isfinite(payment):
+            raise refuse("the payment is not a finite number", client)
+        # Before rounding: no sense in counting the micro-units of an absurd amount.
+        if payment > (budget + 1) / MICRO:
+            raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", client)
+        if payment < 0:
+            raise refuse("the payment is negative (eq. 5)", client)
+        exact[client] = to_micro(payment)
+        if exact[client] < asked[client]:
+            raise refuse(f"the payment {text(exact[client])} is below the bid {text(asked[client])} (eq. 5)", client)
+    total = sum(exact.values())
+    if total > budget:
+        raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
+    return CheckedOffer(np.array(list(exact), dtype=np.int64), np.array(list(exact.values()), dtype=np.int64))

@@ -1,6 +1,6 @@
-"""From a played round to its reports: the rows of rounds.csv and offers.csv, and what each service learns."""
+"""From a played round to its reports: the rows of offers.csv and rounds.csv, and what each service learns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,29 +8,52 @@ from des.client import Job
 from des.money import MICRO, Micro
 from des.offers import CheckedOffer
 from des.population import Qualities
-from des.records import Feedback, OfferReport, Outcome, ServiceReport, Status
+from des.records import Feedback, OfferReport, Outcome, ServiceReport
 from des.service import ServiceSpec, ServiceState, reward
 from fl.jobs import TrainingOutcome
 
 
-def service_report(
-    spec: ServiceSpec,
-    state: ServiceState,
-    world: Qualities,
-    m: int,
-    offer: CheckedOffer | None,
-    jobs: Sequence[Job | None],
-) -> ServiceReport:
-    """Return service ``m``'s row of the round. ``offer`` is None for a service that has left."""
-    served = [
-        (job, int(payment))
-        for job, payment in zip(jobs, () if offer is None else offer.payments, strict=True)
-        if job and job.outcome is Outcome.SERVED
+def offer_reports(
+    round_: int, name: str, m: int, world: Qualities, offer: CheckedOffer, jobs: Sequence[Job | None]
+) -> list[OfferReport]:
+    """Return service ``m``'s rows of offers.csv, in the order in which it chose."""
+    wanted = offer.clients
+    columns = zip(
+        wanted.tolist(),
+        world.data_size[m, wanted].tolist(),
+        world.emd[m, wanted].tolist(),
+        world.dqi[m, wanted].tolist(),
+        world.bid[m, wanted].tolist(),
+        offer.payments.tolist(),
+        jobs,
+        strict=True,
+    )
+    return [
+        OfferReport(
+            round=round_,
+            service=name,
+            client=client,
+            data_size=data_size,
+            emd=emd,
+            dqi=dqi,
+            bid=bid,
+            payment=payment,
+            outcome=job.outcome if job else Outcome.OUTBID,
+            core=job.core if job else None,
+            start=job.start if job else None,
+            end=job.end if job else None,
+        )
+        for client, data_size, emd, dqi, bid, payment, job in columns
     ]
-    at = [(m, job.client) for job, _ in served]
-    starts = [job.start for job, _ in served if job.start is not None]
-    ends = [job.end for job, _ in served if job.end is not None]
-    spent: Micro = sum(payment for _, payment in served)
+
+
+def service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
+    """Return a service's row of rounds.csv, from its rows of offers.csv."""
+    served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
+    starts = [offer.start for offer in served if offer.start is not None]
+    ends = [offer.end for offer in served if offer.end is not None]
+    offered: Micro = sum(offer.payment for offer in offers)
+    spent: Micro = sum(offer.payment for offer in served)
     return ServiceReport(
         service=spec.name,
         dataset=spec.dataset,
@@ -38,49 +61,28 @@ def service_report(
         status=state.status,
         accuracy=state.accuracy,
         target_accuracy=spec.target_accuracy,
-        reward=reward(spec, spec.target_accuracy if state.status is Status.LEFT else state.accuracy),
+        reward=reward(spec, state.accuracy),
         budget=spec.budget,
-        offered=0 if offer is None else offer.total,
+        offered=offered,
         spent=spent,
-        wanted=len(jobs),
+        wanted=len(offers),
         served=len(served),
-        refused=len(jobs) - len(served),
-        samples=sum(int(world.data_size[i]) for i in at) if at else None,
-        mean_emd=_mean([float(world.emd[i]) for i in at]),
-        mean_dqi=_mean([float(world.dqi[i]) for i in at]),
-        mean_bid=_mean([int(world.bid[i]) / MICRO for i in at]),
-        mean_payment=_mean([payment / MICRO for _, payment in served]),
+        refused=len(offers) - len(served),
+        samples=sum(offer.data_size for offer in served) if served else None,
+        mean_emd=_mean([offer.emd for offer in served]),
+        mean_dqi=_mean([offer.dqi for offer in served]),
+        mean_bid=_mean([offer.bid / MICRO for offer in served]),
+        mean_payment=_mean([offer.payment / MICRO for offer in served]),
         makespan=max(ends) - min(starts) if served else None,
     )
 
 
-def offer_reports(
-    round_: int, name: str, m: int, world: Qualities, offer: CheckedOffer, jobs: Sequence[Job | None]
-) -> Iterator[OfferReport]:
-    """Yield service ``m``'s rows of offers.csv, in the order in which it chose."""
-    for client, payment, job in zip(offer.clients.tolist(), offer.payments.tolist(), jobs, strict=True):
-        yield OfferReport(
-            round=round_,
-            service=name,
-            client=client,
-            data_size=int(world.data_size[m, client]),
-            emd=float(world.emd[m, client]),
-            dqi=float(world.dqi[m, client]),
-            bid=int(world.bid[m, client]),
-            payment=payment,
-            outcome=job.outcome if job else Outcome.OUTBID,
-            core=job.core if job else None,
-            start=job.start if job else None,
-            end=job.end if job else None,
-        )
-
-
 def feedback(
-    round_: int, report: ServiceReport, jobs: Sequence[Job | None], trained: TrainingOutcome | None
+    report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
     """Return what a service learns of its round."""
-    served = np.array([job is not None and job.outcome is Outcome.SERVED for job in jobs], dtype=np.bool_)
-    losses = np.full(len(jobs), np.nan)
+    served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
+    losses = np.full(len(offers), np.nan)
     if trained is not None:
         losses[served] = trained.losses
     return Feedback(

@@ -11,7 +11,8 @@ FloatVector = npt.NDArray[np.float32]
 def fedavg(models: Sequence[FloatVector], sizes: Sequence[int]) -> FloatVector:
     """Return the mean of flat parameter vectors [P], weighted by the data sizes D they were trained on.
 
-    Summed one after another in double precision, so that the result has the same bits on any number of threads.
+    Summed one after another in double precision, so that the result has the same bits on any number of threads. Models
+    that have diverged give a mean that is not finite, without a warning: the caller checks.
     """
     if not models or len(models) != len(sizes):
         raise ValueError(f"{len(models)} models and {len(sizes)} sizes: FedAvg needs one size for each of some models")
@@ -19,6 +20,7 @@ def fedavg(models: Sequence[FloatVector], sizes: Sequence[int]) -> FloatVector:
     if total <= 0:
         raise ValueError("FedAvg needs clients that hold data")
     mean = np.zeros_like(models[0], dtype=np.float64)
-    for model, size in zip(models, sizes, strict=True):
-        mean += (size / total) * model
+    with np.errstate(invalid="ignore"):  # inf - inf
+        for model, size in zip(models, sizes, strict=True):
+            mean += (size / total) * model
     return mean.astype(np.float32)

@@ -47,11 +47,14 @@ class Diverged(RunError):  # noqa: N818 - it names what happened to the model, a
     """A model's training produced a loss or parameters that are no longer numbers."""
 
     def __init__(self, service: str, round_: int, client: int | None) -> None:
+        super().__init__(service, round_, client)
         self.service, self.round, self.client = service, round_, client
-        who = "the global model" if client is None else f"client {client}"
-        super().__init__(
-            f"service {service!r} diverged in round {round_}: the training of {who} gave a loss that is not a number; "
-            "lower learning_rate (or local_epochs, momentum) for its data set"
+
+    def __str__(self) -> str:
+        who = "the global model" if self.client is None else f"client {self.client}"
+        return (
+            f"service {self.service!r} diverged in round {self.round}: the training of {who} gave a loss that is not a "
+            "number; lower learning_rate (or local_epochs, momentum) for its data set"
         )
 
 

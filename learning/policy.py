@@ -51,7 +51,7 @@ class PolicyContext:
 class Policy(ABC):
     """Decides for one service. Create one for each service and run."""
 
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     """One line for ``flmarket policies``."""
 
     privileged: ClassVar[bool] = False
@@ -83,9 +83,17 @@ class UnknownPolicyError(InputError):
     """No policy of that name is built in or registered."""
 
     def __init__(self, name: str) -> None:
-        near = get_close_matches(name, names(), n=1)
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        near = get_close_matches(self.name, names(), n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        super().__init__(f"there is no policy {name!r}{hint}; there are {', '.join(names())}")
+        return f"there is no policy {self.name!r}{hint}; there are {', '.join(names())}"
+
+
+class NotAPolicyError(InputError):
+    """An installed package registers something under ``flmarket.policies`` that is not a policy."""
 
 
 class PolicyOptionsError(InputError):
@@ -102,7 +110,7 @@ def load(name: str) -> type[Policy]:
 
     Raises:
         UnknownPolicyError: there is none of that name.
-        TypeError: the registered object is not a ``Policy``.
+        NotAPolicyError: what is registered under that name is not a subclass of ``Policy``.
     """
     found: Any
     if name in BUILTIN:
@@ -114,7 +122,7 @@ def load(name: str) -> type[Policy]:
             raise UnknownPolicyError(name)
         found = entries[0].load()
     if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise TypeError(
+        raise NotAPolicyError(
             f"policy {name!r} is registered as {found!r}, which is not a subclass of learning.policy.Policy"
         )
     return found
@@ -124,7 +132,7 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
     """Return a new policy for one service.
 
     Raises:
-        UnknownPolicyError: there is none of that name.
+        UnknownPolicyError, NotAPolicyError: see ``load``.
         PolicyOptionsError: it does not take these options.
     """
     policy = load(name)

@@ -18,6 +18,9 @@ NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 LARGEST_SUM = 1_000_000_000
 """Of money; keeps a million rounds of micro-units well inside 64 bits."""
 
+MOST_SWEPT = 100
+"""Keys of one sweep."""
+
 
 def _six_decimals(amount: float) -> float:
     """Refuse money that cannot be counted in micro-units."""
@@ -193,6 +196,18 @@ class Service(Table):
     )
 
 
+class Intervention(Table):
+    """A change from outside in the middle of a run."""
+
+    round: int = Field(ge=1, le=1_000_000, description="The first round that it holds for.")
+    key: str = Field(
+        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+    )
+    value: Plain = Field(
+        description="The new budget or cores; for clients.offline the list of all clients that are offline from then on."
+    )
+
+
 class Scenario(Table):
     """What to run: a market, how it trains, and who competes."""
 
@@ -212,8 +227,15 @@ class Scenario(Table):
     )
     sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False)]] = Field(
         default_factory=dict,
+        max_length=MOST_SWEPT,
         description="Dotted keys (services by name) and the list of values that each takes: "
         "every combination is a run of its own.",
+    )
+
+    interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
+        default=(),
+        max_length=10_000,
+        description="Changes from outside in the middle of a run, one [[interventions]] table each.",
     )
 
     def service(self, name: str) -> Service:

@@ -11,7 +11,7 @@ from typing import Any
 from scenarios.addresses import AddressError, address, put
 from scenarios.checks import Catalogue
 from scenarios.problems import Finding, Path, key_text, number, printable, shown
-from scenarios.schema import Scenario, plain
+from scenarios.schema import MOST_SWEPT, Scenario, plain
 from scenarios.toml_text import value_text
 from scenarios.validation import examine, read
 from scenarios.wording import annotation_at, unknown_key
@@ -76,8 +76,8 @@ def check_sweep(data: Mapping[str, Any]) -> Iterator[Finding]:
         data: the scenario's data; other parts of it may be broken.
     """
     sweep = data.get("sweep")
-    if not isinstance(sweep, Mapping):
-        return
+    if not isinstance(sweep, Mapping) or len(sweep) > MOST_SWEPT:
+        return  # the schema says so
     base = {key: value for key, value in data.items() if key != "sweep"}
     paths: dict[str, Path] = {}
     for key, values in sweep.items():

@@ -18,7 +18,7 @@ INTERVAL = 0.25
 """Seconds between two looks at files that grow."""
 
 QUIET = 10.0
-"""A run whose files have not grown for so many seconds was interrupted, as far as one can tell from outside."""
+"""A run whose files have not grown for so many seconds counts as interrupted until they do."""
 
 
 class DirectoryFeed:
@@ -30,6 +30,7 @@ class DirectoryFeed:
         self._files: dict[str, IO[str]] = {}
         self._lines: dict[str, list[str]] = defaultdict(list)  # whole lines not yet part of a whole round
         self._partial: dict[str, str] = defaultdict(str)
+        self._headed: set[str] = set()  # tables whose first line has been checked
         self._stop = threading.Event()
 
     def send(self, do: str, **_: object) -> None:
@@ -40,7 +41,7 @@ class DirectoryFeed:
         self._stop.set()
 
     def read(self) -> None:
-        """Take in all rounds, and those to come, until the run is over or nothing has come for a while."""
+        """Take in all rounds, and those to come, until the run has ended."""
         try:
             self._identify()
             self._follow()
@@ -59,21 +60,18 @@ class DirectoryFeed:
         self.session.identify(self._path, scenario, policy=self._path.parent.name, seed=int(seed), hash8=hash8)
 
     def _follow(self) -> None:
-        quiet_since = time.monotonic()
         while not self._stop.is_set():
             # In this order: what was written before meta.json is in the tables when we look at them.
             ended = (self._path / META).exists()
-            if self._take_rounds():
-                quiet_since = time.monotonic()
-                if not ended:
-                    self.session.move(Phase.GROWING)
+            self._take_rounds()
             if ended:
                 self._conclude()
                 return
-            fresh = time.time() - self._changed() < QUIET
-            if not fresh and time.monotonic() - quiet_since > INTERVAL:
-                self.session.move(Phase.INTERRUPTED)
-                return
+            quiet = time.time() - self._changed() > QUIET
+            phase = Phase.INTERRUPTED if quiet else Phase.GROWING
+            if phase is not self.session.phase:
+                self.session.move(phase)
+            # It may only have paused: we go on looking.
             self._stop.wait(INTERVAL)
 
     def _conclude(self) -> None:
@@ -89,15 +87,12 @@ class DirectoryFeed:
         times = [path.stat().st_mtime for table in TABLES if (path := self._path / f"{table}.csv").exists()]
         return max(times, default=0.0)
 
-    def _take_rounds(self) -> int:
-        """Take in all rounds that are whole; return how many."""
+    def _take_rounds(self) -> None:
+        """Take in all rounds that are whole."""
         for table in TABLES:
             self._read_lines(table)
-        taken = 0
         while (text := self._next_round()) is not None:
             self.session.add(text)
-            taken += 1
-        return taken
 
     def _read_lines(self, table: str) -> None:
         if table not in self._files:
@@ -105,11 +100,13 @@ class DirectoryFeed:
             if not path.exists():
                 return
             self._files[table] = path.open(encoding="utf-8", newline="")
-            if (header := self._files[table].readline()) and header.rstrip("\n") != ",".join(TABLES[table]):
-                raise LogError(f"{path.name} does not have the columns of a {table} table")
         text = self._partial[table] + self._files[table].read()
         lines = text.split("\n")
         self._partial[table] = lines.pop()
+        if lines and table not in self._headed:
+            if lines.pop(0) != ",".join(TABLES[table]):
+                raise LogError(f"{table}.csv does not have the columns of a {table} table")
+            self._headed.add(table)
         self._lines[table] += lines
 
     def _next_round(self) -> dict[str, str] | None:

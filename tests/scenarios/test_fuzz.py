@@ -1,12 +1,13 @@
 """Whatever the text, the answer is a scenario or a ``ScenarioError``."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scenarios.checks import Catalogue
-from scenarios.loader import ScenarioError, dumps, parse, points
+from scenarios.loader import Problem, ScenarioError, dumps, parse, points
 from scenarios.toml_text import value_text
 
 FUZZ = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -28,18 +29,19 @@ KEYS = st.sampled_from(
 )  # fmt: skip
 
 
-def attempt(text: str, catalogue: Catalogue, overrides: list[str] | None = None) -> None:
+def attempt(text: str, catalogue: Catalogue, overrides: Sequence[str] = ()) -> None:
+    problems: tuple[Problem, ...] = ()
     try:
-        scenario = parse(text, "f", overrides or [], catalogue=catalogue)
+        scenario = parse(text, "f", overrides, catalogue=catalogue)
     except ScenarioError as error:
-        assert error.problems
-        for problem in error.problems:
-            assert str(problem).isprintable()
-            if problem.line is not None:
-                assert 1 <= problem.line <= text.count("\n") + 1
+        problems = error.problems
     else:
         assert parse(dumps(scenario), catalogue=catalogue) == scenario
         assert points(scenario, catalogue=catalogue)
+        return
+    assert problems
+    assert all(str(problem).isprintable() for problem in problems)
+    assert all(problem.line is None or 1 <= problem.line <= text.count("\n") + 1 for problem in problems)
 
 
 @FUZZ

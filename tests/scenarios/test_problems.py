@@ -19,7 +19,8 @@ BAD = [
         "cores = 2\nrounds = 9",
         ["f:7: clients.rounds: unknown key here; it belongs at the top of the file, above the first [table]"],
     ),
-    ("another wrong table", "rounds = 5", "rounds = 5\nslot = 9", ["f:3: slot: unknown key here; it belongs in [timeline]"]),
+    ("another wrong table", "rounds = 5", "rounds = 5\nslot = 9", [
+        "f:3: slot: unknown key here; it belongs in [timeline]"]),
     ("a key of nothing", "upload_s", "zzz = 1\nupload_s", [
         "f:18: timeline.zzz: unknown key; there are seconds_per_sample, upload_seconds, slot, deadline"]),
     ("a missing key of a service", "budget = 20\n", "", ["f:20: services.mnist.budget: is missing"]),
@@ -27,7 +28,8 @@ BAD = [
     ("text for a number", "count = 4", 'count = "4"', ['f:5: clients.count: must be a whole number, not the text "4"']),
     ("a boolean for a number", "count = 4", "count = true", ["f:5: clients.count: must be a whole number, not true"]),
     ("a fraction of a client", "count = 4", "count = 4.0", ["f:5: clients.count: must be a whole number, not 4.0"]),
-    ("a date for a number", "count = 4", "count = 2026-01-01", ["f:5: clients.count: must be a whole number, not a date"]),
+    ("a date for a number", "count = 4", "count = 2026-01-01", [
+        "f:5: clients.count: must be a whole number, not a date"]),
     ("no clients", "count = 4", "count = 0", ["f:5: clients.count: must be at least 1, not 0"]),
     ("no cores", "cores = 2", "cores = 0", ["f:6: clients.cores: must be at least 1, not 0"]),
     ("too many clients", "count = 4", "count = 1_000_000", [
@@ -56,11 +58,13 @@ BAD = [
     ("bids below zero", "per_emd = 1.0", "per_emd = 3.0", [
         "f:9: clients.cost: the bid for 100 images at EMD 1 would be -0.500000, and must not be negative"]),
     ("absurd bids", "per_sample = 0.025", "per_sample = 1e6", [
-        "f:9: clients.cost: the bid for 200 images at EMD 0.4 would be 199999999.600000, above the limit of 10,000,000"]),
+        "f:9: clients.cost: the bid for 200 images at EMD 0.4 would be 199999999.600000, "
+        "above the limit of 10,000,000"]),
     ("a misnamed cost", "per_emd", "per_emb", [
         "f:9: clients.cost.per_emd: is missing", "f:9: clients.cost.per_emb: unknown key (did you mean per_emd?)"]),
     ("negative money", "budget = 20", "budget = -1", ["f:23: services.mnist.budget: must be at least 0, not -1"]),
-    ("infinite money", "budget = 20", "budget = inf", ["f:23: services.mnist.budget: must be a finite number, not inf"]),
+    ("infinite money", "budget = 20", "budget = inf", [
+        "f:23: services.mnist.budget: must be a finite number, not inf"]),
     ("money that is no number", "budget = 20", "budget = nan", [
         "f:23: services.mnist.budget: must be a finite number, not nan"]),
     ("too much money", "budget = 20", "budget = 1e10", [
@@ -70,7 +74,8 @@ BAD = [
     ("a target in percent", "= 0.97", "= 97", [
         "f:24: services.mnist.target_accuracy: must be at most 1, not 97 (a fraction: 97 % is 0.97)"]),
     ("a target of nothing", "= 0.97", "= 0", ["f:24: services.mnist.target_accuracy: must be more than 0, not 0"]),
-    ("a reward that never grows", "_base = 60", "_base = 1", ["f:25: services.mnist.reward_base: must be more than 1, not 1"]),
+    ("a reward that never grows", "_base = 60", "_base = 1", [
+        "f:25: services.mnist.reward_base: must be more than 1, not 1"]),
     ("an unknown data set", '= "mnist"\nbudget', '= "mnits"\nbudget', [
         'f:22: services.mnist.dataset: there is no data set "mnits" (did you mean mnist?)']),
     ("an unknown policy", '"hqfa"', '"best"', [
@@ -95,7 +100,8 @@ BAD = [
         "f:19: timeline.deadline: must be at most the slot of 3 seconds, not 4.5"]),
     ("clients that are a number", "[clients]", "clients = 4\n[other]", [
         "f:4: clients: must be a table, not 4",
-        "f:5: other: unknown key; there are name, description, rounds, dqi, clients, training, timeline, services, sweep"]),
+        "f:5: other: unknown key; there are name, description, rounds, dqi, clients, training, timeline, services, "
+        "sweep"]),
     ("a date among options", 'policy = "hqfa"', 'policy = "hqfa"\npolicy_options = { since = 2026-01-01 }', [
         "f:35: services.digits.policy_options: must not hold a date or a time of day"]),
     ("a key that acts on terminals", "rounds = 5", 'rounds = 5\n"\\u001b[2J" = 1', [

@@ -56,7 +56,8 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"clients.coers" = [1]', "37: sweep.clients.coers: unknown key (did you mean cores?)"),
         ('"client.cores" = [1]', "37: sweep.client.cores: unknown key (did you mean clients?)"),
         ('"rounds.x" = [1]', "37: sweep.rounds.x: rounds is not a table"),
-        ('"services.mnits.budget" = [1]', '37: sweep.services.mnits.budget: there is no service "mnits" (did you mean mnist?)'),
+        ('"services.mnits.budget" = [1]',
+         '37: sweep.services.mnits.budget: there is no service "mnits" (did you mean mnist?)'),
         ('"services.mnist.bugdet" = [1]', "37: sweep.services.mnist.bugdet: unknown key (did you mean budget?)"),
         ('"services" = [1]', "37: sweep.services: must name a service and one of its keys: services.NAME.budget"),
         ('"services.mnist.name" = ["x"]', "37: sweep.services.mnist.name: cannot be swept"),
@@ -73,11 +74,14 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"clients.count" = [2, 2026-01-01]', "37: sweep.clients.count: must not hold a date or a time of day"),
         ('"rounds" = ' + str(list(range(1, 102))) + '\n"clients.count" = ' + str(list(range(1, 101))),
          "36: sweep: makes 10,100 scenarios; the limit is 10,000"),
+        ("\n".join(f'"services.mnist.policy_options.x{i}" = [1]' for i in range(101)),
+         "36: sweep: must have at most 100 items"),
         # Fine in itself, not in its place.
         ('"clients.cores" = [1]\n"clients.data_size" = [[9], [5000]]',
          '38: sweep.clients.data_size: with clients.cores=1, clients.data_size=[5000]: '
          "5,000 images are more than the 1,437 training images of digits"),
-        ('"services.mnist.policy" = ["lcfa", "best"]', '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
+        ('"services.mnist.policy" = ["lcfa", "best"]',
+         '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
          'there is no policy "best"; there are random, lcfa, hqfa, greedy, d-first'),
         # Makes the fault of another key.
         ('"services.mnist.dataset" = ["mnist", "pair"]',
