@@ -98,11 +98,11 @@ class ReferenceTrainer:
         self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
     ) -> tuple[FloatVector, float]:
         """See ``Trainer.train``."""
-        self._flat.copy_(torch.from_numpy(parameters))
-        images, targets = self._images(pixels), torch.from_numpy(labels).long()
+        self._flat.numpy()[:] = parameters
+        images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
         velocity = torch.zeros_like(self._flat) if settings.momentum else None
         total = 0.0
-        for epoch in torch.from_numpy(order).long():
+        for epoch in torch.from_numpy(order.astype(np.int64)):
             for batch in epoch.split(settings.batch_size):
                 self._gradient.zero_()
                 loss = cross_entropy(self._module(images[batch]), targets[batch])
@@ -116,13 +116,13 @@ class ReferenceTrainer:
 
     def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
         """See ``Trainer.correct``."""
-        self._flat.copy_(torch.from_numpy(parameters))
+        self._flat.numpy()[:] = parameters
         self._module.eval()
         with torch.inference_mode():
-            hits = self._module(self._images(pixels)).argmax(1) == torch.from_numpy(labels)
+            hits = self._module(self._images(pixels)).argmax(1) == torch.from_numpy(labels.astype(np.int64))
         self._module.train()
         return int(hits.sum())
 
     def _images(self, pixels: Pixels) -> Tensor:
-        """Return [n, 1, 28, 28] standardised images."""
-        return torch.from_numpy(pixels).unsqueeze(1).float().mul_(self._scale).add_(self._offset)
+        """Return [n, 1, 28, 28] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
+        return torch.from_numpy(pixels.astype(np.float32)).unsqueeze(1).mul_(self._scale).add_(self._offset)

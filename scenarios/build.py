@@ -117,5 +117,5 @@ def training_settings(scenario: Scenario, dataset: str) -> TrainingSettings:
         batch_size=chosen.batch_size,
         learning_rate=chosen.learning_rate,
         momentum=chosen.momentum,
-        eval_samples=chosen.eval_samples,
+        eval_samples=scenario.training.eval_samples,
     )

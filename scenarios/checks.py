@@ -59,10 +59,10 @@ class Catalogue:
 def installed() -> Catalogue:
     """Return the data sets and policies of this installation."""
     # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
-    from fl import datasets
+    from fl.datasets import info, names
     from learning import policy
 
-    return Catalogue(datasets.names(), datasets.info, policy.names())
+    return Catalogue(names(), info, policy.names())
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from fl.errors import InputError
+
 Path = tuple[str | int, ...]
 """Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
 
@@ -53,7 +55,7 @@ class Problem:
         return f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}"
 
 
-class ScenarioError(Exception):
+class ScenarioError(InputError):
     """A scenario is unusable.
 
     Attributes:

@@ -18,7 +18,7 @@ from tui.console import stdout
 if TYPE_CHECKING:
     from scenarios.schema import Scenario
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT = 1, 2
 
 _EXAMPLES = """[bold]Examples[/bold]
 
@@ -53,7 +53,7 @@ Assignments = Annotated[
 ]
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
     try:
         app(standalone_mode=True)
@@ -61,9 +61,6 @@ def main() -> NoReturn:
         _complain(str(error), BAD_INPUT)
     except RunError as error:
         _complain(str(error), FAILED)
-    except KeyboardInterrupt:
-        _complain("interrupted", INTERRUPTED)
-    sys.exit(0)
 
 
 @app.command(epilog=_EXAMPLES)
@@ -203,3 +200,7 @@ def _check_policies(names: list[str]) -> None:
 def _complain(message: str, status: int) -> NoReturn:
     Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
     sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 // The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/fused.py is the
-// interface to use; it checks types and shapes. Here lengths and numbers are checked again, because a kernel trusts them.
+// interface to use; it checks types and shapes. Here lengths and numbers are checked again: a kernel trusts them.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -62,7 +62,8 @@ struct Call {
     bool check(const Buffer *result) const {
         const Py_ssize_t layers = widths.count<int32_t>();
         const char *problem = nullptr;
-        if (kernel < 0 || kernel >= KERNELS || !kernels[kernel]->supported()) problem = "this CPU cannot run that kernel";
+        if (kernel < 0 || kernel >= KERNELS || !kernels[kernel]->supported())
+            problem = "this CPU cannot run that kernel";
         if (layers < 1 || layers > MAX_LAYERS) problem = "a network has 1 to 16 fully connected layers";
         for (Py_ssize_t l = 0; l < layers && !problem; l++)
             if (widths.as<const int32_t>()[l] < 1 || widths.as<const int32_t>()[l] > MAX_WIDTH)
@@ -87,8 +88,7 @@ struct Call {
 PyObject *train(PyObject *, PyObject *args) {
     Call c;
     Buffer order, result;
-    Py_ssize_t epochs;
-    Py_ssize_t batch;
+    Py_ssize_t epochs, batch;
     float rate, momentum;
     if (!PyArg_ParseTuple(args, "iiy*y*y*y*ffy*nnffw*", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
                           &c.pixels.view, &c.labels.view, &c.scale, &c.offset, &order.view, &epochs, &batch, &rate,
@@ -147,7 +147,8 @@ PyObject *correct(PyObject *, PyObject *args) {
     int64_t hits = 0;
     bool done;
     Py_BEGIN_ALLOW_THREADS
-    done = kernels[c.kernel]->correct(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(), &hits);
+    done = kernels[c.kernel]->correct(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(),
+                                      &hits);
     Py_END_ALLOW_THREADS
     return done ? PyLong_FromLongLong(hits) : PyErr_NoMemory();
 }

@@ -120,7 +120,8 @@ struct Workspace {
                 for (int p = 0; p < PIXELS; p++) x[p] = float(pixels[p]) * images.scale + images.offset;
             }
         }
-        for (int l = 0; l < net.layers; l++) dense_forward(net.dense[l], parameters, activations[l], n, activations[l + 1]);
+        for (int l = 0; l < net.layers; l++)
+            dense_forward(net.dense[l], parameters, activations[l], n, activations[l + 1]);
     }
 
     // Cross-entropy of n images: their summed loss; `share` times its gradient goes to the logits' gradients.
@@ -184,8 +185,8 @@ struct Workspace {
     }
 };
 
-static bool train(const Architecture &a, const Images &images, const Schedule &s, const float *parameters, float *result,
-                  double *loss) {
+static bool train(const Architecture &a, const Images &images, const Schedule &s, const float *parameters,
+                  float *result, double *loss) {
     Workspace w;
     if (!w.allocate(a, true)) return false;
     w.unpack(parameters);

@@ -312,6 +312,28 @@ def test_a_parameter_that_is_not_finite_reaches_the_loss_as_in_torch(kernel: str
 
 
 @needs_extension
+@every_kernel
+@pytest.mark.parametrize("position", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_not_a_number_wins_a_pooling_window_wherever_it_stands(kernel: str, position: tuple[int, int]) -> None:
+    """Minus infinity times a pixel that is 0 in one place of each window, and that the ReLU would hide elsewhere."""
+    parameters = flat(build(CNN))
+    parameters[0] = -np.inf
+    pixels = np.full((1, 28, 28), 255, dtype=np.uint8)
+    pixels[:, position[0] :: 2, position[1] :: 2] = 0
+    labels = np.zeros(1, dtype=np.uint8)
+    _, loss = fused.gradient(CNN, parameters, pixels, labels, scale=1 / 255, offset=0.0, kernel=kernel)
+    assert np.isnan(loss)
+
+
+@needs_extension
+@every_kernel
+def test_the_first_of_equal_logits_counts(kernel: str) -> None:
+    pixels, labels = draw(CNN, 100)
+    parameters = np.zeros(CNN.parameter_count, dtype=np.float32)
+    assert fused.correct(CNN, parameters, pixels, labels, **SCALING, kernel=kernel) == (labels == 0).sum()
+
+
+@needs_extension
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

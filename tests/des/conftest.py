@@ -1,0 +1,123 @@
+"""Small markets without any training, for the tests of ``des``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from des.client import Timeline
+from des.market import Market
+from des.population import PopulationSpec
+from des.records import Observation, Offer
+from des.service import ServiceSpec
+from fl.jobs import TrainingJob, TrainingOutcome
+from fl.quality import PUBLISHED
+
+PLAIN_SERVICE = ServiceSpec(
+    name="?",
+    dataset="digits",
+    labels=10,
+    dqi=PUBLISHED,
+    budget=20_000_000,
+    target_accuracy=0.97,
+    reward_base=100.0,
+    local_epochs=1,
+    policy="by hand",
+)
+
+# One kind of data set only, so that everything can be computed by hand:
+# 100 images, 10 a label; EMD 0.4 = 20 images too many and 20 too few; bid 0.025 * 100 - 0.4 = 2.1.
+PLAIN_CLIENTS = PopulationSpec(
+    count=3, cores=1, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0
+)
+PAPER_CLIENTS = replace(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
+PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
+
+
+class StubFederation:
+    """Trains nothing. A service starts at ``start`` and gains ``gain`` with every round in which it has jobs.
+
+    The "loss" of a client is its index plus a half, so that a test sees whose it is.
+    """
+
+    def __init__(self, start: float = 0.1, gain: float = 0.1) -> None:
+        self.gain = gain
+        self.start = start
+        self.models: dict[str, float] = {}
+        self.asked: list[tuple[int, list[TrainingJob]]] = []
+
+    def accuracy(self, service: str) -> float:
+        return self.models.get(service, self.start)
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        self.asked.append((round_, list(jobs)))
+        outcomes = {}
+        for service in dict.fromkeys(job.service for job in jobs):
+            self.models[service] = min(1.0, round(self.accuracy(service) + self.gain, 9))
+            losses = np.array([job.client + 0.5 for job in jobs if job.service == service])
+            outcomes[service] = TrainingOutcome(self.models[service], losses)
+        return outcomes
+
+    def close(self) -> None: ...
+
+
+def market_of(
+    services: Sequence[str | ServiceSpec],
+    clients: PopulationSpec = PLAIN_CLIENTS,
+    *,
+    timeline: Timeline = PLAIN_TIMELINE,
+    rounds: int = 10,
+    federation: Any = None,
+    seed: int = 0,
+    **clients_with: Any,
+) -> Market:
+    specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
+    return Market(replace(clients, **clients_with), specs, timeline, rounds, federation or StubFederation(), seed)
+
+
+def offer_of(*wanted: tuple[int, float]) -> Offer:
+    clients = np.array([client for client, _ in wanted], dtype=np.int64)
+    return Offer(clients, np.array([payment for _, payment in wanted], dtype=np.float64))
+
+
+def cheapest(observation: Observation) -> Offer:
+    """Pay clients their bids, in the order of their indices, as far as the budget goes."""
+    bids = observation.own_bids
+    affordable = np.cumsum(bids) <= observation.budget + 1e-9
+    return Offer(np.flatnonzero(affordable), bids[affordable])
+
+
+# Session-wide, because Hypothesis runs a test many times in one go. They hold no state.
+@pytest.fixture(scope="session")
+def make_market() -> Callable[..., Market]:
+    """``make_market(["alpha", "beta"], cores=2, ...)``: 3 like clients, 1 core, unless told otherwise."""
+    return market_of
+
+
+@pytest.fixture(scope="session")
+def make_offer() -> Callable[..., Offer]:
+    """``make_offer((client, payment), ...)``."""
+    return offer_of
+
+
+@pytest.fixture(scope="session")
+def pay_the_bid() -> Callable[[Observation], Offer]:
+    return cheapest
+
+
+@pytest.fixture(scope="session")
+def plain_service() -> ServiceSpec:
+    return PLAIN_SERVICE
+
+
+@pytest.fixture(scope="session")
+def paper_clients() -> PopulationSpec:
+    """The paper's 20 clients of 2 cores."""
+    return PAPER_CLIENTS
+
+
+@pytest.fixture(scope="session")
+def stub_federation() -> type[StubFederation]:
+    return StubFederation

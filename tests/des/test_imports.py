@@ -1,0 +1,17 @@
+"""The market, the policies and the data sets load without torch: a fresh interpreter shows it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = ["des.market", "learning.policy", "learning.heuristics", "fl.jobs", "fl.datasets"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_torch(module: str) -> None:
+    code = f"import sys, {module}; print([m for m in sys.modules if m.partition('.')[0] in ('torch', 'textual')])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -1,0 +1,79 @@
+"""The models: sizes, pooling, and initial parameters that depend on their key alone."""
+
+import pytest
+import torch
+from torch import nn
+
+from fl import models
+from fl.models import HalveByMax, UnknownModelError, build
+
+
+def parameters(module: nn.Module) -> torch.Tensor:
+    return nn.utils.parameters_to_vector(module.parameters()).detach()
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "count"),
+    [
+        # two convolutions: 6 * 25 + 6, 16 * 6 * 25 + 16; three layers: 256 * 120 + 120, 120 * 84 + 84, 84 * 10 + 10
+        ("cnn", 10, 156 + 2416 + 30840 + 10164 + 850),
+        ("cnn", 62, 156 + 2416 + 30840 + 10164 + 84 * 62 + 62),
+        ("mlp", 10, 784 * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10),
+    ],
+)
+def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int) -> None:
+    module = build(name, labels, 0)
+    assert parameters(module).numel() == count
+    assert module(torch.zeros(3, 1, 28, 28)).shape == (3, labels)
+
+
+def test_the_cnn_has_two_convolutions_and_three_full_layers() -> None:
+    layers = [type(layer) for layer in build("cnn", 10, 0)]
+    assert [layers.count(kind) for kind in (nn.Conv2d, nn.Linear)] == [2, 3]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 24, 24), (1, 1, 2, 2), (5, 8, 6)])
+def test_halving_by_max_is_max_pooling(shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=generator, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    halved, pooled = HalveByMax()(x), nn.MaxPool2d(2)(y)
+    assert torch.equal(halved, pooled)
+    weights = torch.randn(halved.shape, generator=generator)
+    (halved * weights).sum().backward()
+    (pooled * weights).sum().backward()
+    assert torch.equal(x.grad, y.grad)
+
+
+def test_initial_parameters_depend_on_seed_and_purpose_alone() -> None:
+    first = parameters(build("mlp", 10, 3, "model", "mnist"))
+    torch.rand(5)  # whatever else has drawn
+    torch.manual_seed(99)
+    assert torch.equal(parameters(build("mlp", 10, 3, "model", "mnist")), first)
+    for seed, purpose in ((4, ("model", "mnist")), (3, ("model", "fashion")), (3, ())):
+        assert not torch.equal(parameters(build("mlp", 10, seed, *purpose)), first)
+
+
+def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
+    before = torch.random.get_rng_state()
+    build("cnn", 10, 0)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_an_unknown_model_is_named_with_those_there_are() -> None:
+    with pytest.raises(UnknownModelError, match="no model 'cn'; built in: cnn, mlp"):
+        build("cn", 10, 0)
+
+
+def test_a_model_of_another_package_works_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        def load(self) -> models.ModelFactory:
+            return lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels))
+
+    def entry_points(*, group: str, name: str) -> list[Entry]:
+        return [Entry()] if (group, name) == ("flmarket.models", "linear") else []
+
+    monkeypatch.setattr(models, "entry_points", entry_points)
+    assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
+    with pytest.raises(UnknownModelError):
+        build("linea", 7, 0)

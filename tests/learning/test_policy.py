@@ -1,0 +1,137 @@
+"""The registry of policies: the built-in ones, those of other packages, and what is said when one cannot be had."""
+
+import pickle
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from des.records import Offer
+from fl.errors import InputError
+from learning.heuristics import HighQualityFirst
+from learning.policy import (
+    BUILTIN,
+    NotAPolicyError,
+    Policy,
+    PolicyOptionsError,
+    UnknownPolicyError,
+    create,
+    load,
+    names,
+)
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package of somebody else that registers policies, as far as Python can tell."""
+    (tmp_path / "acme_policies.py").write_text(
+        dedent("""
+            from learning.policy import Policy
+            from learning.selection import fill_budget
+
+            class Generous(Policy):
+                summary = "pays a markup"
+
+                def __init__(self, context, *, markup=0.1):
+                    super().__init__(context)
+                    if markup < 0:
+                        raise ValueError("markup must not be negative")
+                    self.markup = markup
+
+                def act(self, observation):
+                    payments = observation.own_bids + self.markup
+                    return fill_budget(range(observation.clients), payments, observation.budget)
+
+            class Upstart(Generous):
+                pass
+
+            def not_a_policy(context):
+                return None
+        """)
+    )
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        dedent("""
+            [flmarket.policies]
+            generous = acme_policies:Generous
+            hqfa = acme_policies:Upstart
+            broken = acme_policies:not_a_policy
+        """)
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_all_built_in_policies_load_and_say_what_they_do() -> None:
+    assert names()[: len(BUILTIN)] == list(BUILTIN)
+    for name in BUILTIN:
+        policy = load(name)
+        assert issubclass(policy, Policy)
+        assert policy.summary
+    assert load("d-first").privileged
+    assert not any(load(name).privileged for name in ("random", "lcfa", "hqfa"))  # the paper's see what it lets them
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_policy_of_another_package_works_by_its_name(observe, context) -> None:
+    assert names() == [*BUILTIN, "broken", "generous"]
+    policy = create("generous", context, {"markup": 0.5})
+    assert policy.context is context
+    offer = policy.act(observe([2.0, 3.0]))
+    assert offer.payments.tolist() == [2.5, 3.5]
+
+
+@pytest.mark.usefixtures("acme")
+def test_another_package_cannot_replace_a_built_in_policy() -> None:
+    assert load("hqfa") is HighQualityFirst
+    assert names().count("hqfa") == 1
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_is_not_a_policy_is_refused(context) -> None:
+    with pytest.raises(NotAPolicyError, match=r"'broken' is registered as <function not_a_policy .* not a subclass"):
+        create("broken", context)
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"), [("hqf", "did you mean 'hqfa'?"), ("rand", "did you mean 'random'?"), ("zzz", None)]
+)
+def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str | None) -> None:
+    with pytest.raises(UnknownPolicyError) as caught:
+        load(asked)
+    message = str(caught.value)
+    assert message.startswith(f"there is no policy {asked!r}")
+    assert ("did you mean" in message) == (hint is not None)
+    assert hint is None or hint in message
+    assert all(name in message for name in BUILTIN)
+    assert isinstance(caught.value, InputError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
+
+
+@pytest.mark.usefixtures("acme")
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("lcfa", {"markup": 1}, "unexpected keyword argument 'markup'"),
+        ("generous", {"mark": 1}, "unexpected keyword argument 'mark'"),
+        ("generous", {"markup": -1}, "markup must not be negative"),
+    ],
+)
+def test_options_a_policy_does_not_take(context, name: str, options: dict[str, int], said: str) -> None:
+    with pytest.raises(PolicyOptionsError) as caught:
+        create(name, context, options)
+    assert str(caught.value).startswith(f"policy {name!r} of service 'own': ")
+    assert said in str(caught.value)
+
+
+def test_a_policy_need_only_act(observe, context) -> None:
+    class Hermit(Policy):
+        def act(self, observation):
+            return Offer.none()
+
+    hermit = Hermit(context)
+    seen = observe([1.0])
+    assert hermit.learn(seen, hermit.act(seen), feedback=None) is None
+    with pytest.raises(TypeError, match="abstract"):
+        Policy(context)
