@@ -66,7 +66,7 @@ class MarketApp(App[None]):
 
     def on_mount(self) -> None:
         """Show home, then what the app was started with."""
-        self.push_screen(HomeScreen(self, self.out, self.folder))
+        self.push_screen(HomeScreen(self.out, self.folder))
         if self._scenario is not None or self._run_path is not None:
             self.call_after_refresh(self._begin)
 

@@ -12,6 +12,7 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 if TYPE_CHECKING:
+    from tui.app import MarketApp
     from tui.catalogue import Entry
     from tui.runs import Runs
 
@@ -43,11 +44,17 @@ class HomeScreen(Screen[None]):
 
 Own scenarios are the scenario files (*.toml) in the folder that flmarket was started in; runs are those in runs/."""
 
-    def __init__(self, runs: "Runs", out: Path, folder: Path) -> None:
+    def __init__(self, out: Path, folder: Path) -> None:
         super().__init__()
-        self.runs, self.out, self.folder = runs, out, folder
+        self.out, self.folder = out, folder
         self.entries: list[Entry] = []
         self.marked: set[Path] = set()
+
+    @property
+    def runs(self) -> "Runs":
+        """The open runs. The app makes them when they are first asked for, which takes imports."""
+        app: MarketApp = self.app  # type: ignore[assignment]
+        return app.runs
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
