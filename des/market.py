@@ -7,12 +7,8 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-<<<<<<< HEAD
 from dataclasses import dataclass, field, replace
-=======
-from dataclasses import dataclass, field
 from itertools import chain
->>>>>>> main
 from typing import Any, cast
 
 import numpy as np
@@ -92,14 +88,10 @@ class Market:
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
-<<<<<<< HEAD
         self._interventions = tuple(interventions)
         self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self._conditions = self._at_first
-        self._env = simpy.Environment()
-=======
         self._env = simpy.Environment(initial_time=0.0)
->>>>>>> main
         self._clients: dict[int, Client] = {}
         self._current: Round | None = None
         self._offers_in = simpy.Event(self._env)  # this round's, and the process that plays it, are made when it opens
@@ -228,20 +220,11 @@ class Market:
 
     def _award(self, current: Round) -> None:
         """Allocate the clients' cores to the highest payments, and turn awards into jobs."""
-<<<<<<< HEAD
-        wanted = list(current.offers.items())
-        lengths = [len(offer.clients) for _, offer in wanted]
-        services = np.repeat([m for m, _ in wanted], lengths)
-        clients = np.concatenate([offer.clients for _, offer in wanted])
-        payments = np.concatenate([offer.payments for _, offer in wanted])
-        cores = allocate(services, clients, payments, self._conditions.cores, self._tie_order)
-=======
         offers = current.offers.values()
         services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
-        cores = allocate(services, clients, payments, self._population.spec.cores, self._tie_order)
->>>>>>> main
+        cores = allocate(services, clients, payments, self._conditions.cores, self._tie_order)
         first = 0
         for m, offer in current.offers.items():
             jobs: list[Job | None] = []
