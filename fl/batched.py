@@ -106,7 +106,7 @@ class BatchedTrainer:
         return images, labels, weights
 
     def _unflatten(self, flat: Tensor) -> dict[str, Tensor]:
-        parts = flat.split([shape.numel() for shape in self._shapes.values()])
+        parts = torch.split(flat, [shape.numel() for shape in self._shapes.values()])
         return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
     def _images(self, pixels: Pixels) -> Tensor:

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fl.datasets import Dataset, load
-
 from des.client import Timeline
 from des.market import Market
+from fl.datasets import Dataset, load
 from fl.federation import RealFederation, Task
 from fl.local import TrainingSettings
 from learning.policy import Policy, PolicyContext, create

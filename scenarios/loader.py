@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
+from fl.errors import InputError
 from scenarios import overrides as options
 from scenarios import sweeps
 from scenarios.checks import Catalogue, installed
-from scenarios.problems import Finding, Problem, ScenarioError, key_text
+from scenarios.problems import Finding, Problem, ScenarioError, did_you_mean, key_text
 from scenarios.schema import Scenario
 from scenarios.source import MOST_PROBLEMS, Source, read_file, read_toml
 from scenarios.sweeps import SweepPoint
@@ -41,14 +42,20 @@ def builtin_names() -> list[str]:
 
 
 def builtin_path(name: str) -> FilePath:
-    """Return the file of a built-in scenario; KeyError where there is none."""
-    if name not in builtin_names():
-        raise KeyError(name)
+    """Return the file of a built-in scenario.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    known = builtin_names()
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise InputError(f"there is no built-in scenario {name!r}{near}; there are {', '.join(known)}")
     return _BUILTIN / f"{name}.toml"
 
 
 def builtin_text(name: str) -> str:
-    """Return the text of a built-in scenario; KeyError where there is none."""
+    """Return the text of a built-in scenario. Errors as in ``builtin_path``."""
     return builtin_path(name).read_text(encoding="utf-8")
 
 

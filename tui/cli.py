@@ -204,17 +204,18 @@ def tui(
 
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":
     """Load all scenarios, so that the problems of all files are shown at once."""
-    from scenarios.loader import ScenarioError, load
+    from scenarios.loader import Problem, ScenarioError, load
 
     overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
-    scenarios, problems = [], []
+    scenarios: list[Scenario] = []
+    problems: list[Problem] = []
     for source in sources:
         try:
             scenarios.append(load(source, overrides))
         except ScenarioError as error:
             problems += error.problems
     if problems:
-        raise ScenarioError(tuple(problems))
+        raise ScenarioError(problems)
     return scenarios
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fl.errors import InputError
 from scenarios.checks import Catalogue
 from scenarios.loader import (
     Problem,
@@ -114,7 +115,7 @@ class TestBuiltIns:
         assert load(builtin_path(name)) == scenario
 
     def test_there_is_no_other(self) -> None:
-        with pytest.raises(KeyError):
+        with pytest.raises(InputError):
             builtin_text("../../pyproject")
 
     def test_paper_is_the_paper(self) -> None:

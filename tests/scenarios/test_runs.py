@@ -236,7 +236,7 @@ def test_a_failing_policy_ends_its_run_and_no_other(
 
 
 def test_a_diverging_model_is_named(tmp_path: Path, shelf: Shelf) -> None:
-    scenario = parse(SMALL, overrides=["training.learning_rate=1e9"])
+    scenario = parse(SMALL, overrides=["training.learning_rate=100"])
     runs = plan([scenario], [], [0], tmp_path, shelf)
     listener = Listener()
     result = run_all(runs, shelf, listener, workers=0)
