@@ -31,10 +31,9 @@ def tint(app: App[object], name: str, *, bold: bool = False, dim: bool = False) 
 
 
 def bar(fraction: float, width: int, mark: float | None = None) -> str:
-    """Return a bar of blocks; ``mark`` is a place on it that counts, such as a target."""
-    eighths = round(max(0.0, min(1.0, fraction)) * width * 8)
-    full, rest = divmod(eighths, 8)
-    cells = list(("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "░")[:width])
+    """Return a bar, heavy as far as the fraction goes; ``mark`` is a place on it that counts, such as a target."""
+    full = round(max(0.0, min(1.0, fraction)) * width)
+    cells = list("━" * full + "┄" * (width - full))
     if mark is not None and width:
         cells[min(width - 1, int(mark * width))] = "┃" if fraction >= mark else "│"
     return "".join(cells)

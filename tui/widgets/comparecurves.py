@@ -30,7 +30,6 @@ class CompareCurves(Container):
         self._drawn = drawn
         self.border_title = f"{service}: {TITLES[metric].split(',')[0]} (tab: next service, v: next curve)"
         plot = self.query_one(Plot)
-        plot.margin_left, plot.margin_bottom, plot.margin_top = 7, 2, 0
         scale = 100 if metric == "accuracy" else 1
         with self.app.batch_update():
             plot.clear()

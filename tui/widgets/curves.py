@@ -4,6 +4,7 @@ import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
+from textual.reactive import reactive
 from textual.widget import Widget
 from textual_plot import HiResMode, PlotWidget
 
@@ -24,7 +25,11 @@ MOST_TARGETS = 4
 
 
 class Plot(PlotWidget, can_focus=False):
-    """The plot itself. The panel has the keys."""
+    """The plot itself, with small margins. The panel has the keys."""
+
+    margin_top = reactive(0)
+    margin_bottom = reactive(1)
+    margin_left = reactive(6)
 
 
 class CurveArea(Container, can_focus=True):
@@ -79,7 +84,6 @@ only that of the chosen one. The price has gaps where a service got nobody."""
             return
         self._drawn = drawn
         plot = self.query_one(Plot)
-        plot.margin_left, plot.margin_bottom, plot.margin_top = 7, 2, 0
         with self.app.batch_update():
             plot.clear()
             # Room to grow into, in steps, so that the scale does not change with every round.
@@ -113,5 +117,5 @@ only that of the chosen one. The price has gaps where a service got nobody."""
         rows = view.logged.services
         for m, row in enumerate(rows):
             if len(rows) <= MOST_TARGETS or m == view.service:
-                xs = np.linspace(1, max(2, total), 40)
-                plot.scatter(xs, np.full(40, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))
+                xs = np.linspace(1, max(2, total), 240)
+                plot.scatter(xs, np.full(240, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))

@@ -13,7 +13,7 @@ from tui.widgets.lines import LineView
 from tui.widgets.panel import Panel
 from tui.words import event_words
 
-LABEL = 23
+LABEL = 22
 
 
 class EventLines(LineView):
@@ -29,7 +29,7 @@ class EventLines(LineView):
     def show(self, events: list[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events; the cursor stands at the one that a walk has come to."""
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
-        self.resize(len(events), LABEL + 60)
+        self.resize(len(events), self.size.width)
         if cursor is not None:
             self.cursor = cursor
 

@@ -7,13 +7,13 @@ from textual.binding import Binding
 from textual.reactive import reactive
 
 from tui.book import Verdict, cash
-from tui.look import fit, series_color, sign, tint
+from tui.look import fit, plain, series_color, sign, tint
 from tui.messages import Selected
 from tui.view import WANTED, View
 from tui.widgets.lines import LineView
 from tui.widgets.panel import Panel
 
-LABEL = 13
+LABEL = 14
 """Cells of the label column: ``   12  2/2 ██``."""
 
 COLORS = {
@@ -57,7 +57,7 @@ class ClientGrid(LineView):
             for m, service in enumerate(view.logged.services):
                 name = f"{sign(m)} {service.service}" if self._cell > 5 else f" {sign(m)}"
                 row.append(fit(name, self._cell - 1) + " ", f"bold {series_color(m)}")
-        return Text("client  cores", "bold", end=""), row
+        return plain(fit("client cores", LABEL), "bold"), row
 
     def line(self, index: int) -> tuple[Text, Text]:
         """Return a client: its used cores, then a sign for each service."""
@@ -160,5 +160,5 @@ In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] traini
         self.target.show(view)
         if view.book is not None:
             offline = len(view.book.conditions.offline)
-            words = f"{view.book.clients} × {view.book.conditions.cores} cores"
+            words = f"{view.book.clients} with {view.book.conditions.cores} core{'s' * (view.book.conditions.cores > 1)} each"
             self.entitle(words + (f", {offline} offline" if offline else ""))

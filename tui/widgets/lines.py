@@ -70,13 +70,13 @@ class LineView(ScrollView, can_focus=True):
         strip = Strip([*left, *rest]).crop(0, width).extend_cell_length(width)
         base = self.rich_style
         if y >= self._header and index == self.cursor and self.shows_cursor:
-            base += Style(reverse=True) if self.has_focus else Style(bold=True, underline=True)
+            base += Style(reverse=True)
         return Strip([Segment(text, base + (style or Style())) for text, style, _ in strip], width)
 
     @property
     def shows_cursor(self) -> bool:
         """Whether the line at the cursor stands out."""
-        return True
+        return self.has_focus
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep the cursor in sight."""

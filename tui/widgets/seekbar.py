@@ -1,7 +1,6 @@
 """The run as a line: how far it has come, where services left, and the round that is shown."""
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
@@ -12,7 +11,7 @@ from tui.view import View
 
 
 class SeekBar(Widget):
-    """``━━━◆━━┃──────``: played rounds, exits (◆), the round shown (┃), rounds to come. A click goes there."""
+    """``━━━◆━━●──────``: played rounds, exits (◆), the round shown (●), rounds to come. A click goes there."""
 
     DEFAULT_CSS = "SeekBar { height: 1; }"
 
@@ -51,8 +50,8 @@ class SeekBar(Widget):
         for number in history.exits:
             cells[self._cell(number)], styles[self._cell(number)] = "◆", tint(self.app, "success", bold=True)
         if view.round:
-            cells[self._cell(view.round)] = "┃"
-            styles[self._cell(view.round)] = tint(self.app, "accent", bold=True) + Style(reverse=True)
+            cells[self._cell(view.round)] = "●"
+            styles[self._cell(view.round)] = tint(self.app, "accent", bold=True)
         return Strip([Segment(" "), *map(Segment, cells, styles), Segment(" ")], self.size.width)
 
     def on_click(self, event: events.Click) -> None:
