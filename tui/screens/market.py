@@ -38,6 +38,7 @@ class MarketScreen(Screen[None]):
 
     BINDINGS = [
         Binding("space", "play", "Pause"),
+        Binding("question_mark,f1", "app.help", "Help", key_display="?"),
         Binding("s", "step", "Round"),
         Binding("e", "walk(1)", "Event"),
         Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
