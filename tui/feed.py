@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class RunnerFeed:
 
     def __init__(self, session: Session, start: Start, command: Sequence[str] = RUNNER) -> None:
         self.session = session
-        self._closing = False
+        self._closing = self._reading = False
         # Until the run has a log of its own, this is where its complaints go.
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         # A group of its own: an interrupt from the keyboard is for the screen, which then says quit.
@@ -57,30 +58,29 @@ class RunnerFeed:
 
     def read(self) -> None:
         """Take in all that the runner says, until its last word or its death."""
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
-        try:
-            for line in iter(lambda: self._process.stdout.readline(LONGEST_LINE), ""):  # type: ignore[union-attr]
-                if self._take(parse(line)):
-                    break
-        except (ProtocolError, LogError, ScenarioError) as error:
-            self._fail(f"the runner said something that was not understood: {error}")
-            self._process.kill()
-        except ValueError:
-            pass  # closed while we read
-        self._process.wait()
-        if not self.session.over:
-            self._died(self._process.returncode)
+        self._reading = True
+        out = self._process.stdout
+        assert out is not None  # noqa: S101 - it is a pipe
+        with self._complaints, out:
+            try:
+                while (line := out.readline(LONGEST_LINE)) and not self._take(parse(line)):
+                    pass
+            except (ProtocolError, LogError, ScenarioError) as error:
+                # Half a line is what death leaves behind; ``_died`` says how it came.
+                if line.endswith("\n"):
+                    self._fail(f"the runner said something that was not understood: {error}")
+                self._process.kill()
+            self._process.wait()
+            if not self.session.over:
+                self._died(self._process.returncode)
 
     def close(self, patience: float = 0.5) -> None:
         """End the process: by asking, by telling, by force."""
         self._closing = True
         self.send("quit")
-        for stream in (self._process.stdin,):
-            try:
-                if stream is not None:
-                    stream.close()
-            except OSError:
-                pass
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        with suppress(OSError):
+            self._process.stdin.close()
         for end in (lambda: None, self._process.terminate, self._process.kill):
             end()
             try:
@@ -88,14 +88,15 @@ class RunnerFeed:
             except subprocess.TimeoutExpired:
                 continue
             break
+        if not self._reading and self._process.stdout is not None:
+            self._process.stdout.close()
+            self._complaints.close()
 
     def _write(self, line: str) -> None:
-        try:
-            assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        with suppress(OSError, ValueError):  # it is gone; ``read`` says so
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-        except (OSError, ValueError):
-            pass  # it is gone; ``read`` says so
 
     def _take(self, found: Mapping[str, Any]) -> bool:
         """Take in a message; return whether it was the last."""

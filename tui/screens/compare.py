@@ -134,7 +134,7 @@ run has reached ([b]l[/b]: each at its own latest), so runs that are going on ca
         notes = warnings(self.sessions)
         second = plain(" " + (" · ".join(notes) if notes else "same market, same seed: the runs differ in what is compared"))
         second.stylize(tint(self.app, "warning") if notes else "dim")
-        self.query_one("#compare-status", Static).update(Text("\n").join([line, second]))
+        self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
 
     def _fill(self, rows: list[Row]) -> None:
         table = self.query_one(DataTable)

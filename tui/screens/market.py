@@ -163,8 +163,9 @@ class MarketScreen(Screen[None]):
         """Go to a panel."""
         self._activate(number)
         self.panels[number - 1].target.focus()
-        self.draw()
-        self.call_after_refresh(self.draw)
+        if self._single:
+            # It was out of sight, and does not know its size yet.
+            self.call_after_refresh(self.draw)
 
     def action_maximise(self) -> None:
         """Give one panel all the room, or put it back."""
@@ -173,12 +174,17 @@ class MarketScreen(Screen[None]):
                 self.active = panel.NUMBER
         self.toggle_class("-maximised")
         self.action_panel(self.active)
+        self.call_after_refresh(self.draw)
+
+    @property
+    def _single(self) -> bool:
+        """Whether one panel has all the room."""
+        return self.has_class("-folded") or self.has_class("-maximised")
 
     def _activate(self, number: int) -> None:
         self.active = number
-        single = self.has_class("-folded") or self.has_class("-maximised")
         for panel in self.panels:
-            panel.display = not single or panel.NUMBER == number
+            panel.display = not self._single or panel.NUMBER == number
             panel.set_class(panel.NUMBER == number, "-active")
         self.query_one(PanelBar).show(self.panels, number)
 
@@ -275,6 +281,8 @@ class MarketScreen(Screen[None]):
             self._player = None
 
     def _play_on(self) -> None:
+        if self._player is None:
+            return  # stopped while this was on its way
         self.head.seek(self.session.history, self.head.round + 1)
         if self.head.round >= len(self.session.history):
             self._stop_playing()

@@ -115,7 +115,8 @@ only that of the chosen one. The price has gaps where a service got nobody."""
     def _targets(self, plot: Plot, view: View, total: int) -> None:
         assert view.logged is not None  # noqa: S101 - asked only where there is a round
         rows = view.logged.services
+        points = max(20, plot.size.width - 8)  # one to a cell
         for m, row in enumerate(rows):
             if len(rows) <= MOST_TARGETS or m == view.service:
-                xs = np.linspace(1, max(2, total), 240)
-                plot.scatter(xs, np.full(240, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))
+                xs = np.linspace(1, max(2, total), points)
+                plot.scatter(xs, np.full(points, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))

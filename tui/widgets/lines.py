@@ -43,7 +43,9 @@ class LineView(ScrollView, can_focus=True):
     def resize(self, count: int, width: int) -> None:
         """Set how many lines there are and how wide the widest is; then draw anew."""
         self._count = count
-        self.virtual_size = Size(width, count + self._header)
+        size = Size(width, count + self._header)
+        if size != self.virtual_size:
+            self.virtual_size = size
         self.cursor = max(0, min(self.cursor, count - 1))
         self.refresh()
 

@@ -183,7 +183,7 @@ class BookPanel(Panel):
         if line is not None:
             who = self._view.logged.services[line.service].service if self._view and self._view.logged else ""
             words = f"{line.verdict.value} client {line.client} for {who}: {line.reason}"
-            self.query_one("#book-reason", Static).update(Text(words))
+            self.query_one("#book-reason", Static).update(Text(words), layout=False)
 
     @on(DataTable.RowHighlighted)
     def _choose(self, event: DataTable.RowHighlighted) -> None:

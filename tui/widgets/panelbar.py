@@ -25,7 +25,7 @@ class PanelBar(Static):
             chosen = panel.NUMBER == active
             line.append(f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim")
             line.append(" ")
-        self.update(line)
+        self.update(line, layout=False)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the panel under the mouse."""

@@ -52,7 +52,7 @@ class StatusLine(Static):
             state, (place, "bold"), f"  clock {seconds(view.clock)}  {speed}  ", (session.label, "dim"), no_wrap=True
         )
         first.overflow = "ellipsis"
-        self.update(Text("\n").join([first, self._second(view, session)]))
+        self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
 
     def _second(self, view: View, session: Session) -> Text:
         if session.phase is Phase.FAILED:
