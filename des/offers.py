@@ -1,7 +1,7 @@
 """Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
 
 import math
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ def check_offer(
     round_: int,
     bids: MicroArray,
     budget: Micro,
-    offline: Set[int] = frozenset(),
+    offline: AbstractSet[int] = frozenset(),
 ) -> CheckedOffer:
     """Return the offer with exact payments, or raise OfferError saying which constraint it breaks.
 

@@ -5,7 +5,7 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from des.money import to_micro
 from fl.partition import largest_count, realised_emd

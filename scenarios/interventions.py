@@ -22,7 +22,9 @@ def check_interventions(readable: Readable) -> Iterator[Finding]:
     for i, entry in readable.items("interventions"):
         place: Path = ("interventions", i)
         if rounds is not None and entry["round"] > rounds:
-            yield Finding((*place, "round"), f"must be at most the {number(rounds)} rounds, not {number(entry['round'])}")
+            yield Finding(
+                (*place, "round"), f"must be at most the {number(rounds)} rounds, not {number(entry['round'])}"
+            )
         same = entry["round"], entry["key"]
         if first.setdefault(same, place) != place:
             yield Finding((*place, "key"), "changes the same key in the same round as another", see=first[same])

@@ -1,7 +1,7 @@
-"""A run's tables, read back: from the text of rounds.csv, offers.csv and events.csv to the records they were written from.
+"""A run's tables, read back: from the text of the three CSV files to the records that they were written from.
 
-The inverse of ``scenarios.tables``. A screen that watches a run gets the same text through a pipe that replay reads from
-the files, so both go through here.
+The inverse of ``scenarios.tables``. A screen that watches a run gets the same text through a pipe that replay reads
+from the files, so both go through here.
 """
 
 import csv
@@ -78,7 +78,9 @@ def round_text(report: RoundReport) -> dict[str, str]:
 
 
 def _service(row: list[str]) -> ServiceReport:
-    service, dataset, policy, status, accuracy, target, reward, budget, offered, spent, wanted, served, refused = row[:13]
+    service, dataset, policy, status, accuracy, target, reward, budget, offered, spent, wanted, served, refused = row[
+        :13
+    ]
     samples, emd, dqi, bid, payment, makespan = row[13:]
     return ServiceReport(
         service, dataset, policy, Status(status), float(accuracy), float(target), float(reward), micro(budget),

@@ -204,7 +204,7 @@ class Intervention(Table):
         max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
     )
     value: Plain = Field(
-        description="The new budget or cores; for clients.offline the list of all clients that are offline from then on."
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
     )
 
 

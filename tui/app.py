@@ -56,7 +56,8 @@ class MarketApp(App[None]):
     def runs(self) -> "Runs":
         """The open runs."""
         if self._runs is None:
-            from tui.runs import RUNNER, Runs
+            from tui.feed import RUNNER
+            from tui.runs import Runs
 
             self._runs = Runs(self._work, self._runner or RUNNER)
         return self._runs

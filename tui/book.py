@@ -139,7 +139,8 @@ class Book:
             return "awarded a core, but its update did not arrive in time; not paid"
         lowest = self.holders[client][-1]
         if offer.payment < lowest.payment:
-            return f"outbid: {cash(offer.payment, lowest.payment)} < {cash(lowest.payment, offer.payment)} of {lowest.service}"
+            paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
+            return f"outbid: {paid} < {more} of {lowest.service}"
         return f"lost the draw: {cash(offer.payment)}, as much as {lowest.service} pays"
 
     def _won(self, offer: OfferReport) -> str:
@@ -163,7 +164,7 @@ def cash(amount: Micro, beside: Micro | None = None) -> str:
     """Write money with two decimals, or with as many as it takes to tell it from another amount."""
     for decimals in range(2, 6):
         text = f"{amount / MICRO:.{decimals}f}"
-        if beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}":
-            if amount == 0 or float(text):
-                return text
+        told_apart = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
+        if told_apart and (amount == 0 or float(text)):
+            return text
     return f"{amount / MICRO:.6f}"

@@ -63,8 +63,7 @@ def recent_runs(out: Path) -> list[Entry]:
     """Return the run directories below a folder, the newest first."""
     found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
     return [
-        Entry("run", " · ".join(path.parent.relative_to(out).parts), path.parent)
-        for path in islice(found, MOST_RUNS)
+        Entry("run", " · ".join(path.parent.relative_to(out).parts), path.parent) for path in islice(found, MOST_RUNS)
     ]
 
 
@@ -140,7 +139,12 @@ def services_table(scenario: Scenario) -> Table:
     table = Table("#", "service", "data set", "budget", "target %", "policy", box=None, pad_edge=False)
     for m, service in enumerate(scenario.services):
         table.add_row(
-            sign(m), service.name, service.dataset, f"{service.budget:g}", percent(service.target_accuracy), service.policy
+            sign(m),
+            service.name,
+            service.dataset,
+            f"{service.budget:g}",
+            percent(service.target_accuracy),
+            service.policy,
         )
     return table
 

@@ -137,7 +137,7 @@ class ScenarioDocument:
 
     def remove_service(self, place: int) -> None:
         """Take a service out."""
-        del self._document["services"][place]  # type: ignore[union-attr,arg-type]
+        del self._document["services"][place]
         del self.origins[place]
 
 

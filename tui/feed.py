@@ -1,6 +1,7 @@
 """Talks to a runner process: starts it, reads what it says into a session, passes commands on, and ends it for sure."""
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,13 +82,12 @@ class RunnerFeed:
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         with suppress(OSError):
             self._process.stdin.close()
-        for end in (lambda: None, self._process.terminate, self._process.kill):
-            end()
-            try:
+        for force in (None, signal.SIGTERM, signal.SIGKILL):
+            if force is not None:
+                self._process.send_signal(force)
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(patience)
-            except subprocess.TimeoutExpired:
-                continue
-            break
+                break
         if not self._reading and self._process.stdout is not None:
             self._process.stdout.close()
             self._complaints.close()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from des.money import MICRO
 from des.records import Status
-from scenarios.logs import LoggedRound, LogError
+from scenarios.logs import LogError, LoggedRound
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 

@@ -1,4 +1,7 @@
-"""How things look on every screen: colours of the theme, bars, numbers. What a colour says, a sign or a word says too."""
+"""How things look on every screen: colours of the theme, bars, numbers.
+
+What a colour says, a sign or a word says too.
+"""
 
 from rich.style import Style
 from rich.text import Text

@@ -9,7 +9,7 @@ from typing import IO
 from des.records import Kind, ServiceReport, Status
 from fl.errors import InputError
 from scenarios.loader import ScenarioError
-from scenarios.logs import LoggedRound, LogError
+from scenarios.logs import LogError, LoggedRound
 from scenarios.store import META, SCENARIO, RunDirectory, State
 from scenarios.tables import TABLES
 from tui.session import Phase, Session
@@ -135,9 +135,7 @@ class DirectoryFeed:
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
         for event in logged.events:
             seen[event.service, event.event] += 1
-        return all(
-            row.status is Status.LEFT or self._service_whole(row, seen) for row in logged.services
-        )
+        return all(row.status is Status.LEFT or self._service_whole(row, seen) for row in logged.services)
 
     @staticmethod
     def _service_whole(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
     command = [sys.executable, "-P", "-m", "tui.cli", "export", str(directory), "--csv", "-"]
     assert target.read_text() == subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert ",7.500000," in target.read_text()
-    assert 'budget = 10\n' in (small / "small.toml").read_text()  # the file itself was not saved
+    assert "budget = 10\n" in (small / "small.toml").read_text()  # the file itself was not saved
 
 
 async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Path) -> None:
@@ -160,9 +161,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
     # The same scenario, headless, elsewhere.
     again = small / "again"
     start = Start((directory / "scenario.toml").read_text(), "again", str(again))
-    with subprocess.Popen(
-        fake_runner("formula"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as runner:
+    with subprocess.Popen(fake_runner("formula"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdin is not None
         assert runner.stdout is not None
         runner.stdin.write(start.line() + "\n")
@@ -194,9 +193,7 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
 
 
 @pytest.mark.parametrize("name", ["crash", "garbage"])
-async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(
-    small: Path, fake_runner: Runner, name: str
-) -> None:
+async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(small: Path, fake_runner: Runner, name: str) -> None:
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner(name))
     async with app.run_test(size=(120, 40)) as pilot:
         screen, session, pid = launch(app, start_of(small))
@@ -244,7 +241,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         assert time.monotonic() - clock < 3  # on a machine that others use too
         await until(pilot, lambda: len(session.history) == 3000, "all rounds")
         assert [logged.number for logged in session.history.rounds] == list(range(1, 3001))
-        assert min(b - a for a, b in zip(draws, draws[1:], strict=False)) > 0.05
+        assert min(b - a for a, b in pairwise(draws)) > 0.05
         await until(pilot, lambda: screen.head.round == 3000, "the newest")
 
 
@@ -252,7 +249,7 @@ async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can
     app: MarketApp, small: Path
 ) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        screen, session, pid = launch(app, start_of(small, speed=4))
+        _, session, pid = launch(app, start_of(small, speed=4))
         await until(pilot, lambda: len(session.history) >= 2, "two rounds")
         await pilot.press("q")
         app.simulate_key("y")
@@ -269,7 +266,7 @@ async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can
 async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runner: Runner) -> None:
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("hang"))
     pids = []
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - it comes up when the app ends
         async with app.run_test() as pilot:
             pids.append(launch(app, start_of(small))[2])
             app.call_later(lambda: 1 / 0)
@@ -280,9 +277,9 @@ async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runne
 def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> None:
     """SIGKILL leaves the app no chance; the runner sees its input end."""
     program = (
-        "import sys\nfrom tui.feed import RunnerFeed\nfrom tui.session import Session\nfrom scenarios.protocol import Start\n"
-        f"feed = RunnerFeed(Session('x'), Start(open({str(small / 'small.toml')!r}).read(), 'x', {str(small / 'runs')!r},"
-        f" paused=True), {fake_runner('formula')!r})\n"
+        "from tui.feed import RunnerFeed\nfrom tui.session import Session\nfrom scenarios.protocol import Start\n"
+        f"start = Start(open({str(small / 'small.toml')!r}).read(), 'x', {str(small / 'runs')!r}, paused=True)\n"
+        f"feed = RunnerFeed(Session('x'), start, {fake_runner('formula')!r})\n"
         "print(feed.pid, flush=True)\nfeed.read()\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.session import Phase, Session
 from tui.widgets.curves import CurvesPanel
-from tui.widgets.eventlog import EventLines, EventsPanel
+from tui.widgets.eventlog import EventLines
 from tui.widgets.gantt import CoreLines
 from tui.widgets.grid import ClientGrid
 from tui.widgets.orderbook import BookPanel
@@ -42,7 +42,11 @@ async def test_a_finished_run_shows_its_last_round(app: MarketApp, play_small: P
         assert screen.head.round == len(session.history) == 12
         assert "complete" in status(screen)
         table = screen.query_one("#services-table", DataTable)
-        assert [str(table.get_cell(name, "service")) for name in ("alpha", "beta", "gamma")] == ["alpha", "beta", "gamma"]
+        assert [str(table.get_cell(name, "service")) for name in ("alpha", "beta", "gamma")] == [
+            "alpha",
+            "beta",
+            "gamma",
+        ]
         assert "left" in str(table.get_cell("alpha", "status"))
 
 
@@ -169,7 +173,9 @@ async def test_the_order_book_follows_what_is_chosen_and_gives_reasons(app: Mark
         assert "core 0, paid its bid" in whys
         assert "does not fit the remaining budget" in whys
         everything = " ".join(
-            line.reason for m in range(3) for line in screen.view.book.of_service(m)  # type: ignore[union-attr]
+            line.reason
+            for m in range(3)
+            for line in screen.view.book.of_service(m)  # type: ignore[union-attr]
         )
         assert " < " in everything or "lost the draw" in everything
         await pilot.press("b")
@@ -277,7 +283,9 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
 async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     head, first, *_ = scenario_text.split("[[services]]")
     services = "".join("[[services]]" + first.replace('"alpha"', f'"service-{m}"') for m in range(20))
-    text = head.replace("count = 8", "count = 200").replace("cores = 1", "cores = 3").replace("rounds = 12", "rounds = 3")
+    text = (
+        head.replace("count = 8", "count = 200").replace("cores = 1", "cores = 3").replace("rounds = 12", "rounds = 3")
+    )
     async with watching(app, play_small(text + services)) as (pilot, screen):
         await pilot.press("3", "ctrl+end")
         grid = screen.query_one(ClientGrid)

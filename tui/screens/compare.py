@@ -1,12 +1,12 @@
 """Compare: runs side by side, one curve for each, and what differs from the first."""
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
-from rich.text import Text
 
 from tui.comparison import Row, compare, warnings
 from tui.history import METRICS
@@ -50,10 +50,11 @@ class CompareScreen(Screen[None]):
     ]
     HELP = """Runs of the same market, one after the other in the table and one over the other in the plot.
 
-Δ is the difference from the baseline, the first run ([b]b[/b] takes the next one). All numbers are at the last round that every
-run has reached ([b]l[/b]: each at its own latest), so runs that are going on can be compared too.
+Δ is the difference from the baseline, the first run ([b]b[/b] takes the next one). All numbers are at the last round
+that every run has reached ([b]l[/b]: each at its own latest), so runs that are going on can be compared too.
 
-[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price   [b]space[/b] pause or resume those that run
+[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
+[b]space[/b] pause or resume those that run
 [b]enter[/b] open the run of the chosen row"""
     AUTO_FOCUS = "#compare-table"
 
@@ -132,7 +133,9 @@ run has reached ([b]l[/b]: each at its own latest), so runs that are going on ca
             words = f" {sign(place)} {session.label} · round {number} {SIGNS[session.phase]}{base} "
             line.append(words, f"bold {series_color(place)}")
         notes = warnings(self.sessions)
-        second = plain(" " + (" · ".join(notes) if notes else "same market, same seed: the runs differ in what is compared"))
+        second = plain(
+            " " + (" · ".join(notes) if notes else "same market, same seed: the runs differ in what is compared")
+        )
         second.stylize(tint(self.app, "warning") if notes else "dim")
         self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
 

@@ -1,5 +1,6 @@
 """Configure: the scenario as a form over its schema, checked as it is typed."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from textual import on, work
@@ -39,12 +40,13 @@ class ConfigureScreen(Screen[None]):
         Binding("f4", "remove_service", "Remove"),
         Binding("escape", "back", "Back"),
     ]
-    HELP = """The scenario as a form. Every key shows what it means and its limits; [b]✘[/b] says what is wrong, in the words of
-[i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the file. An empty field takes its default.
+    HELP = r"""The scenario as a form. Every key shows what it means and its limits; [b]✘[/b] says what is wrong, in the
+words of [i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the file. An empty field takes its default.
 
-[b]tab[/b] next field   [b]F2 F3 F4[/b] add, duplicate, remove a service   [b]ctrl+s[/b] save   [b]F5[/b] run (saved or not)
+[b]tab[/b] next field   [b]F2 F3 F4[/b] add, duplicate, remove a service
+[b]ctrl+s[/b] save      [b]F5[/b] run (saved or not)
 
-Saving keeps the comments of the file. Lists are written as in TOML: [100, 200]."""
+Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]."""
 
     def __init__(self, text: str, file: str, own: Path | None, runs: Runs, out: Path, folder: Path) -> None:
         """Edit a scenario.
@@ -89,8 +91,8 @@ Saving keeps the comments of the file. Lists are written as in TOML: [100, 200].
         yield Static("", id="form-problems", markup=False)
         yield Footer(compact=True)
 
-    def _rows(self, found: "list[Field] | object", prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
-        for field in found:  # type: ignore[attr-defined]
+    def _rows(self, found: Iterable[Field], prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
+        for field in found:
             if not only or field.path[0] in only:
                 path = (*prefix, *field.path)
                 yield FieldRow(field, path, self.document.get(path))
@@ -198,7 +200,9 @@ Saving keeps the comments of the file. Lists are written as in TOML: [100, 200].
             key = key_text(row.path, data)
             own = [p for p in self.problems if p.key and _concerns(p.key, key)]
             shown.update(own)
-            row.mark(self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own)))
+            row.mark(
+                self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own))
+            )
         self._mark_tabs()
         changed = "✎ changed" if self.document.changed else "as in the file"
         where = str(self.own or f"{self.file} (built-in or a run's: saved as a new file)")
@@ -213,13 +217,23 @@ Saving keeps the comments of the file. Lists are written as in TOML: [100, 200].
     def _mark_tabs(self) -> None:
         """Show on each tab whether there is something wrong below it."""
         form = self.query_one("#form", TabbedContent)
-        heads = {"tab-clients": "clients", "tab-services": "services", "tab-training": "training", "tab-timeline": "timeline"}
-        names = {"tab-market": "Market", "tab-clients": "Clients", "tab-services": "Services", "tab-training": "Training"}
+        heads = {
+            "tab-clients": "clients",
+            "tab-services": "services",
+            "tab-training": "training",
+            "tab-timeline": "timeline",
+        }
+        names = {
+            "tab-market": "Market",
+            "tab-clients": "Clients",
+            "tab-services": "Services",
+            "tab-training": "Training",
+        }
         names |= {"tab-timeline": "Timeline", "tab-changes": "Sweep, shocks"}
         for pane, name in names.items():
             keys = {heads[pane]} if pane in heads else set(MARKET if pane == "tab-market" else CHANGES)
             count = sum(problem.key.partition(".")[0] in keys for problem in self.problems)
-            form.get_tab(pane).label = f"{name} ✘{count}" if count else name  # type: ignore[assignment]
+            form.get_tab(pane).label = f"{name} ✘{count}" if count else name
 
     # Elsewhere
 

@@ -142,7 +142,9 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         chosen = self.chosen
         if isinstance(chosen, int):
             session = self.runs.sessions[chosen]
-            shown = f"{session.label}\n\n{session.phase.value}, {len(session.history)} rounds played.\n\nenter opens it."
+            shown = (
+                f"{session.label}\n\n{session.phase.value}, {len(session.history)} rounds played.\n\nenter opens it."
+            )
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:
             self.app.call_from_thread(self._show_preview, preview(chosen))

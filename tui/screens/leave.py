@@ -16,11 +16,11 @@ class LeaveDialog(Dialog[bool]):
 
     def __init__(self, running: int) -> None:
         super().__init__()
-        self._running = running
+        self._count = running
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        runs = "A run is" if self._running == 1 else f"{self._running} runs are"
+        runs = "A run is" if self._count == 1 else f"{self._count} runs are"
         with VerticalScroll(classes="box"):
             yield Static(f"[b]{runs} still going on.[/b]\nThe rounds so far stay on disk and can be replayed.")
             with Horizontal(classes="buttons"):

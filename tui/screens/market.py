@@ -184,14 +184,14 @@ class MarketScreen(Screen[None]):
     def _activate(self, number: int) -> None:
         self.active = number
         for panel in self.panels:
-            panel.display = not self._single or panel.NUMBER == number
-            panel.set_class(panel.NUMBER == number, "-active")
+            panel.display = not self._single or number == panel.NUMBER
+            panel.set_class(number == panel.NUMBER, "-active")
         self.query_one(PanelBar).show(self.panels, number)
 
     def on_descendant_focus(self) -> None:
         """Keep the number of the panel that has the focus."""
         for panel in self.panels:
-            if panel.has_focus_within and panel.NUMBER != self.active:
+            if panel.has_focus_within and self.active != panel.NUMBER:
                 self._activate(panel.NUMBER)
 
     def action_next_metric(self) -> None:
@@ -299,7 +299,7 @@ class MarketScreen(Screen[None]):
             return
         head, newest = self.head, len(self.session.history)
         first = (newest if head.following else head.round) + 1
-        if first > self.session.scenario.rounds or self.session.history.rounds[-1:] and self._all_left(first):
+        if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
             first = max(1, head.round)
         self.app.push_screen(ShockDialog(self.session, first), self._fork)
 

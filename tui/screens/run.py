@@ -143,7 +143,9 @@ def ask_and_run(app: App[Any], runs: Runs, text: str, file: str, out: Path) -> N
     try:
         scenario = parse(text, file)
     except ScenarioError as error:
-        app.notify("\n".join(map(str, error.problems[:8])), title="The scenario has problems", severity="error", timeout=12)
+        app.notify(
+            "\n".join(map(str, error.problems[:8])), title="The scenario has problems", severity="error", timeout=12
+        )
         return
 
     def begin(choice: Choice | None) -> None:

@@ -93,4 +93,3 @@ class ShockDialog(Dialog[tuple[str, int]]):
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
-

@@ -51,8 +51,8 @@ class CurvesPanel(Panel):
 
 [b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
 
-Each curve ends in the number that its service has in panel 1. The dotted lines are targets; with more than four services
-only that of the chosen one. The price has gaps where a service got nobody."""
+Each curve ends in the number that its service has in panel 1. The dotted lines are targets; with more than four
+services only that of the chosen one. The price has gaps where a service got nobody."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)

@@ -48,9 +48,10 @@ class EventsPanel(Panel):
 
     NUMBER = 5
     NAME = "Events"
-    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, aggregation, pay, exits.
+    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, pay, exits.
 
-[b]/[/b]  filter: words that must all occur, such as [i]client 4[/i] or [i]award digits[/i]; [b]enter[/b] keeps it, [b]esc[/b] clears it.
+[b]/[/b]  filter: words that must all occur, such as [i]client 4[/i] or [i]award digits[/i];
+   [b]enter[/b] keeps it, [b]esc[/b] clears it.
 [b]e[/b]  walk through the events one by one; [b]E[/b] walks back. All panels show the market as it stands then.
 [b]↑ ↓[/b]  scroll."""
 

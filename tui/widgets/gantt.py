@@ -84,8 +84,9 @@ class CoresPanel(Panel):
 
     NUMBER = 6
     NAME = "Cores"
-    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded something; the block is
-local training for the service named in it, [b]▒[/b] the upload of the update. A service waits for the last of its clients.
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded something; the block
+is local training for the service named in it, [b]▒[/b] the upload of the update. A service waits for the last of its
+clients.
 
 In a walk through events (e), the chart grows with the clock."""
 

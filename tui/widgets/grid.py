@@ -142,7 +142,8 @@ class ClientsPanel(Panel):
 [b]z[/b]   offline          blank  the service has left
 
 [b]2/2[/b] in front: cores in use of the K a client has.
-In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded, [b]●[/b] paid.
+In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
+[b]●[/b] paid.
 
 [b]↑ ↓ ← →[/b] choose a cell: the order book follows. [b]enter[/b] shows the client's book."""
 
@@ -159,6 +160,6 @@ In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] traini
         """Show the clients at a moment."""
         self.target.show(view)
         if view.book is not None:
-            offline = len(view.book.conditions.offline)
-            words = f"{view.book.clients} with {view.book.conditions.cores} core{'s' * (view.book.conditions.cores > 1)} each"
-            self.entitle(words + (f", {offline} offline" if offline else ""))
+            now = view.book.conditions
+            words = f"{view.book.clients} with {now.cores} core{'s' * (now.cores > 1)} each"
+            self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))

@@ -83,7 +83,9 @@ class LineView(ScrollView, can_focus=True):
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep the cursor in sight."""
         if self.is_mounted:
-            view = max(1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar)
+            view = max(
+                1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
+            )
             top = self.scroll_offset.y
             if not top <= new < top + view:
                 self.scroll_to(y=new if new < top else new - view + 1, animate=False)

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Static
 
-from tui.book import WORDS, Book, Line, Verdict, cash
+from tui.book import WORDS, Line, Verdict, cash
 from tui.look import plain, series_color, sign, tint
 from tui.messages import Selected
 from tui.view import View
@@ -22,7 +22,15 @@ COLUMNS = {
     "size": "D",
     "emd": "EMD",
 }
-ORDER = (Verdict.SERVED, Verdict.DROPPED, Verdict.OUTBID, Verdict.UNWANTED, Verdict.MISFIT, Verdict.OFFLINE, Verdict.LEFT)
+ORDER = (
+    Verdict.SERVED,
+    Verdict.DROPPED,
+    Verdict.OUTBID,
+    Verdict.UNWANTED,
+    Verdict.MISFIT,
+    Verdict.OFFLINE,
+    Verdict.LEFT,
+)
 COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
 
 

@@ -22,8 +22,10 @@ class PanelBar(Static):
         for panel in panels:
             self._starts.append((len(line.plain), panel.NUMBER))
             name = f"{panel.NUMBER} {SHORT.get(panel.NAME, panel.NAME)}"
-            chosen = panel.NUMBER == active
-            line.append(f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim")
+            chosen = active == panel.NUMBER
+            line.append(
+                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim"
+            )
             line.append(" ")
         self.update(line, layout=False)
 

@@ -90,7 +90,9 @@ class ServicesPanel(Panel):
             "sign": plain(sign(m), series_color(m)),
             "service": plain(row.service, series_color(m)),
             "status": plain(STATUS[row.status], mark),
-            "accuracy": Text.assemble((accuracy, mark), (bar(row.accuracy, width, row.target_accuracy), series_color(m))),
+            "accuracy": Text.assemble(
+                (accuracy, mark), (bar(row.accuracy, width, row.target_accuracy), series_color(m))
+            ),
             "spent": Text.assemble(
                 (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
             ),

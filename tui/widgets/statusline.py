@@ -74,7 +74,14 @@ class StatusLine(Static):
         left = sum(row.status.value != "training" for row in rows)
         spent = sum(row.spent for row in rows) / 1_000_000
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
-        words = f" {len(rows) - left} of {len(rows)} services in the market · {served} clients served, {refused} offers refused · {spent:.2f} spent"
-        changes = [f"{c.key} = {c.value}" for c in (session.scenario.interventions if session.scenario else ()) if c.round == view.round]
+        words = (
+            f" {len(rows) - left} of {len(rows)} services in the market · {served} clients served, "
+            f"{refused} offers refused · {spent:.2f} spent"
+        )
+        changes = [
+            f"{c.key} = {c.value}"
+            for c in (session.scenario.interventions if session.scenario else ())
+            if c.round == view.round
+        ]
         shock = f" · shock: {', '.join(changes)}" if changes else ""
         return Text.assemble((words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True)
