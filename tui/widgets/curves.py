@@ -3,7 +3,7 @@
 import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container
+from textual.containers import Container, Grid
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual_plot import HiResMode, PlotWidget
@@ -30,6 +30,15 @@ class Plot(PlotWidget, can_focus=False):
     margin_top = reactive(0)
     margin_bottom = reactive(1)
     margin_left = reactive(6)
+
+    def _update_margin_sizes(self) -> None:
+        # The base class takes it for granted that its parts are there; a screen may be left before they are.
+        if self.query(Grid):
+            super()._update_margin_sizes()
+
+    def _update_legend(self) -> None:
+        if self.query("#legend"):
+            super()._update_legend()
 
 
 class CurveArea(Container, can_focus=True):
