@@ -54,6 +54,8 @@ def fit(text: str, width: int) -> str:
 
 def seconds(amount: float) -> str:
     """Write a simulated time."""
+    if amount < 10:
+        return f"{amount:.2f} s"
     if amount < 600:
         return f"{amount:.1f} s"
     minutes, rest = divmod(int(amount), 60)

@@ -18,6 +18,18 @@ MARKS = {
 }
 """How far a client has come for a service in the middle of a round."""
 
+WALK_WORDS = {
+    "◇": "awarded",
+    "▶": "training",
+    "■": "trained",
+    "↑": "uploaded",
+    "●": "paid",
+    "×": "outbid",
+    "?": "wanted",
+    "·": "nothing yet",
+}
+"""What the signs mean in the middle of a round."""
+
 WANTED = "?"
 """A client that a service has made an offer to, before the cores are allocated."""
 

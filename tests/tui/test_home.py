@@ -91,9 +91,7 @@ async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run
         assert pilot.app.screen is screen
 
 
-async def test_keys_lead_to_the_other_screens(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Callable[..., Session]) -> None:
     for policy, rounds in (("hqfa", 12), ("lcfa", 5)):
         write_run(play_small(rounds=rounds), small / "runs" / "small-00000000" / policy / "seed-0001")
     async with app.run_test(size=(120, 40)) as pilot:

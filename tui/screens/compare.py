@@ -71,7 +71,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         with Horizontal(id="compare-plot"):
             yield CompareCurves(id="compare-curves")
         yield DataTable(id="compare-table", cursor_type="row", zebra_stripes=True)
-        yield Footer(compact=True)
+        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Start to watch all runs."""
@@ -130,7 +130,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         line = Text(no_wrap=True)
         for place, (session, number) in enumerate(zip(self.sessions, rounds, strict=True)):
             base = " (baseline)" if place == self.baseline else ""
-            words = f" {sign(place)} {session.label} · round {number} {SIGNS[session.phase]}{base} "
+            words = f" {sign(place)} {self._called(session)} · round {number} {SIGNS[session.phase]}{base} "
             line.append(words, f"bold {series_color(place)}")
         notes = warnings(self.sessions)
         second = plain(
@@ -157,24 +157,35 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         reached = "not yet" if row.reached is None else str(row.reached)
         return {
             "sign": plain(sign(row.run), color),
-            "run": plain(self.sessions[row.run].label, color),
+            "run": plain(self._called(self.sessions[row.run]), color),
             "service": plain(row.service),
             "policy": plain(row.policy),
             "accuracy": plain(f"{percent(row.accuracy):>6}"),
-            "accuracy_delta": self._delta(row.accuracy_delta, 100, 1),
+            "accuracy_delta": self._delta(None if row.accuracy_delta is None else 100 * row.accuracy_delta, 1, 1),
             "target": plain(f"{reached:>7}"),
-            "target_delta": self._delta(row.reached_delta, 1, -1),
+            "target_delta": self._delta(row.reached_delta, -1, 0),
             "spent": plain(f"{row.spent:>9.2f}"),
-            "spent_delta": self._delta(row.spent_delta, 1, -1),
+            "spent_delta": self._delta(row.spent_delta, -1, 2),
             "served": plain(f"{row.served:>6}"),
             "refused": plain(f"{row.refused:>6}"),
         }
 
-    def _delta(self, value: float | None, scale: float, good: int) -> Text:
+    def _called(self, session: Session) -> str:
+        """Return a run's name, as short as it still tells it from the others."""
+        if session.scenario is None:
+            return session.label
+        words = [session.policy]
+        if len({other.seed for other in self.sessions}) > 1:
+            words.append(f"seed {session.seed}")
+        if len({other.hash8 for other in self.sessions}) > 1:
+            words.append(f"{session.scenario.name}-{session.hash8}")
+        return " · ".join(words)
+
+    def _delta(self, value: float | None, good: int, decimals: int) -> Text:
         if value is None:
             return plain("")
         color = "foreground" if not value else ("success" if value * good > 0 else "error")
-        return plain(f"{value * scale:+.4g}", tint(self.app, color))
+        return plain(f"{value:+.{decimals}f}", tint(self.app, color))
 
     def action_next_metric(self) -> None:
         """Show the next curve."""

@@ -89,7 +89,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
             with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
                 yield from self._rows(fields(Scenario), (), CHANGES)
         yield Static("", id="form-problems", markup=False)
-        yield Footer(compact=True)
+        yield Footer(compact=True, show_command_palette=False)
 
     def _rows(self, found: Iterable[Field], prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
         for field in found:

@@ -65,7 +65,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
                 yield OptionList(id="entries")
             with VerticalScroll(id="home-right", can_focus=True):
                 yield Static("loading …", id="preview")
-        yield Footer(compact=True)
+        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Look for scenarios and runs once the screen is there."""

@@ -88,7 +88,7 @@ class MarketScreen(Screen[None]):
             yield BookPanel(id="book")
             yield EventsPanel(id="events")
             yield CoresPanel(id="cores")
-        yield Footer(compact=True)
+        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Start to watch."""

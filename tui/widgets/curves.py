@@ -88,7 +88,9 @@ services only that of the chosen one. The price has gaps where a service got nob
         """Draw the curves up to the round that is looked at."""
         self._view = view
         self.entitle(TITLES[self.metric])
-        drawn = (view.round, view.service, self.metric, self.app.theme)
+        # In a walk through a round, what it brings is not known yet.
+        last = view.round if view.event is None else view.round - 1
+        drawn = (last, view.service, self.metric, self.app.theme)
         if drawn == self._drawn or view.logged is None or not self.display:
             return
         self._drawn = drawn
@@ -96,15 +98,15 @@ services only that of the chosen one. The price has gaps where a service got nob
         with self.app.batch_update():
             plot.clear()
             # Room to grow into, in steps, so that the scale does not change with every round.
-            last = max(10, view.round + (-view.round) % 10)
-            total = last if view.scenario is None else min(view.scenario.rounds, last)
+            room = max(10, view.round + (-view.round) % 10)
+            total = room if view.scenario is None else min(view.scenario.rounds, room)
             plot.set_xlimits(1, max(2, total))
             self._limit(plot, view)
             if self.metric == "accuracy":
                 self._targets(plot, view, total)
             scale = 100 if self.metric == "accuracy" else 1
             for m in range(len(view.logged.services)):
-                xs, ys = view.session.history.series(m, self.metric, view.round)
+                xs, ys = view.session.history.series(m, self.metric, last)
                 if not xs:
                     continue
                 values = [scale * y for y in ys]

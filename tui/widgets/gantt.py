@@ -71,8 +71,10 @@ class CoreLines(LineView):
         name = f"{sign(place)} {job.service}"
         work = max(0, turn - start)
         bar = Text(" " * start, end="", no_wrap=True)
-        inside = fit(name, work) if work > 2 else "█" * work
-        bar.append(inside, f"reverse {series_color(place)}")
+        if work > 2:
+            bar.append(fit(name, work), f"reverse {series_color(place)}")
+        else:
+            bar.append("█" * work, series_color(place))
         bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
         if job.outcome is Outcome.DROPPED and now >= end:
             bar.append(" ! dropped", tint(self.app, "warning"))

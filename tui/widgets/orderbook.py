@@ -9,7 +9,7 @@ from textual.widgets import DataTable, Static
 from tui.book import WORDS, Line, Verdict, cash
 from tui.look import plain, series_color, sign, tint
 from tui.messages import Selected
-from tui.view import View
+from tui.view import WALK_WORDS, View
 from tui.widgets.panel import Panel
 
 COLUMNS = {
@@ -153,6 +153,13 @@ class BookPanel(Panel):
 
     def _cells(self, line: Line, names: list[str]) -> dict[str, Text]:
         color = tint(self.app, COLORS.get(line.verdict, "foreground"), dim=line.verdict not in COLORS)
+        offer, result, why = line.payment, f"{line.verdict.value} {WORDS[line.verdict]}", line.reason
+        if self._view is not None and self._view.event is not None:
+            # In a walk through a round, what comes of it is not known yet.
+            mark = self._view.mark(line.service, line.client)
+            result, color = f"{mark} {WALK_WORDS.get(mark, WORDS[line.verdict])}", tint(self.app, "foreground")
+            offer = None if mark == Verdict.UNWANTED.value else line.payment
+            why = line.reason if mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value} else ""
         if self.by_client:
             who = plain(f"{sign(line.service)} {names[line.service]}", series_color(line.service))
         else:
@@ -160,9 +167,9 @@ class BookPanel(Panel):
         return {
             "who": who,
             "bid": plain(f"{cash(line.bid):>6}"),
-            "offer": plain(f"{'' if line.payment is None else cash(line.payment):>6}", color),
-            "result": plain(f"{line.verdict.value} {WORDS[line.verdict]}", color),
-            "why": plain(line.reason, color),
+            "offer": plain(f"{'' if offer is None else cash(offer):>6}", color),
+            "result": plain(result, color),
+            "why": plain(why, color),
             "dqi": plain(f"{line.dqi:.4f}"),
             "size": plain(f"{line.data_size:>5}"),
             "emd": plain(f"{line.emd:.3g}"),
@@ -190,7 +197,9 @@ class BookPanel(Panel):
         line = self._lines.get(str(key))
         if line is not None:
             who = self._view.logged.services[line.service].service if self._view and self._view.logged else ""
-            words = f"{line.verdict.value} client {line.client} for {who}: {line.reason}"
+            walking = self._view is not None and self._view.event is not None
+            reason = self.target.get_cell(str(key), "result").plain[2:] if walking else line.reason
+            words = f"{'' if walking else line.verdict.value} client {line.client} for {who}: {reason}"
             self.query_one("#book-reason", Static).update(Text(words), layout=False)
 
     @on(DataTable.RowHighlighted)

@@ -1,5 +1,6 @@
 """The services: how far each has come, what it spends, whom it gets."""
 
+import math
 from dataclasses import replace
 
 from rich.text import Text
@@ -85,13 +86,14 @@ class ServicesPanel(Panel):
         faint = tint(self.app, "foreground", dim=row.status is Status.LEFT)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
         budget = row.spent / row.budget if row.budget else 0.0
-        accuracy = f"{percent(row.accuracy):>5} → {percent(row.target_accuracy):>5} "
+        known = not math.isnan(row.accuracy)
+        accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
         return {
             "sign": plain(sign(m), series_color(m)),
             "service": plain(row.service, series_color(m)),
             "status": plain(STATUS[row.status], mark),
             "accuracy": Text.assemble(
-                (accuracy, mark), (bar(row.accuracy, width, row.target_accuracy), series_color(m))
+                (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
             ),
             "spent": Text.assemble(
                 (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
@@ -99,7 +101,7 @@ class ServicesPanel(Panel):
             "served": plain(f"{row.served:>6}", faint),
             "refused": plain(f"{row.refused:>7}", tint(self.app, "warning") if row.refused else faint),
             "markup": plain(f"{markup:>7}", faint),
-            "reward": plain(f"{row.reward:>7.2f}", faint),
+            "reward": plain(f"{row.reward:>7.2f}" if known else "      –", faint),
             "policy": plain(row.policy, faint),
             "dataset": plain(row.dataset, faint),
         }
@@ -124,12 +126,13 @@ def _in_walk(view: View, m: int, row: ServiceReport, before: LoggedRound | None)
     happened = [event for event in view.events[: view.event] if event.service == row.service]
     kinds = [event.event.value for event in happened]
     paid = [event for event in happened if event.event.value == "pay"]
-    accuracy = before.services[m].accuracy if before else 0.0
-    if "evaluate" in kinds:
-        accuracy = row.accuracy
+    old = before.services[m] if before else None
+    known = row if "evaluate" in kinds else old
     return replace(
         row,
-        accuracy=accuracy,
+        accuracy=known.accuracy if known else math.nan,
+        reward=known.reward if known else math.nan,
+        mean_payment=row.mean_payment if view.allocated else None,
         spent=int(sum(event.amount or 0 for event in paid)),
         served=len(paid),
         refused=row.refused if view.allocated else 0,
