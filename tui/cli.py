@@ -42,15 +42,23 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
+calibrate_app = typer.Typer(
+    help="Fit the quality indicator, or the surrogate's learning curves, to real training."
+)
+app.add_typer(calibrate_app, name="calibrate")
 
 Sources = Annotated[
     list[str],
     typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names."),
 ]
+Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
 Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
 ]
+
+Output = Annotated[Path, typer.Option(help="Where measurements, fits, tables and figures go.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
 
 
 def main() -> None:
@@ -200,6 +208,44 @@ def tui(
         serve(what, out, port)
     else:
         start(what, out)
+
+
+@calibrate_app.command("dqi")
+def calibrate_dqi(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    epochs: Annotated[int, typer.Option(min=1, help="Passes of each new network over its data set.")] = 50,
+    repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    workers: Workers = None,
+) -> None:
+    """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
+
+    Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
+    are kept in --out; a second call goes on where the first one stopped.
+    """
+    from tui.calibrate import run_dqi
+
+    run_dqi(source, assignments or [], out, epochs, repetitions, seed, workers)
+
+
+@calibrate_app.command("surrogate")
+def calibrate_surrogate(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each held-out policy to test with.")] = 3,
+    workers: Workers = None,
+) -> None:
+    """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
+
+    Traces are kept in --out as runs finish; a second call goes on where the first one stopped.
+    """
+    from tui.calibrate import run_surrogate
+
+    run_surrogate(source, assignments or [], out, runs, seeds, workers)
 
 
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":

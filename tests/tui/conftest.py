@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from des.client import Timeline
 from des.market import Market
 from fl.jobs import TrainingJob, TrainingOutcome
+from scenarios.build import build_market
 from scenarios.loader import dumps, parse
 from scenarios.logs import round_text
 from scenarios.play import play
 from scenarios.schema import Scenario
-from scenarios.world import interventions, population_spec, service_specs
 from tui.app import MarketApp
 from tui.session import Phase, Session
 
@@ -83,12 +82,7 @@ class FormulaFederation:
 
 
 def market_of(scenario: Scenario, seed: int = 1) -> Market:
-    specs = service_specs(scenario)
-    names = [spec.name for spec in specs]
-    slots = Timeline(scenario.timeline.seconds_per_sample, scenario.timeline.upload_seconds)
-    federation = FormulaFederation(names)
-    shocks = tuple(interventions(scenario))
-    return Market(population_spec(scenario), specs, slots, scenario.rounds, federation, seed, shocks)
+    return build_market(scenario, seed, FormulaFederation([service.name for service in scenario.services]))
 
 
 def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> Session:
