@@ -42,9 +42,7 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
-calibrate_app = typer.Typer(
-    help="Fit the quality indicator, or the surrogate's learning curves, to real training."
-)
+calibrate_app = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 app.add_typer(calibrate_app, name="calibrate")
 
 Sources = Annotated[

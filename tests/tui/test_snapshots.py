@@ -1,4 +1,4 @@
-"""How the screens look, at 80x24 and 160x48. After a wanted change run pytest with --snapshot-update and look at them."""
+"""How the screens look, at 80x24 and 160x48. After a wanted change: pytest --snapshot-update, and look at them."""
 
 from collections.abc import Callable
 from pathlib import Path
