@@ -12,9 +12,10 @@ def start(what: str | None, out: Path) -> None:
     Raises:
         InputError: there is no terminal, or no such scenario or run.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on standard error.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise InputError(
-            "the terminal user interface needs a terminal, and standard input or output is none; "
+            "the terminal user interface needs a terminal, and standard input, output or error is none; "
             "`flmarket run` works without, and `flmarket tui --web` shows it in a browser"
         )
     scenario, run = resolve(what)

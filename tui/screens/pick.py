@@ -16,6 +16,7 @@ from tui.catalogue import recent_runs
 from tui.runs import Runs
 from tui.screens.dialog import Dialog
 from tui.session import Session
+from tui.widgets.marks import MarkList
 
 
 class PickRuns(Dialog[None]):
@@ -42,7 +43,7 @@ class PickRuns(Dialog[None]):
         options += [Selection(f"run: {name}".replace("[", ""), f"run:{path}") for name, path in self._earlier()]
         with VerticalScroll(classes="box"):
             yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (space marks, enter on Compare)")
-            yield SelectionList[str](*options, id="others", compact=True)
+            yield MarkList[str](*options, id="others", compact=True)
             yield Static("", classes="problem")
             with Horizontal(classes="buttons"):
                 yield Button("Compare", variant="primary", id="go", compact=True)

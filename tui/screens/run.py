@@ -7,7 +7,7 @@ from typing import Any
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Button, Checkbox, Input, Label, Select, SelectionList, Static
+from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
 from learning.policy import names as policy_names
@@ -18,6 +18,7 @@ from scenarios.store import AS_CONFIGURED, RunDirectory, State
 from tui.catalogue import find_run
 from tui.runs import Runs
 from tui.screens.dialog import Dialog
+from tui.widgets.marks import MarkList, Tick
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,13 @@ class RunDialog(Dialog[Choice]):
             with Horizontal(classes="row"):
                 yield Label("seed")
                 yield Input("1", type="integer", id="seed", compact=True)
-                yield Checkbox("start paused", id="paused", compact=True)
+                yield Tick("start paused", id="paused", compact=True)
             if len(self._points) > 1:
                 yield Label("point of the sweep")
                 places = [(point.label, i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
             yield Label("policies (space marks; several run at once and are compared)")
-            yield SelectionList[str](
+            yield MarkList[str](
                 Selection("as configured: each service its own", AS_CONFIGURED, initial_state=True),
                 *(Selection(f"{name} for all services", name) for name in policy_names()),
                 id="policies",
@@ -123,7 +124,7 @@ class RunDialog(Dialog[Choice]):
         for policy, point, found in planned:
             start = Start(
                 self._text, self._file, str(self._out), None if policy == AS_CONFIGURED else policy, point, seed,
-                fresh=found is not None, paused=self.query_one("#paused", Checkbox).value,
+                fresh=found is not None, paused=self.query_one("#paused", Tick).value,
             )  # fmt: skip
             starts.append((start, f"{self._scenario.name} · {policy} · seed {seed}"))
         self.dismiss(Choice(tuple(starts), ()))
