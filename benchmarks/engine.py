@@ -377,10 +377,7 @@ def bench_peers(report: Report, choice: Choice) -> None:
         federation, ours = flmarket_rounds(task, choice.rounds, workers=cores, kernel="auto")
         stack.callback(federation.close)
         ours_name = f"flmarket, {federation.kernels['service']}"
-        plains = {
-            f"plain PyTorch, {t} threads": plain_rounds(clients, (test_images, test_labels), choice.rounds, t)
-            for t in (1, 2)
-        }
+        plains = {"plain PyTorch": plain_rounds(clients, (test_images, test_labels), choice.rounds, 1)}
         rates: dict[str, list[float]] = {}
         for _ in range(choice.repeat):
             for name, call in ({ours_name: ours} | plains).items():
