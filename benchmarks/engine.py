@@ -320,7 +320,7 @@ def bench_limit(report: Report, choice: Choice) -> None:
     peak = work["matrix product"] / timings["matrix product"].cpu
     per_image = {"train, batch 10": TRAIN_FLOP, "train, batch 32": TRAIN_FLOP, "evaluate": EVALUATE_FLOP}
     report.table(
-        f"Arithmetic of one thread, per CPU second ({engine.kernel}; dense FLOP of the model, though backward skips three quarters)",
+        f"Arithmetic of one thread, per CPU second ({engine.kernel}; dense FLOP of the model)",
         [
             {
                 "work": name,
