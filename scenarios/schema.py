@@ -202,6 +202,18 @@ class Service(Table):
     )
 
 
+class Intervention(Table):
+    """A change from outside in the middle of a run."""
+
+    round: int = Field(ge=1, le=1_000_000, description="The first round that it holds for.")
+    key: str = Field(
+        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+    )
+    value: Plain = Field(
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
+    )
+
+
 class Scenario(Table):
     """What to run: a market, how it trains, and who competes."""
 
@@ -224,6 +236,12 @@ class Scenario(Table):
         max_length=MOST_SWEPT,
         description="Dotted keys (services by name) and the list of values that each takes: "
         "every combination is a run of its own.",
+    )
+
+    interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
+        default=(),
+        max_length=10_000,
+        description="Changes from outside in the middle of a run, one [[interventions]] table each.",
     )
 
     def service(self, name: str) -> Service:
