@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from scenarios.build import Shelf, build, fits_of, images_of
+from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.loader import dumps
 from scenarios.play import Observer, play
 from scenarios.schema import Scenario
@@ -128,7 +128,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
-        "versions": _versions(),
+        "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
@@ -137,7 +137,8 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in images_of(run.scenario)
         },
-        "git": _git_revision(),
+        "agents": agents_of(run.scenario),
+        "git": git_revision(),
     }
 
 
@@ -145,7 +146,8 @@ def _ending(status: str, clock: float) -> dict[str, Any]:
     return {"status": status, "wall_seconds": round(time.perf_counter() - clock, 3)}
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
     found = {"python": platform.python_version()}
     for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
         try:
@@ -155,7 +157,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _git_revision() -> str | None:
+def git_revision() -> str | None:
     """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
     here = Path(__file__).resolve().parent.parent
     if not (here / ".git").exists():
