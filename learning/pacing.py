@@ -57,7 +57,7 @@ class RefusalPacing(Policy):
         bids = observation.own_bids
         shuffled = observation.rng().permutation(observation.clients)
         order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
-        return fill_budget(order, bids * (1 + self.markup), observation.budget)
+        return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Raise the markup if more offers than tolerated were refused, else lower it. No offer, no news."""

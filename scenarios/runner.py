@@ -4,7 +4,7 @@ import logging
 import platform
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -54,7 +54,13 @@ class Run:
 
 
 def execute(
-    run: Run, shelf: Shelf, *, workers: int = 1, fresh: bool = False, observers: Iterable[Observer] = ()
+    run: Run,
+    shelf: Shelf,
+    *,
+    workers: int = 1,
+    fresh: bool = False,
+    ready: Callable[[], None] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> None:
     """Play a run to its end and write its directory.
 
@@ -63,6 +69,7 @@ def execute(
         shelf: gives the data sets.
         workers: training threads; the results do not depend on it.
         fresh: start over what an unfinished run left.
+        ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
 
     Raises:
@@ -78,6 +85,8 @@ def execute(
             setup = build(run.scenario, run.seed, shelf, workers=workers)
             try:
                 meta["kernel"] = setup.federation.kernels
+                if ready is not None:
+                    ready()
                 play(setup.market, setup.policies, [tables, log.observe, *observers])
             finally:
                 setup.federation.close()

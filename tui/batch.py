@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fl import fused
+from fl.model_names import BUILTIN_NAMES
 from scenarios.batch import BatchResult, plan, run_all
 from scenarios.build import Shelf, images_of
 from scenarios.schema import Scenario
@@ -58,7 +60,20 @@ def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         if not shelf.get(name).official:
             notes.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    if not fused.available() and any(_would_be_fused(scenario) for scenario in scenarios):
+        notes.append(
+            "the fused kernel was not built (it needs a C++ compiler when flmarket is installed); training takes the "
+            "reference path, which is about ten times slower (docs/performance.md)"
+        )
     return notes
+
+
+def _would_be_fused(scenario: Scenario) -> bool:
+    """Return whether the fused kernel would train some of a scenario's services, if it were there."""
+    training = scenario.training
+    if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
+        return False
+    return any(scenario.training_for(service.dataset).model in BUILTIN_NAMES for service in scenario.services)
 
 
 def _close(result: BatchResult) -> None:
