@@ -107,7 +107,9 @@ def train(
     backend: Annotated[
         Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each.")] = "0,",
+    seeds: Annotated[
+        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
+    ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
     ] = False,
@@ -131,8 +133,8 @@ def train(
     from scenarios.store import parse_seeds
 
     _check_policies(rivals or [])
-    chosen = [] if backend is None else [f"training.backend={backend}"]
-    (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
+    backends = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = _load_all([source], [*(assignments or []), *backends], None)
 
     from learning.mahdrl.training import Plan  # brings torch
     from scenarios.train import Training, parse_options
@@ -140,10 +142,8 @@ def train(
 
     plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
-    for path in train_all(
-        training, parse_seeds(seeds.rstrip(",")) if seeds != "0," else [0], out,
-        resume=resume, jobs=jobs, workers=workers, quiet=quiet,
-    ):  # fmt: skip
+    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
+    for path in train_all(training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet):
         typer.echo(str(path))
 
 

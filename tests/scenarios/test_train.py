@@ -124,3 +124,9 @@ def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
     assert list(agents_of(own)) == ["agent/mnist"]
     assert agents_of(own)["agent/mnist"] != shipped
     assert agents_of(load("paper")) == {}
+
+
+def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
+    swept = small().scenario.model_copy(update={"sweep": {"clients.cores": (1, 2)}})
+    with pytest.raises(InputError, match="has a sweep"):
+        run(small(scenario=swept), 0, tmp_path / "agent.safetensors", Shelf())
