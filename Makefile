@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tui lint format bench clean
+.PHONY: help run test tui lint format bench clean screenshots
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -29,6 +29,9 @@ format: $(VENV)/installed-dev  ## Format the code
 
 tui: $(VENV)/installed  ## Set up and start the terminal user interface
 	$(BIN)/flmarket tui
+
+screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
+	$(BIN)/python docs/screenshots/make.py
 
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
