@@ -30,6 +30,7 @@ SMALL = {"hidden": (64, 32)}
 VARIANTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "mahdrl": ("mahdrl", {}),
     "mahdrl-paper": ("mahdrl-paper", {}),
+    "mahdrl-frozen": ("mahdrl", {}),  # the agents of "mahdrl", which are told to pay only bids
     "mahdrl-bid": ("mahdrl", {"payments": "bid"}),
     "paper, payments=bid": ("mahdrl-paper", {"payments": "bid"}),
     "paper, network=clients": ("mahdrl-paper", {"network": "clients", **SMALL}),
@@ -61,10 +62,11 @@ def main() -> None:
             policy, options = VARIANTS[name]
             scores[name] = []
             for seed in range(arguments.seeds):
-                out = arguments.agents / f"{arguments.scenario}-{name.replace(' ', '')}-{seed}.safetensors"
+                base = name.removesuffix("-frozen").replace(" ", "")
+                out = arguments.agents / f"{arguments.scenario}-{base}-{seed}.safetensors"
                 train(scenario, shelf, policy, options, seed, out, arguments)
                 entry = {"policy": policy, "checkpoint": str(out)}
-                if options.get("payments") == "bid" and policy == "mahdrl":
+                if name.endswith("-frozen") or (options.get("payments") == "bid" and policy == "mahdrl"):
                     entry["payments"] = "bid"
                 scores[name].append(play(writer, scenario, shelf, name, str(seed), entry, seats, arguments))
                 file.flush()
