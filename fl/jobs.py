@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,14 @@ class Federation(Protocol):
         Raises:
             Diverged: a loss is no longer a number.
         """
+        ...
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays, by name, that training needs to go on from here."""
+        ...
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a ``state`` of a federation for the same services and seed."""
         ...
 
     def close(self) -> None:
