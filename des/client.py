@@ -38,6 +38,7 @@ class Job:
         service: name.
         client: index.
         core: of the client, 0 to K - 1.
+        samples: D, images it trains on.
         compute, upload: seconds each takes.
         limit: seconds after which the job is cut off: the platform's patience, or the client leaves.
     """
@@ -45,6 +46,7 @@ class Job:
     service: str
     client: int
     core: int
+    samples: int
     compute: float
     upload: float
     limit: float

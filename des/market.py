@@ -7,7 +7,7 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, cast
 
@@ -97,6 +97,11 @@ class Market:
         return float(self._env.now)
 
     @property
+    def population(self) -> Population:
+        """The clients: how many there are, their cores, and what their data can be worth."""
+        return self._population
+
+    @property
     def finished(self) -> bool:
         """Whether no round follows: the last one is over, or every service has left."""
         return self.round >= self.rounds or not any(state.active for state in self.states)
@@ -130,6 +135,30 @@ class Market:
         kept = state["services"]
         self.states = [ServiceState(kept[name]["accuracy"], Status(kept[name]["status"])) for name in self._names]
         self.ledger.restore(state["ledger"])
+
+    def seat(self, service: str, policy: str, *, privileged: bool) -> None:
+        """Name the policy that decides for a service from the next round on, in place of the one in its spec.
+
+        Args:
+            service: its name.
+            policy: label for logs and messages.
+            privileged: the policy sees ``Observation.privileged``.
+
+        Raises:
+            MarketError: a round is open, or there is no such service.
+        """
+        if self._current is not None:
+            raise MarketError(f"round {self._current.number} is still open")
+        if service not in self._names:
+            raise MarketError(f"there is no service {service!r}; there are {', '.join(self._names)}")
+        self.services = tuple(
+            replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec
+            for spec in self.services
+        )
+
+    def close(self) -> None:
+        """Release what the federation holds. The market can't be played on."""
+        self._federation.close()
 
     def open_round(self) -> dict[str, Observation]:
         """Refresh the clients' data and collect their bids.
@@ -219,8 +248,8 @@ class Market:
         yield from [env.process(self._client(job.client).work(job, self._record)) for job in jobs if job]
         outcome = current.trained.get(name)
         if outcome is not None:
-            arrived = [job.client for job in jobs if job and job.outcome is Outcome.SERVED]
-            self._record(Kind.AGGREGATE, name, amount=int(current.qualities.data_size[m, arrived].sum()))
+            arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
+            self._record(Kind.AGGREGATE, name, amount=arrived)
             state.accuracy = outcome.accuracy
             self._record(Kind.EVALUATE, name, amount=state.accuracy)
         for job, payment in zip(jobs, current.offers[m].payments.tolist(), strict=True):
@@ -255,18 +284,18 @@ class Market:
             first += len(won)
 
     def _job(self, m: int, client: int, core: int, current: Round) -> Job:
-        size = int(current.qualities.data_size[m, client])
-        work = size * self.services[m].local_epochs * self._timeline.seconds_per_sample
+        samples = int(current.qualities.data_size[m, client])
+        work = samples * self.services[m].local_epochs * self._timeline.seconds_per_sample
         compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
         part = self._population.departs(current.number, client)
         stays = float("inf") if part is None else part * (compute + upload)
-        return Job(self._names[m], client, core, compute, upload, min(self._patience, stays))
+        return Job(self._names[m], client, core, samples, compute, upload, min(self._patience, stays))
 
     def _training_jobs(self, current: Round) -> list[TrainingJob]:
         """Return the jobs whose updates will arrive; nothing else needs to be trained."""
-        world = current.qualities
+        emd = current.qualities.emd
         return [
-            TrainingJob(job.service, job.client, int(world.data_size[m, job.client]), float(world.emd[m, job.client]))
+            TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))
             for m, jobs in current.jobs.items()
             for job in jobs
             if job and job.outcome is Outcome.SERVED

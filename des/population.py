@@ -98,6 +98,16 @@ class Population:
             array.setflags(write=False)
         return world
 
+    @property
+    def dqi_range(self) -> tuple[FloatArray, FloatArray]:
+        """[M] the lowest and [M] the highest DQI that a client's data can have for each service."""
+        return self._dqi.min(axis=1), self._dqi.max(axis=1)
+
+    @property
+    def bid_range(self) -> tuple[MicroArray, MicroArray]:
+        """[M] the lowest and [M] the highest bid that a client can make to each service, in micro-units."""
+        return self._bid.min(axis=1), self._bid.max(axis=1)
+
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1), or None if it stays."""
         if not self.spec.departure_rate:

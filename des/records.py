@@ -27,10 +27,13 @@ class Privileged:
     Attributes:
         data_size: [C] images that each client holds for this service.
         emd: [C] their realised EMD.
+        rival_offers: what the other services offer in this round, by name; only for policies that declare
+            ``sees_offers``. Services whose policies also declare it, and services that have left, are not in it.
     """
 
     data_size: IntArray
     emd: FloatArray
+    rival_offers: "Mapping[str, Offer] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

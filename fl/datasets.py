@@ -1,57 +1,64 @@
-"""Data sets by name, as arrays: images uint8 [N, 28, 28] and labels uint8 [N], read-only.
+"""Data sets by name: what there is, and loading it as arrays.
 
-Embedded sets need no network. The others are read from torchvision's folder layout below ``data_root()``, and downloaded
-there through torchvision when they are missing; files that are there are checked, and never downloaded again or written.
-Importing this module is cheap: what is slow is imported when a data set is loaded.
+Embedded data sets are made on the spot and need no network. The others are files in torchvision's layout under
+``data_root()``, downloaded when they are not there, checked whenever they are read, and never written after that.
+
+A data set is *official* when the SHA-256 of all its files (or of its generated arrays) is known to be right: recorded
+in ``fl.digests``, or in the receipt that was written when flmarket downloaded them and torchvision had checked the
+archive. Anything else loads just as well, but is marked unofficial: nothing proves that it is what its name says.
 """
 
+import difflib
 import hashlib
+import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fl import embedded, idx, strokes, vision
+from fl.digests import OFFICIAL
 from fl.errors import InputError
-from fl.idx import DatasetError, corrupt, read_idx
 
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "DatasetError",
-    "DatasetInfo",
-    "UnknownDatasetError",
-    "data_root",
-    "info",
-    "load",
-    "names",
-]
-
-Images = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.uint8]
+Indices = npt.NDArray[np.int64]
+Arrays = tuple[Pixels, Labels, Pixels, Labels]
+"""Training images [n, 28, 28], training labels [n], test images [m, 28, 28], test labels [m]."""
 
-IMAGE_SHAPE = (28, 28)
+VARIABLE = "FLMARKET_DATA"
+ARRAY_NAMES = ("train-images", "train-labels", "test-images", "test-labels")
+_STATISTICS_CHUNK = 30  # images, so that the sum of their squared pixels fits 32 bits
+
+
+class DatasetError(InputError):
+    """A data set is missing or corrupt; the message names the file or folder, what is wrong, and what to do."""
 
 
 class UnknownDatasetError(InputError):
     """There is no data set of that name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DatasetInfo:
     """What is known of a data set without loading it.
 
     Attributes:
-        name: as scenarios use it.
-        description: one line for ``flmarket datasets``.
-        labels: L.
-        train_size, test_size: images in the official splits.
-        rarest_label: training images of the label that has fewest, or a safe lower bound of that.
-        source: ``embedded``, or ``download``.
+        name: by which scenarios call it.
+        description: what it shows, and how hard it is.
+        labels: how many there are (L).
+        train_size, test_size: images in each split.
+        rarest_label: training images of the label that has fewest. A cautious lower bound for ``emnist-byclass`` and
+            ``emnist-bymerge``, the two that are not balanced by construction.
+        source: ``embedded`` needs no network; ``download`` is fetched once.
+        licence: of the images.
     """
 
     name: str
@@ -61,239 +68,236 @@ class DatasetInfo:
     test_size: int
     rarest_label: int
     source: Literal["embedded", "download"]
+    licence: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Where torchvision keeps a data set.
+_EMNIST_LICENCE = "public domain (NIST Special Database 19; Cohen et al. 2017)"
 
-    Attributes:
-        kind: torchvision's class, also the name of the folder.
-        train, test: names of the image and label files.
-        split: of EMNIST.
-        first_label: what the file calls label 0.
-        transposed: images are stored with rows and columns swapped.
-    """
+DATASETS: Mapping[str, DatasetInfo] = MappingProxyType(
+    {
+        entry.name: entry
+        for entry in (
+            DatasetInfo(
+                "digits",
+                "handwritten digits, 8 x 8 enlarged (scikit-learn's); the easiest",
+                10, 1_438, 359, 139, "embedded", "CC BY 4.0 (Alpaydin, Kaynak 1998)",
+            ),
+            DatasetInfo(
+                "strokes",
+                "drawn digits with distortion and noise; about as hard as MNIST",
+                10, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
+            ),
+            DatasetInfo(
+                "scribbles",
+                "drawn capitals among pieces of others; about as hard as Fashion-MNIST",
+                10, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
+            ),
+            DatasetInfo(
+                "mnist", "handwritten digits",
+                10, 60_000, 10_000, 5_421, "download", "CC BY-SA 3.0 (LeCun, Cortes, Burges)",
+            ),
+            DatasetInfo(
+                "fashion-mnist", "clothes; harder than MNIST",
+                10, 60_000, 10_000, 6_000, "download", "MIT (Zalando)",
+            ),
+            DatasetInfo(
+                "emnist-digits", "handwritten digits, four times as many",
+                10, 240_000, 40_000, 24_000, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "emnist-letters", "handwritten letters, capital and small as one",
+                26, 124_800, 20_800, 4_800, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "emnist-balanced", "handwritten digits and letters, look-alike cases merged",
+                47, 112_800, 18_800, 2_400, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "emnist-byclass", "handwritten digits, capital and small letters; unbalanced",
+                62, 697_932, 116_323, 1_000, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "emnist-bymerge", "the same with look-alike cases merged; unbalanced",
+                47, 697_932, 116_323, 1_000, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "emnist-mnist", "handwritten digits in MNIST's sizes, balanced",
+                10, 60_000, 10_000, 6_000, "download", _EMNIST_LICENCE,
+            ),
+            DatasetInfo(
+                "kmnist", "handwritten Hiragana; harder than MNIST",
+                10, 60_000, 10_000, 6_000, "download", "CC BY-SA 4.0 (CODH)",
+            ),
+            DatasetInfo(
+                "qmnist", "MNIST rebuilt, with 60,000 test images",
+                10, 60_000, 60_000, 5_421, "download", "BSD (Yadav, Bottou; Facebook)",
+            ),
+        )
+    }
+)  # fmt: skip
 
-    kind: str
-    train: tuple[str, str]
-    test: tuple[str, str]
-    split: str | None = None
-    first_label: int = 0
-    transposed: bool = False
+_EMBEDDED: Mapping[str, Callable[[], Arrays]] = MappingProxyType(
+    {
+        "digits": embedded.digits,
+        "strokes": partial(strokes.draw, "strokes"),
+        "scribbles": partial(strokes.draw, "scribbles"),
+    }
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
-    """A loaded data set. Arrays are read-only.
+    """A loaded data set. All arrays are read-only.
 
     Attributes:
-        info: its name and official sizes.
-        train_images, train_labels: the split that clients draw from; [N, 28, 28] and [N].
-        test_images, test_labels: the split that models are evaluated on.
-        digests: SHA-256 by file, or of the generated arrays.
-        official: whether the files are the official ones; results on others must say so.
-        by_label: for each label, the indices of its training images.
-        scale, offset: ``pixel * scale + offset`` has mean 0 and deviation 1 over the training split.
+        info: with the sizes of what was loaded, which for an unofficial copy may differ from the official ones.
+        train_images, train_labels: [n, 28, 28] and [n]; labels count from 0.
+        test_images, test_labels: [m, 28, 28] and [m].
+        digests: SHA-256 of each uncompressed file, or of each generated array.
+        official: all digests are known to be right.
     """
 
     info: DatasetInfo
-    train_images: Images
+    train_images: Pixels
     train_labels: Labels
-    test_images: Images
+    test_images: Pixels
     test_labels: Labels
     digests: Mapping[str, str]
     official: bool
-    by_label: tuple[npt.NDArray[np.int64], ...]
-    scale: float
-    offset: float
 
+    @cached_property
+    def by_label(self) -> tuple[Indices, ...]:
+        """For each label, the indices of its images in the training split, ascending."""
+        pools = tuple(np.flatnonzero(self.train_labels == label) for label in range(self.info.labels))
+        for pool in pools:
+            pool.setflags(write=False)
+        return pools
 
-_MNIST = (
-    ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
-    ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-)
+    @cached_property
+    def _mean_and_deviation(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training split's pixels, from exact sums of integers."""
+        total = squares = 0
+        for start in range(0, len(self.train_images), _STATISTICS_CHUNK):
+            pixels = self.train_images[start : start + _STATISTICS_CHUNK].ravel().astype(np.int32)
+            total += int(pixels.sum())
+            squares += int(pixels @ pixels)
+        count = self.train_images.size
+        return total / count, math.sqrt((count * squares - total * total) / count**2)
 
+    @property
+    def scale(self) -> float:
+        """``pixel * scale + offset`` has mean 0 and standard deviation 1 over the training split."""
+        return 1.0 / self._mean_and_deviation[1]
 
-def _emnist(split: str, first_label: int = 0) -> _Files:
-    train, test = (
-        (f"emnist-{split}-{part}-images-idx3-ubyte", f"emnist-{split}-{part}-labels-idx1-ubyte")
-        for part in ("train", "test")
-    )
-    return _Files("EMNIST", train, test, split, first_label, transposed=True)
-
-
-_DOWNLOADED: Mapping[str, _Files] = {
-    "mnist": _Files("MNIST", *_MNIST),
-    "fashion-mnist": _Files("FashionMNIST", *_MNIST),
-    "kmnist": _Files("KMNIST", *_MNIST),
-    "qmnist": _Files(
-        "QMNIST",
-        ("qmnist-train-images-idx3-ubyte", "qmnist-train-labels-idx2-int"),
-        ("qmnist-test-images-idx3-ubyte", "qmnist-test-labels-idx2-int"),
-    ),
-    "emnist-digits": _emnist("digits"),
-    "emnist-letters": _emnist("letters", first_label=1),
-    "emnist-balanced": _emnist("balanced"),
-    "emnist-byclass": _emnist("byclass"),
-    "emnist-bymerge": _emnist("bymerge"),
-    "emnist-mnist": _emnist("mnist"),
-}
-
-_INFOS = (
-    DatasetInfo("digits", "real 8x8 handwritten digits (scikit-learn), enlarged", 10, 1_438, 359, 139, "embedded"),
-    DatasetInfo("strokes", "drawn digits, mildly distorted: easy", 10, 12_000, 2_000, 1_200, "embedded"),
-    DatasetInfo("scribbles", "drawn signs that look alike, much distorted: hard", 10, 12_000, 2_000, 1_200, "embedded"),
-    DatasetInfo("mnist", "handwritten digits", 10, 60_000, 10_000, 5_421, "download"),
-    DatasetInfo("fashion-mnist", "articles of clothing", 10, 60_000, 10_000, 6_000, "download"),
-    DatasetInfo("emnist-digits", "handwritten digits of NIST SD 19", 10, 240_000, 40_000, 24_000, "download"),
-    DatasetInfo("emnist-letters", "handwritten letters, both cases merged", 26, 124_800, 20_800, 4_800, "download"),
-    DatasetInfo("emnist-balanced", "digits and letters, balanced", 47, 112_800, 18_800, 2_400, "download"),
-    DatasetInfo("emnist-byclass", "digits and letters, as they occur", 62, 697_932, 116_323, 1_000, "download"),
-    DatasetInfo("emnist-bymerge", "the same, similar cases merged", 47, 697_932, 116_323, 1_000, "download"),
-    DatasetInfo(
-        "emnist-mnist", "handwritten digits of NIST SD 19, MNIST's size", 10, 60_000, 10_000, 6_000, "download"
-    ),
-    DatasetInfo("kmnist", "cursive Japanese characters", 10, 60_000, 10_000, 6_000, "download"),
-    DatasetInfo("qmnist", "MNIST, its test set restored to 60,000", 10, 60_000, 60_000, 5_421, "download"),
-)
-DATASETS: Mapping[str, DatasetInfo] = {found.name: found for found in _INFOS}
-
-# SHA-256 of the official files whose archives have the MD5 that torchvision checks.
-_OFFICIAL: Mapping[str, frozenset[str]] = {
-    "mnist": frozenset({
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",  # train-images-idx3-ubyte
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",  # train-labels-idx1-ubyte
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",  # t10k-images-idx3-ubyte
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",  # t10k-labels-idx1-ubyte
-    }),
-    "fashion-mnist": frozenset({
-        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",  # train-images-idx3-ubyte
-        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",  # train-labels-idx1-ubyte
-        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",  # t10k-images-idx3-ubyte
-        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",  # t10k-labels-idx1-ubyte
-    }),
-}  # fmt: skip
+    @property
+    def offset(self) -> float:
+        """See ``scale``."""
+        mean, deviation = self._mean_and_deviation
+        return -mean / deviation
 
 
 def names() -> list[str]:
-    """Return the names of all data sets."""
+    """Return the names of all data sets, embedded ones first."""
     return list(DATASETS)
 
 
 def info(name: str) -> DatasetInfo:
-    """Return what is known of a data set without loading it.
+    """Return what is known of a data set.
 
     Raises:
-        UnknownDatasetError: there is none of that name.
+        UnknownDatasetError: there is none of that name; says which is nearest.
     """
     if name not in DATASETS:
-        near = get_close_matches(name, DATASETS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise UnknownDatasetError(f"there is no data set {name!r}{hint}; there are {', '.join(DATASETS)}")
+        near = difflib.get_close_matches(name, DATASETS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(DATASETS)}"
+        raise UnknownDatasetError(f"there is no data set {name!r}; {hint}")
     return DATASETS[name]
 
 
 def data_root() -> Path:
-    """Return the folder of downloaded data: ``$FLMARKET_DATA``, or ``flmarket`` in the user's cache folder."""
-    if chosen := os.environ.get("FLMARKET_DATA"):
-        return Path(chosen)
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "flmarket"
+    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        caches = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        if not caches.is_absolute():  # which the XDG specification tells us to ignore
+            caches = Path.home() / ".cache"
+    return caches / "flmarket"
 
 
 def load(name: str, root: Path | None = None, *, download: bool = True) -> Dataset:
-    """Return a data set.
+    """Load a data set, downloading it first if its files are not there.
 
     Args:
-        name: one of ``names()``.
-        root: the folder of downloaded data, instead of ``data_root()``.
-        download: fetch it through torchvision where it is missing.
+        name: of the data set.
+        root: folder of downloaded data sets; ``data_root()`` by default.
+        download: whether missing files may be downloaded.
 
     Raises:
         UnknownDatasetError: there is none of that name.
-        DatasetError: a file is missing or corrupt; says which, and what to do.
+        DatasetError: files are corrupt, or missing and can't be downloaded; says which, and what to do.
     """
     found = info(name)
-    if name in _DOWNLOADED:
-        return _from_files(found, _DOWNLOADED[name], root or data_root(), download=download)
-    if name == "digits":
-        from fl.embedded import digits
-
-        train, train_labels, test, test_labels = digits()
+    if name in _EMBEDDED:
+        arrays = _EMBEDDED[name]()
+        digests = {
+            key: hashlib.sha256(array.tobytes()).hexdigest() for key, array in zip(ARRAY_NAMES, arrays, strict=True)
+        }
+        known = OFFICIAL[name]
     else:
-        from fl.strokes import draw
-
-        train, train_labels, test, test_labels = draw(name)
-    arrays = {"train-images": train, "train-labels": train_labels, "test-images": test, "test-labels": test_labels}
-    digests = {part: hashlib.sha256(array.tobytes()).hexdigest() for part, array in arrays.items()}
-    return _dataset(found, train, train_labels, test, test_labels, digests, official=True)
-
-
-def _from_files(found: DatasetInfo, files: _Files, root: Path, *, download: bool) -> Dataset:
-    folder = root / files.kind / "raw"
-    wanted = [folder / name for name in (*files.train, *files.test)]
-    missing = [path for path in wanted if not (path.exists() or path.with_name(path.name + ".gz").exists())]
-    if missing:
-        if not download:
-            raise DatasetError(
-                f"{missing[0]}: there is no such file; put torchvision's raw files there, or set FLMARKET_DATA"
-            )
-        from fl.vision import download as fetch
-
-        if files.kind == "QMNIST":
-            for what in ("train", "test"):
-                fetch(files.kind, root, what=what)
-        else:
-            fetch(files.kind, root, **({"split": files.split} if files.split else {}))
-    train, train_labels, train_digests = _split(folder, files.train, files, found.labels)
-    test, test_labels, test_digests = _split(folder, files.test, files, found.labels)
-    digests = train_digests | test_digests
-    if found.name in _OFFICIAL:
-        official = set(digests.values()) == _OFFICIAL[found.name]
-    else:  # no digests are published for single files; torchvision checks those of the archive that it downloads
-        official = (len(train), len(test)) == (found.train_size, found.test_size)
-    return _dataset(found, train, train_labels, test, test_labels, digests, official=official)
-
-
-def _split(folder: Path, names: tuple[str, str], files: _Files, labels: int) -> tuple[Images, Labels, dict[str, str]]:
-    """Read and check one split: images [N, 28, 28], labels [N], and the digests of both files."""
-    images_path, labels_path = (folder / name for name in names)
-    pictures = read_idx(images_path, 3)
-    # QMNIST keeps eight numbers with each image, the first of which is its class.
-    extended = names[1].endswith("idx2-int")
-    classes = read_idx(labels_path, 2 if extended else 1)
-    images = pictures.array
-    values = (classes.array[:, 0] if extended else classes.array).astype(np.int64) - files.first_label
-    if images.dtype != np.uint8 or images.shape[1:] != IMAGE_SHAPE:
-        raise corrupt(images_path, f"holds images of shape {images.shape[1:]}, not {IMAGE_SHAPE}")
-    if len(values) != len(images):
-        raise corrupt(labels_path, f"holds {len(values):,} labels for {len(images):,} images")
-    if len(values) == 0 or values.min() < 0 or values.max() >= labels:
-        raise corrupt(labels_path, f"holds labels other than the {labels} of this data set")
-    upright = images.transpose(0, 2, 1) if files.transposed else images
-    digests = {images_path.name: pictures.digest, labels_path.name: classes.digest}
-    return np.ascontiguousarray(upright, dtype=np.uint8), values.astype(np.uint8), digests
-
-
-def _dataset(
-    found: DatasetInfo,
-    train: Images,
-    train_labels: Labels,
-    test: Images,
-    test_labels: Labels,
-    digests: Mapping[str, str],
-    *,
-    official: bool,
-) -> Dataset:
-    for array in (train, train_labels, test, test_labels):
+        root = data_root() if root is None else root
+        raw = vision.RAW_FILES[name]
+        arrays, digests = _read(name, raw, _locate(name, raw, root, download=download))
+        known = OFFICIAL.get(name) or vision.receipt(root / raw.folder)
+    for array in arrays:
         array.setflags(write=False)
-    by_label = tuple(np.flatnonzero(train_labels == label) for label in range(found.labels))
-    # Mean and deviation from the histogram: exact, and no float copy of all pixels.
-    counts = np.bincount(train.ravel(), minlength=256)
-    values = np.arange(256)
-    mean = float((counts * values).sum() / train.size)
-    deviation = float(np.sqrt((counts * (values - mean) ** 2).sum() / train.size))
-    return Dataset(
-        found, train, train_labels, test, test_labels, digests, official, by_label, 1 / deviation, -mean / deviation
-    )
+    counts = np.bincount(arrays[1], minlength=found.labels)
+    found = replace(found, train_size=len(arrays[1]), test_size=len(arrays[3]), rarest_label=int(counts.min()))
+    official = all(known.get(key) == digest for key, digest in digests.items())
+    return Dataset(found, *arrays, digests=MappingProxyType(digests), official=official)
+
+
+def _locate(name: str, raw: vision.RawFiles, root: Path, *, download: bool) -> list[Path]:
+    """Return the paths of a data set's four files, after downloading what is missing."""
+    folder = root / raw.folder
+    missing = [file for file in raw.files if vision.find(folder, file) is None]
+    reason = "downloads are switched off"
+    if missing and download:
+        try:
+            vision.download(raw, root)
+        except vision.DownloadError as error:
+            reason = f"they could not be downloaded: {error}"
+        missing = [file for file in raw.files if vision.find(folder, file) is None]
+    if missing:
+        raise DatasetError(
+            f"data set {name!r}: {folder} lacks {', '.join(missing)}; {reason}. Run again with a network connection, "
+            "put the files there by hand (as they are or as .gz), or set "
+            f"{VARIABLE} to the folder that holds {raw.folder}"
+        )
+    return [path for file in raw.files if (path := vision.find(folder, file)) is not None]
+
+
+def _read(name: str, raw: vision.RawFiles, paths: list[Path]) -> tuple[Arrays, dict[str, str]]:
+    """Read and check a data set's four files; return the arrays and the SHA-256 of each file."""
+    arrays: list[npt.NDArray[np.uint8]] = []
+    digests: dict[str, str] = {}
+    labels = info(name).labels
+    for file, path in zip(raw.files, paths, strict=True):
+        try:
+            if "-images-" in file:
+                array, digests[file] = idx.read_images(path)
+                if raw.transposed:
+                    array = np.ascontiguousarray(array.transpose(0, 2, 1))
+            else:
+                array, digests[file] = idx.read_labels(path, len(arrays[-1]), labels, raw.first_label)
+        except idx.IdxError as error:
+            raise DatasetError(
+                f"data set {name!r}: {path}: {error}. Delete the file and run again to download it, or put a good one "
+                "there by hand"
+            ) from error
+        arrays.append(array)
+    return (arrays[0], arrays[1], arrays[2], arrays[3]), digests

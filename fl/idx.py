@@ -1,71 +1,114 @@
-"""Reading IDX files, the raw format of MNIST and its relatives, with every check that tells a good file from a bad one."""
+"""Reading IDX files, the format of MNIST and its relatives, with every check before a number is believed.
+
+A file is a big-endian header (two zero bytes, the type of the numbers, the number of dimensions, then each dimension as
+four bytes) and the numbers. Files may be gzip-compressed, with names that end in ``.gz``.
+"""
 
 import gzip
 import hashlib
-from dataclasses import dataclass
+import zlib
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from fl.errors import InputError
+Pixels = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.uint8]
 
-_TYPES = {0x08: np.dtype(np.uint8), 0x0C: np.dtype(">i4")}
+SIDE = 28
+MAX_ITEMS = 2_000_000
+"""More images than that are no data set of this family: a header that says so is corrupt, and memory is finite."""
+EXTENDED_COLUMNS = 8
+"""QMNIST's labels come in eight numbers an image (``idx2-int``): the class, then who wrote it and where."""
 
-
-class DatasetError(InputError):
-    """A data set's file is missing or corrupt; says which, what is wrong with it, and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdxFile:
-    """The content of one file.
-
-    Attributes:
-        array: read-only, of the shape that the file declares.
-        digest: SHA-256 of the uncompressed file, in hexadecimal.
-    """
-
-    array: npt.NDArray[np.generic]
-    digest: str
+_UNSIGNED_BYTE, _INT = 0x08, 0x0C
+_NUMBERS: dict[int, np.dtype[Any]] = {_UNSIGNED_BYTE: np.dtype(">u1"), _INT: np.dtype(">i4")}
 
 
-def read_idx(path: Path, dimensions: int) -> IdxFile:
-    """Read an IDX file, or ``path`` with ``.gz`` behind it where only that is there.
+class IdxError(Exception):
+    """A file can't be read or is not what it should be; the message says what is wrong with it, without its name."""
 
-    Args:
-        path: of the uncompressed file.
-        dimensions: of the array that it must hold.
+
+def read_images(path: Path) -> tuple[Pixels, str]:
+    """Read a file of images.
+
+    Returns:
+        Read-only images [n, 28, 28], and the SHA-256 of the (uncompressed) file.
 
     Raises:
-        DatasetError: it is missing, unreadable, or not a whole IDX file of that many dimensions.
+        IdxError: it can't be read, or is not a file of 28 x 28 images.
     """
-    packed = path.with_name(path.name + ".gz")
-    found = path if path.exists() or not packed.exists() else packed
+    images, digest = _read(path, _UNSIGNED_BYTE, (SIDE, SIDE))
+    if images.min() == images.max():
+        raise IdxError("its images are blank")
+    return cast(Pixels, images), digest
+
+
+def read_labels(path: Path, count: int, labels: int, first: int = 0) -> tuple[Labels, str]:
+    """Read a file of labels; the file's name tells plain (``idx1-ubyte``) from extended (``idx2-int``) ones.
+
+    Args:
+        path: of the file.
+        count: of the images that they belong to.
+        labels: how many different ones there are.
+        first: the lowest one in the file.
+
+    Returns:
+        Read-only labels [n] from 0 on, and the SHA-256 of the (uncompressed) file.
+
+    Raises:
+        IdxError: it can't be read, is not a file of labels, holds a label out of range, or not one for each image.
+    """
+    if "idx2-int" in path.name:
+        table, digest = _read(path, _INT, (EXTENDED_COLUMNS,))
+        stored = table[:, 0]
+    else:
+        stored, digest = _read(path, _UNSIGNED_BYTE, ())
+    if len(stored) != count:
+        raise IdxError(f"it holds {len(stored):,} labels for {count:,} images")
+    lowest, highest = int(stored.min()), int(stored.max())
+    if lowest < first or highest >= first + labels:
+        wrong = lowest if lowest < first else highest
+        raise IdxError(f"it holds the label {wrong}; labels are {first} to {first + labels - 1}")
+    result = (stored - first).astype(np.uint8)
+    result.setflags(write=False)
+    return result, digest
+
+
+def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+    """Return the numbers [n, *item], read-only, and the SHA-256 of the uncompressed file."""
     try:
-        content = found.read_bytes()
-        if found == packed:
-            content = gzip.decompress(content)
-    except FileNotFoundError:
-        raise DatasetError(f"{path}: there is no such file") from None
-    except (OSError, EOFError) as error:
-        raise corrupt(found, f"can't be read ({error})") from error
-    kind = _TYPES.get(content[2]) if len(content) >= 4 and content[:2] == b"\0\0" else None
-    if kind is None:
-        raise corrupt(found, "does not begin with the magic number of an IDX file")
-    if content[3] != dimensions:
-        raise corrupt(found, f"holds an array of {content[3]} dimensions, not {dimensions}")
-    start = 4 + 4 * dimensions
-    if len(content) < start:
-        raise corrupt(found, "ends within its header")
-    shape = tuple(int(size) for size in np.frombuffer(content, dtype=">u4", count=dimensions, offset=4))
-    wanted = start + kind.itemsize * int(np.prod(shape, dtype=np.int64))
-    if len(content) != wanted:
-        raise corrupt(found, f"has {len(content):,} bytes where its header promises {wanted:,}")
-    # frombuffer over bytes is read-only already.
-    return IdxFile(np.frombuffer(content, dtype=kind, offset=start).reshape(shape), hashlib.sha256(content).hexdigest())
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return _parse(cast(BinaryIO, file), kind, item)
+    except (OSError, EOFError, zlib.error) as error:  # gzip's complaints about damaged files are among these
+        raise IdxError(f"it can't be read: {error}") from error
 
 
-def corrupt(path: Path, problem: str) -> DatasetError:
-    """Return the error for a file that is there but no good."""
-    return DatasetError(f"{path}: {problem}; delete it and run again to download it afresh, or put a good copy there")
+def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+    magic = bytes([0, 0, kind, 1 + len(item)])
+    header = file.read(4 + 4 * (1 + len(item)))
+    if header[:4] != magic:
+        found = f"starts with 0x{header[:4].hex()}" if header else "is empty"
+        raise IdxError(f"it {found}; the magic number here is 0x{magic.hex()}")
+    if len(header) < 4 + 4 * (1 + len(item)):
+        raise IdxError("it ends within its header")
+    count, *shape = (int(dimension) for dimension in np.frombuffer(header, dtype=">u4", offset=4))
+    if tuple(shape) != item:
+        raise IdxError(f"its items have the dimensions {_times(shape)}; they must be {_times(item)}")
+    if not 1 <= count <= MAX_ITEMS:
+        raise IdxError(f"its header says {count:,} items; there must be 1 to {MAX_ITEMS:,}")
+    numbers = _NUMBERS[kind]
+    size = count * int(np.prod(item, dtype=np.int64)) * numbers.itemsize
+    body = file.read(size + 1)
+    if len(body) < size:
+        raise IdxError(f"it is cut off: {len(header) + len(body):,} bytes instead of {len(header) + size:,}")
+    if len(body) > size:
+        raise IdxError(f"it goes on after the {len(header) + size:,} bytes that its header announces")
+    digest = hashlib.sha256(header)
+    digest.update(body)
+    return np.frombuffer(body, dtype=numbers).reshape(count, *item), digest.hexdigest()
+
+
+def _times(shape: tuple[int, ...] | list[int]) -> str:
+    return " x ".join(map(str, shape))

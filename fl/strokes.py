@@ -1,6 +1,7 @@
 """Drawn data sets: strokes with random shape, thickness, noise and clutter, in plain NumPy. No download, no font.
 
-``strokes`` shows digit-like figures, ``scribbles`` ten capital letters that differ by one stroke, drawn far more wildly.
+``strokes`` shows the digits, each by itself; ``scribbles`` ten capital letters that differ by a stroke or two, among
+pieces of other letters.
 
 A glyph is a few lines and quadratic curves on paper of 20 x 20 units. For each glyph a table holds the distance from
 every point of the plane to the nearest stroke. An image is drawn by mapping each of its pixels onto the paper (affine
@@ -12,6 +13,7 @@ the last bit (no sin, no exp); the one matrix product is of integers small enoug
 computed in integers. ``fl.datasets`` still compares the SHA-256, and marks a set that came out otherwise unofficial.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,6 +25,7 @@ from fl.streams import stream
 
 FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
 Pixels = npt.NDArray[np.uint8]
 
 LABELS = 10
@@ -43,6 +46,7 @@ POINT_BITS = 12  # a place on the paper is an integer in units of 2 ** -12
 CELL_BITS = POINT_BITS - 2  # 4 cells to a unit
 WARP_NODES = 5  # elastic distortion: offsets at 5 x 5 nodes, 7 pixels apart, linear between
 WARP_SPACING = 7
+BELL = 147.8  # standard deviation of the sum of four random bytes
 
 # Written like SVG paths, y downwards: M moves, L draws a line, Q a quadratic curve. Glyphs with two ways of writing
 # them, half of the images each, have both.
@@ -120,7 +124,7 @@ STYLES = MappingProxyType(
 
 
 class Bits:
-    """Random numbers in [0, 1) from a generator's raw output, whose values NumPy never changes."""
+    """Random numbers made from a generator's raw output, which NumPy promises never to change."""
 
     def __init__(self, *purpose: str | int) -> None:
         self._raw = stream(SEED, *purpose).bit_generator
@@ -134,12 +138,12 @@ class Bits:
         """Return numbers in [least, most)."""
         return least + (most - least) * self.uniform(*shape)
 
-    def below(self, limit: int | npt.NDArray[np.int64], *shape: int) -> npt.NDArray[np.int64]:
+    def below(self, limit: int | Int64Array, *shape: int) -> Int64Array:
         """Return integers in [0, limit)."""
         return (self.uniform(*shape) * limit).astype(np.int64)
 
     def bell(self, *shape: int) -> Int32Array:
-        """Return sums of four bytes less their mean: nearly normal, with standard deviation ``BELL``."""
+        """Return sums of four bytes less their mean: nearly normal, standard deviation ``BELL``."""
         raw: npt.NDArray[np.uint64] = self._raw.random_raw(int(np.prod(shape)) // 2)
         quads = raw.astype("<u8").view(np.uint8).reshape(*shape, 4)
         total = quads[..., 0].astype(np.int32)
@@ -148,52 +152,54 @@ class Bits:
         return total - 510
 
 
-BELL = 147.8
+class Alphabet:
+    """The distance tables of a data set's glyphs, end to end in one array."""
+
+    def __init__(self, glyphs: tuple[tuple[str, ...], ...]) -> None:
+        self.tables = np.concatenate([distance_table(path).ravel() for ways in glyphs for path in ways])
+        self._ways = np.array([len(ways) for ways in glyphs])
+        self._first = np.concatenate([[0], self._ways.cumsum()[:-1]])
+
+    def choose(self, labels: Int64Array, bits: Bits) -> Int64Array:
+        """Return one of the tables of each label [n], by its position in ``tables``."""
+        chosen: Int64Array = self._first[labels] + bits.below(self._ways[labels], len(labels))
+        return chosen * TABLE_SIDE**2
 
 
 def draw(name: str) -> tuple[Pixels, Pixels, Pixels, Pixels]:
     """Return training images [12000, 28, 28], their labels [12000], and the same of the 2,000 test images."""
     style = STYLES[name]
-    tables = [[distance_table(path) for path in ways] for ways in style.glyphs]
-    ways = np.array([len(of_label) for of_label in tables])
-    flat = np.concatenate([table.ravel() for of_label in tables for table in of_label])
-    first = np.concatenate([[0], ways.cumsum()[:-1]])
+    alphabet = Alphabet(style.glyphs)
     splits = []
     for split, size in (("train", TRAIN_SIZE), ("test", TEST_SIZE)):
-        labels = (np.arange(size) % LABELS).astype(np.uint8)
+        labels = np.arange(size) % LABELS
         images = np.empty((size, SIDE, SIDE), dtype=np.uint8)
         for start in range(0, size, CHUNK):
             part = slice(start, start + CHUNK)
-            bits = Bits(name, split, start)
-            images[part] = _draw_chunk(style, flat, first, ways, labels[part].astype(np.int64), bits)
-        splits += [images, labels]
+            images[part] = _draw_chunk(style, alphabet, labels[part], Bits(name, split, start))
+        splits += [images, labels.astype(np.uint8)]
     return splits[0], splits[1], splits[2], splits[3]
 
 
-def _draw_chunk(
-    style: Style,
-    flat: Pixels,
-    first: npt.NDArray[np.int64],
-    ways: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.int64],
-    bits: Bits,
-) -> Pixels:
-    """Draw one image [n, 28, 28] for each label [n]; ``flat`` holds all tables, label k's from ``first[k]`` on."""
+def _draw_chunk(style: Style, alphabet: Alphabet, labels: Int64Array, bits: Bits) -> Pixels:
+    """Draw one image [n, 28, 28] for each label [n]."""
     count = len(labels)
-    ink = _pen_strokes(style, flat, first[labels] + bits.below(ways[labels], count), bits, style.shift)
+    ink = _pen_strokes(style, alphabet, labels, bits, style.shift)
     for _ in range(style.clutter):
-        others = first[(labels + 1 + bits.below(LABELS - 1, count)) % LABELS]
+        others = (labels + 1 + bits.below(LABELS - 1, count)) % LABELS
         # Shifted by up to most of the paper's width: what shows of it is a piece.
-        ink = np.maximum(ink, _pen_strokes(style, flat, others, bits, 0.8 * PAPER))
+        ink = np.maximum(ink, _pen_strokes(style, alphabet, others, bits, 0.8 * PAPER))
     brightness = np.rint(bits.between(*style.ink, count, 1)).astype(np.int32)
     noise = bits.bell(count, SIDE * SIDE) * round(style.noise / BELL * 1024) // 1024
     pixels = ink * brightness // STEPS_PER_UNIT + noise
-    return np.clip(pixels, 0, 255).astype(np.uint8).reshape(count, SIDE, SIDE)
+    images: Pixels = np.clip(pixels, 0, 255).astype(np.uint8)
+    return images.reshape(count, SIDE, SIDE)
 
 
-def _pen_strokes(style: Style, flat: Pixels, table: npt.NDArray[np.int64], bits: Bits, shift: float) -> Int32Array:
+def _pen_strokes(style: Style, alphabet: Alphabet, labels: Int64Array, bits: Bits, shift: float) -> Int32Array:
     """Return how much of each pixel [n, 784] the pen covers, in sixteenths, for one figure in each image."""
-    count = len(table)
+    count = len(labels)
+    table = alphabet.choose(labels, bits)
     # The map from image to paper, so sizes are divided by. tan(angle / 2) gives a rotation without sin and cos.
     tangent = bits.between(-style.lean, style.lean, count)
     cos, sin = (1 - tangent * tangent) / (1 + tangent * tangent), 2 * tangent / (1 + tangent * tangent)
@@ -211,11 +217,12 @@ def _pen_strokes(style: Style, flat: Pixels, table: npt.NDArray[np.int64], bits:
     edge = MARGIN * CELLS_PER_UNIT
     cell_x = np.clip((x >> CELL_BITS) + edge, 0, TABLE_SIDE - 1)
     cell_y = np.clip((y >> CELL_BITS) + edge, 0, TABLE_SIDE - 1)
-    place = cell_y * TABLE_SIDE + cell_x + (table * TABLE_SIDE**2).astype(np.int32)[:, None, None]
-    distance = flat[place.reshape(count, -1)].astype(np.int32)
+    place = cell_y * TABLE_SIDE + cell_x + table[:, None, None]
+    distance = alphabet.tables[place.reshape(count, -1)].astype(np.int32)
     pen = np.rint(bits.between(*style.pen, count, 1) * STEPS_PER_UNIT).astype(np.int32)
     # A stroke's edge is one pixel wide: full ink half a pixel inside it, none half a pixel outside.
-    return np.clip(pen + STEPS_PER_UNIT // 2 - distance, 0, STEPS_PER_UNIT)
+    covered: Int32Array = np.clip(pen + STEPS_PER_UNIT // 2 - distance, 0, STEPS_PER_UNIT)
+    return covered
 
 
 def _warp(largest: float, count: int, bits: Bits) -> Int32Array:
@@ -227,7 +234,8 @@ def _warp(largest: float, count: int, bits: Bits) -> Int32Array:
     weights[pixel, pixel // WARP_SPACING + 1] = pixel % WARP_SPACING
     # Integers below 2 ** 24 throughout, so exact in float32 whatever the order of the sums.
     sums = nodes.astype(np.float32) @ np.kron(weights, weights).T
-    return (sums.astype(np.int32) // WARP_SPACING**2).reshape(2, count, SIDE, SIDE)
+    offsets: Int32Array = sums.astype(np.int32) // WARP_SPACING**2
+    return offsets.reshape(2, count, SIDE, SIDE)
 
 
 def distance_table(path: str) -> Pixels:
@@ -241,7 +249,8 @@ def distance_table(path: str) -> Pixels:
         position = np.clip(((x - x0) * along_x + (y - y0) * along_y) / length, 0.0, 1.0)
         off_x, off_y = x - x0 - position * along_x, y - y0 - position * along_y
         nearest = np.minimum(nearest, off_x * off_x + off_y * off_y)
-    return np.minimum(np.rint(np.sqrt(nearest) * STEPS_PER_UNIT), 255.0).astype(np.uint8)
+    steps: Pixels = np.minimum(np.rint(np.sqrt(nearest) * STEPS_PER_UNIT), 255.0).astype(np.uint8)
+    return steps
 
 
 def segments(path: str) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
@@ -266,12 +275,5 @@ def segments(path: str) -> Iterator[tuple[tuple[float, float], tuple[float, floa
 
 def _commands(path: str) -> Iterator[tuple[str, *tuple[float, ...]]]:
     """Split ``M1 2 L3 4`` into ("M", 1.0, 2.0), ("L", 3.0, 4.0)."""
-    letter, numbers = "", []
-    for word in path.split():
-        if word[0].isalpha():
-            if letter:
-                yield letter, *numbers
-            letter, numbers = word[0], [float(word[1:])]
-        else:
-            numbers.append(float(word))
-    yield letter, *numbers
+    for letter, numbers in re.findall(r"([MLQ])([\d ]+)", path):
+        yield letter, *map(float, numbers.split())

@@ -59,6 +59,9 @@ class Policy(ABC):
     privileged: ClassVar[bool] = False
     """Sees what the paper hides from services (``Observation.privileged``); every table marks such a policy."""
 
+    sees_offers: ClassVar[bool] = False
+    """Acts after the others, and sees their offers (``Observation.privileged.rival_offers``). Needs ``privileged``."""
+
     def __init__(self, context: PolicyContext) -> None:
         """Keep what is known of the market. Subclasses may add keyword arguments: the scenario's ``policy_options``."""
         self.context = context
@@ -95,6 +98,10 @@ BUILTIN: Mapping[str, str] = {
     "hqfa": "learning.heuristics:HighQualityFirst",
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
+    "ucb": "learning.bandit:BudgetedUCB",
+    "oort": "learning.oort:OortLike",
+    "pacing": "learning.pacing:RefusalPacing",
+    "oracle": "learning.oracle:BestResponse",
 }
 """The policies that come with flmarket, as module:class; imported when used."""
 

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -142,6 +142,17 @@ class RunDirectory:
         write_durably(self.path / META, (json.dumps(meta, indent=2, sort_keys=True) + "\n").encode())
         if meta.get("status") == "complete":
             shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
+
+    def replace(self, files: Mapping[str, bytes]) -> None:
+        """Put the files of a run that was played elsewhere in place of an unfinished one; meta.json comes last.
+
+        Raises:
+            StoreError: what is there can't be removed.
+            WriteError: a file can't be written.
+        """
+        self._clear()
+        for name in sorted(files, key=lambda name: name == META):
+            write_durably(self.path / name, files[name])
 
     def check_is(self, *, digest: str, policy: str, seed: int) -> None:
         """Raise StoreError if meta.json says that the directory holds another run than its path does."""

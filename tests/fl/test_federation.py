@@ -141,19 +141,23 @@ def test_data_are_fresh_in_every_round(federation_of) -> None:
     assert first.tolist() != second.tolist()
 
 
-def test_one_client_s_federated_round_is_its_local_training(federation_of, dataset) -> None:
-    """FedAvg of one client is that client's model: two rounds of it, put together by hand."""
+def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_of, dataset) -> None:
+    """Three rounds of two clients with 30 and 90 images, put together by hand."""
     federation = federation_of("alpha", seed=5)
     trainer = ReferenceTrainer(build("mlp", LABELS, 5, "model", "alpha"), dataset.scale, dataset.offset)
     model = trainer.parameters
-    for round_ in (1, 2):
-        rng = stream(5, "images", round_, 2, "alpha")
-        chosen = draw_images(label_counts(60, 0.4, LABELS, rng), dataset.by_label, rng)
-        order = visiting_order(60, 1, stream(5, "local", round_, 2, "alpha"))
-        images, labels = dataset.train_images[chosen], dataset.train_labels[chosen]
-        model, loss = trainer.train(model, images, labels, order, SETTINGS)
-        outcome = federation.train_round(round_, [job("alpha", 2, 60)])["alpha"]
-        assert outcome.losses[0] == pytest.approx(loss, rel=1e-4)
+    for round_ in (1, 2, 3):
+        local, losses = {}, []
+        for client, size, emd in ((2, 30, 0.4), (0, 90, 1.0)):
+            rng = stream(5, "images", round_, client, "alpha")
+            chosen = draw_images(label_counts(size, emd, LABELS, rng), dataset.by_label, rng)
+            order = visiting_order(size, 1, stream(5, "local", round_, client, "alpha"))
+            images, labels = dataset.train_images[chosen], dataset.train_labels[chosen]
+            local[client], loss = trainer.train(model, images, labels, order, SETTINGS)
+            losses.append(loss)
+        model = (0.25 * local[2].astype(float) + 0.75 * local[0].astype(float)).astype(np.float32)
+        outcome = federation.train_round(round_, [job("alpha", 2, 30, 0.4), job("alpha", 0, 90, 1.0)])["alpha"]
+        assert outcome.losses == pytest.approx(losses, rel=1e-4)
     hits = trainer.correct(model, dataset.test_images, dataset.test_labels)
     assert outcome.accuracy == pytest.approx(hits / 1200, abs=2 / 1200)  # kernels may differ in a last bit
 

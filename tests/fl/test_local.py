@@ -1,5 +1,7 @@
 """Local training against a training loop written out by hand in plain torch."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,15 @@ from fl.models import build
 from fl.streams import stream
 
 SCALE, OFFSET = 1 / 128, -1.0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Train on one thread, as the federation does: on such small images more are slower."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def toy(images: int = 23, labels: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -100,8 +100,9 @@ def test_what_is_no_data_set_is_refused(size: int, labels: int) -> None:
 BY_LABEL = [np.array([0, 3, 6]), np.array([1, 4]), np.array([2, 5, 7, 8])]
 
 
-def test_images_are_drawn_without_replacement_from_their_labels() -> None:
-    drawn = draw_images(np.array([3, 1, 2]), BY_LABEL, stream(0))
+@pytest.mark.parametrize("seed", range(10))
+def test_images_are_drawn_without_replacement_from_their_labels(seed: int) -> None:
+    drawn = draw_images(np.array([3, 1, 2]), BY_LABEL, stream(seed))
     assert set(drawn[:3]) == {0, 3, 6}
     assert drawn[3] in {1, 4}
     assert set(drawn[4:]) < {2, 5, 7, 8}

@@ -1,14 +1,85 @@
-"""Observations made by hand, for the tests of ``learning``."""
+"""Observations made by hand, and markets whose training is a formula, for the tests of ``learning``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from des.client import Timeline
+from des.market import Market
+from des.population import PopulationSpec
 from des.records import Observation, Privileged
+from des.service import ServiceSpec
+from fl.jobs import TrainingJob, TrainingOutcome
+from fl.quality import PUBLISHED
 from fl.streams import stream_key
 from learning.policy import PolicyContext
+
+CLIENTS = PopulationSpec(
+    count=20,
+    cores=2,
+    data_sizes=(100, 200, 300, 400),
+    emds=(0.4, 0.6, 0.8, 1.0),
+    cost_per_sample=0.025,
+    cost_per_emd=1.0,
+)
+SERVICE = ServiceSpec(
+    name="?",
+    dataset="digits",
+    labels=10,
+    dqi=replace(PUBLISHED, eta1=0.1922),
+    budget=20_000_000,
+    target_accuracy=0.97,
+    reward_base=100.0,
+    local_epochs=1,
+    policy="by hand",
+)
+
+
+class FormulaFederation:
+    """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``; a client adds ``speed * (D / 400) ** 2`` to it."""
+
+    def __init__(self, speed: float = 0.05) -> None:
+        self.speed = speed
+        self.progress: dict[str, float] = {}
+        self.closed = False
+
+    def accuracy(self, service: str) -> float:
+        return 1 - 0.9 * float(np.exp(-self.progress.get(service, 0.0)))
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        assert not self.closed
+        outcomes = {}
+        for service in dict.fromkeys(job.service for job in jobs):
+            own = [job for job in jobs if job.service == service]
+            gain = self.speed * sum((job.size / 400) ** 2 for job in own)
+            self.progress[service] = self.progress.get(service, 0.0) + gain
+            accuracy = self.accuracy(service)
+            outcomes[service] = TrainingOutcome(accuracy, np.array([1 - accuracy + job.emd for job in own]))
+        return outcomes
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def market_of(
+    names: Sequence[str] = ("alpha", "beta", "gamma"),
+    *,
+    seed: int = 0,
+    rounds: int = 6,
+    speed: float = 0.05,
+    target: float = 0.97,
+    budget: int = 20_000_000,
+    targets: Mapping[str, float] | None = None,
+    **clients: Any,
+) -> Market:
+    specs = [
+        replace(SERVICE, name=name, target_accuracy=(targets or {}).get(name, target), budget=budget) for name in names
+    ]
+    timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
+    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed)
 
 
 def observation_of(
@@ -39,6 +110,55 @@ def observation_of(
         key=stream_key(seed, "policy", "own", 1),
         privileged=hidden,
     )
+
+
+def first_observation_of(
+    bids: Sequence[Sequence[float]],
+    dqi: Sequence[float] | None = None,
+    *,
+    budget: float = 20.0,
+    round_: int = 1,
+    cores: int = 1,
+    accuracy: float = 0.1,
+    privileged: Privileged | None = None,
+) -> Observation:
+    """What service "s0" sees; its bids are the first row."""
+    table = np.array(bids, dtype=np.float64)
+    return Observation(
+        round=round_,
+        rounds=80,
+        service="s0",
+        services=tuple(f"s{m}" for m in range(len(table))),
+        dqi=np.array(dqi, dtype=np.float64) if dqi is not None else np.full(table.shape[1], 0.5),
+        bids=table,
+        budget=budget,
+        cores=cores,
+        accuracy=accuracy,
+        target_accuracy=0.97,
+        key=stream_key(0, "policy", "s0", round_),
+        privileged=privileged,
+    )
+
+
+def context_of(clients: int = 3, *, services: int = 1, cores: int = 1) -> PolicyContext:
+    return PolicyContext("s0", services, clients, cores, 80, 20.0, 0.97, 100.0)
+
+
+# Session-wide, because Hypothesis runs a test many times in one go. They hold no state.
+@pytest.fixture(scope="session")
+def make_market() -> Callable[..., Market]:
+    """``make_market(["alpha"], seed=3, cores=1)``: the paper's clients, three services, unless told otherwise."""
+    return market_of
+
+
+@pytest.fixture(scope="session")
+def make_observation() -> Callable[..., Observation]:
+    return first_observation_of
+
+
+@pytest.fixture(scope="session")
+def make_context() -> Callable[..., PolicyContext]:
+    return context_of
 
 
 @pytest.fixture(scope="session")

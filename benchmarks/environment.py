@@ -1,0 +1,122 @@
+"""Environment steps per second, without training: what the RL interface costs on top of the market.
+
+    python benchmarks/environment.py [--seconds 2]
+
+Training is replaced by a formula, so this is the ceiling for a surrogate. "market" is the bare market with all services
+playing a heuristic; the environments play random actions, which the projection cuts to the budget.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from des.client import Timeline
+from des.market import Market
+from des.population import PopulationSpec
+from des.service import ServiceSpec
+from fl.jobs import TrainingJob, TrainingOutcome
+from fl.quality import PUBLISHED
+from learning.environment import MarketEnv
+from learning.play import play_round
+from learning.seats import seat
+from learning.service_env import ServiceEnv
+
+ROUNDS = 80
+SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "random")
+CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
+
+
+class NoTraining:
+    """A federation whose services never get better."""
+
+    def accuracy(self, service: str) -> float:
+        return 0.1
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        counts: dict[str, int] = {}
+        for job in jobs:
+            counts[job.service] = counts.get(job.service, 0) + 1
+        return {service: TrainingOutcome(0.1, np.ones(count)) for service, count in counts.items()}
+
+    def close(self) -> None: ...
+
+
+def factory(services: int, clients: int) -> Callable[[int], Market]:
+    specs = [replace(SERVICE, name=f"service_{m}") for m in range(services)]
+    population = replace(CLIENTS, count=clients)
+    return lambda seed: Market(population, specs, Timeline(0.001, 0.5), ROUNDS, NoTraining(), seed)
+
+
+def market_steps(make: Callable[[int], Market], policy: str) -> Callable[[], int]:
+    def episode() -> int:
+        market = make(0)
+        policies = seat(market, {spec.name: policy for spec in market.services})
+        while not market.finished:
+            play_round(market, policies)
+        return market.round
+
+    return episode
+
+
+def parallel_steps(make: Callable[[int], Market], *, flat: bool) -> Callable[[], int]:
+    env = MarketEnv(make, flat=flat)
+    actions = [{name: env.action_space(name).sample() for name in env.possible_agents} for _ in range(ROUNDS)]
+
+    def episode() -> int:
+        env.reset(seed=0)
+        for action in actions:
+            env.step(action)
+        return ROUNDS
+
+    return episode
+
+
+def single_steps(make: Callable[[int], Market], services: int) -> Callable[[], int]:
+    env = ServiceEnv(make, "service_0", {f"service_{m}": "lcfa" for m in range(1, services)})
+    actions = [env.action_space.sample() for _ in range(ROUNDS)]
+
+    def episode() -> int:
+        env.reset(seed=0)
+        for action in actions:
+            env.step(action)
+        return ROUNDS
+
+    return episode
+
+
+def rate(episode: Callable[[], int], seconds: float) -> float:
+    episode()  # warm
+    steps, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        steps += episode()
+    return steps / elapsed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each line")
+    seconds = parser.parse_args().seconds
+    print("| services x clients | what | rounds/s | service decisions/s | of the market |")
+    print("|---|---|---:|---:|---:|")
+    for services, clients in ((3, 20), (8, 20), (10, 100)):
+        make = factory(services, clients)
+        episodes = {
+            "market, random": market_steps(make, "random"),
+            "MarketEnv": parallel_steps(make, flat=False),
+            "MarketEnv, flat": parallel_steps(make, flat=True),
+            "ServiceEnv, rivals lcfa": single_steps(make, services),
+            "market, ucb": market_steps(make, "ucb"),
+            "market, oracle": market_steps(make, "oracle"),
+        }
+        base = 0.0
+        for name, episode in episodes.items():
+            steps = rate(episode, seconds)
+            base = base or steps
+            print(f"| {services} x {clients} | {name} | {steps:,.0f} | {steps * services:,.0f} | {steps / base:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

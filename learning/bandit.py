@@ -1,0 +1,127 @@
+"""A budgeted combinatorial bandit: learns what kinds of client are worth from the progress that they bring."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from des.money import to_micro
+from des.records import Feedback, FloatArray, Observation, Offer
+from learning.checks import require_finite
+from learning.knapsack import knapsack
+from learning.policy import Policy, PolicyContext
+
+RIDGE = 1.0
+"""Weight of the prior that no feature matters, in rounds."""
+
+LEAST_WORTH = 1e-9
+"""Even a client that looks harmful beats unspent money, which lapses."""
+
+LARGEST_ACCURACY = 1 - 1e-6
+"""Accuracies are cut here, so that progress stays finite."""
+
+
+class BudgetedUCB(Policy):
+    """Upper confidence bounds on clients' worth, and the best set of clients for the budget.
+
+    A client's data is new in every round, so there is nothing to learn about its index; arms are features of what it
+    shows: ``x = [1, DQI, bid, bid ** 2]``, DQI and bid standardised over the round's clients. A round's progress, the
+    fall of ``log(1 - accuracy)``, is taken as linear in the sum of ``x`` over the clients that served. The estimate is
+    ridge regression with old rounds discounted, because progress slows down as training goes on. The budget is spent on
+    the set with the largest sum of upper confidence bounds, an exact 0/1 knapsack at the bids.
+
+    Sources: Qin, Chen and Zhu, "Contextual combinatorial bandit and its application on diversified online
+    recommendation" (C2UCB), SDM 2014; Russac, Vernade and Cappé, "Weighted linear bandits for non-stationary
+    environments" (D-LinUCB), NeurIPS 2019; Tran-Thanh et al., "Knapsack based optimal policies for budget-limited
+    multi-armed bandits", AAAI 2012. Feedback here is the sum alone (full bandit), as only the whole set's accuracy is
+    observed.
+    """
+
+    summary = "budgeted combinatorial UCB bandit over DQI and bid, old rounds discounted"
+
+    def __init__(self, context: PolicyContext, *, exploration: float = 0.1, discount: float = 0.95) -> None:
+        """Start without knowledge.
+
+        Args:
+            context: the market.
+            exploration: width of the confidence bounds, 0 or more; 1 takes a round's noise to be its progress.
+            discount: weight of a round in the next one, in (0, 1].
+
+        Raises:
+            ValueError: an option is out of range.
+        """
+        super().__init__(context)
+        if not 0 <= exploration < float("inf"):
+            raise ValueError(f"exploration must be a finite number of at least 0, not {exploration}")
+        if not 0 < discount <= 1:
+            raise ValueError(f"discount must be in (0, 1], not {discount}")
+        self._exploration, self._discount = exploration, discount
+        self._gram = np.zeros((4, 4))
+        self._gram_squared = np.zeros((4, 4))  # with squared weights: the noise part of the bounds (Russac et al.)
+        self._moment = np.zeros(4)
+        self._squares = self._weights = 0.0  # discounted sums, for the size of a round's progress
+        self._error: float | None = None  # log(1 - accuracy) after the last round
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer their bids to the set of clients with the largest upper confidence bounds that the budget buys."""
+        require_finite(observation)
+        if self._error is None:
+            self._error = _log_error(observation.accuracy)
+        bounds = self._bounds(features(observation))
+        bids = observation.own_bids
+        worth = np.maximum(bounds, LEAST_WORTH)
+        chosen = knapsack(to_micro(bids), worth, to_micro(observation.budget))
+        return Offer(chosen, bids[chosen])
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        """Regress the round's progress on the sum of the served clients' features."""
+        before, self._error = self._error, _log_error(feedback.accuracy)
+        assert before is not None  # noqa: S101 - act sets it
+        total = features(observation)[offer.clients[feedback.served]].sum(axis=0)
+        outer = np.outer(total, total)
+        self._gram = self._discount * self._gram + outer
+        self._gram_squared = self._discount**2 * self._gram_squared + outer
+        progress = before - self._error
+        self._moment = self._discount * self._moment + progress * total
+        self._squares = self._discount * self._squares + progress**2
+        self._weights = self._discount * self._weights + 1
+
+    def state(self) -> dict[str, FloatArray]:
+        """See ``Policy.state``."""
+        error = np.nan if self._error is None else self._error
+        return {
+            "gram": self._gram,
+            "gram_squared": self._gram_squared,
+            "moment": self._moment,
+            "sums": np.array([self._squares, self._weights, error]),
+        }
+
+    def restore(self, state: Mapping[str, FloatArray]) -> None:
+        """See ``Policy.restore``."""
+        self._gram, self._gram_squared = np.array(state["gram"]), np.array(state["gram_squared"])
+        self._moment = np.array(state["moment"])
+        self._squares, self._weights, error = state["sums"].tolist()
+        self._error = None if np.isnan(error) else error
+
+    def _bounds(self, x: FloatArray) -> FloatArray:
+        """Return the upper confidence bound [C] of each client's worth, for features [C, 4]."""
+        inverse = np.linalg.inv(self._gram + RIDGE * np.eye(4))
+        variance = inverse @ (self._gram_squared + RIDGE * np.eye(4)) @ inverse
+        width = np.sqrt(np.einsum("ci,ij,cj->c", x, variance, x))
+        noise = np.sqrt(self._squares / self._weights) if self._weights else 1.0
+        upper: FloatArray = x @ (inverse @ self._moment) + self._exploration * noise * width
+        return upper
+
+
+def features(observation: Observation) -> FloatArray:
+    """Return [C, 4] what the bandit knows of each client: 1, DQI, bid, bid squared, standardised over the clients."""
+    quality, bid = _standardised(observation.dqi), _standardised(observation.own_bids)
+    return np.stack([np.ones_like(bid), quality, bid, bid**2], axis=1)
+
+
+def _standardised(values: FloatArray) -> FloatArray:
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+
+
+def _log_error(accuracy: float) -> float:
+    return float(np.log(1 - min(accuracy, LARGEST_ACCURACY)))

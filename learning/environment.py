@@ -1,0 +1,230 @@
+"""The market as a PettingZoo environment: every service an agent, all acting together in each round.
+
+    env = MarketEnv(factory)                       # factory: seed -> des.Market
+    observations, infos = env.reset(seed=3)
+    while env.agents:
+        actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+        observations, rewards, terminations, truncations, infos = env.step(actions)
+
+Spaces are described in ``learning.spaces``, over-budget actions in ``learning.projection``. Needs the extra ``rl``.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from des.market import Market
+from des.money import MICRO
+from des.records import FloatArray, Observation, Offer, RoundReport, Status
+from fl.streams import stream
+from learning.checks import require_finite
+from learning.projection import ActionError, project
+from learning.seats import MarketFactory
+from learning.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
+
+Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
+
+
+class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no types
+    """M services (agents, by name) compete for C clients over N rounds (steps).
+
+    The reward is the paper's, r = Omega^accuracy. A service that reaches its target terminates; the paper's reward for
+    it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in that round
+    n and, discounted, in each that remains. After round N those that are left are truncated.
+
+    The last observation of an agent shows the data and bids that a next round would bring.
+
+    Attributes:
+        possible_agents: names of all services, in the scenario's order.
+        agents: those that still take part.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "flmarket_v0", "render_modes": [], "is_parallelizable": True}
+    render_mode = None
+
+    def __init__(
+        self,
+        factory: MarketFactory,
+        *,
+        seed: int = 0,
+        gamma: float = 0.95,
+        payment_limit: float = 2.0,
+        flat: bool = False,
+    ) -> None:
+        """Make the environment; ``reset`` starts an episode.
+
+        Args:
+            factory: makes each episode's market. All its markets have the same services and clients.
+            seed: of the episodes' seeds, where ``reset`` is given none.
+            gamma: discount factor, in (0, 1], of the absorbing reward. The paper's is 0.95.
+            payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
+            flat: one Box for observations and one for actions (``FlatCodec``), instead of Dicts.
+
+        Raises:
+            ValueError: gamma or payment_limit is out of range.
+        """
+        if not 0 < gamma <= 1:
+            raise ValueError(f"gamma must be in (0, 1], not {gamma}")
+        if not 1 < payment_limit < float("inf"):
+            raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+        self._factory = factory
+        self._gamma = gamma
+        self._seed, self._episode = seed, 0
+        self._market: Market = factory(seed)
+        self.possible_agents = [spec.name for spec in self._market.services]
+        self.agents: list[str] = []
+        codec: type[DictCodec | FlatCodec] = FlatCodec if flat else DictCodec
+        self._codecs: dict[str, Codec] = {
+            name: codec(self._market, m, payment_limit) for m, name in enumerate(self.possible_agents)
+        }
+        self.observed: Mapping[str, Observation] = {}
+
+    @property
+    def market(self) -> Market:
+        """The market of the current episode, for scripts that play along. Close rounds through the environment only."""
+        return self._market
+
+    def observation_space(self, agent: str) -> Any:
+        """Return the space of an agent's observations, always the same object."""
+        return self._codecs[agent].observation_space
+
+    def action_space(self, agent: str) -> Any:
+        """Return the space of an agent's actions, always the same object."""
+        return self._codecs[agent].action_space
+
+    def reset(
+        self,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Start an episode.
+
+        Args:
+            seed: of the episode's market: the same seed and actions give the same episode. Without one, seeds follow
+                from the last one given (to the constructor, if none was), another for each episode.
+            options: ignored.
+
+        Returns:
+            the agents' observations, and an empty info for each.
+        """
+        if seed is not None:
+            self._seed, self._episode = seed, 0
+        else:
+            self._episode += 1
+            seed = int(stream(self._seed, "episode", self._episode).integers(2**31))
+        self._market.close()
+        self._market = self._factory(seed)
+        self._open()
+        return self._observations(self.agents), {name: {} for name in self.agents}
+
+    def step(self, actions: Mapping[str, Any]) -> Step:
+        """Play a round with every agent's action.
+
+        Returns:
+            observations, rewards, terminations, truncations and infos of all agents that acted. An info holds
+            ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
+            clients the projection left out.
+
+        Raises:
+            ActionError: an action is not in its space, or the actions are not those of ``agents``.
+            Diverged: a model's training failed.
+        """
+        self._require_agents(actions)
+        offers, dropped = {}, {}
+        for name in self.agents:
+            offers[name], dropped[name] = self.offer(name, actions[name])
+        step, _ = self.step_offers(offers)
+        for name, count in dropped.items():
+            step[4][name]["dropped"] = count
+        return step
+
+    def offer(self, agent: str, action: Any) -> tuple[Offer, int]:
+        """Return what an action stands for in the open round, and how many clients the projection left out.
+
+        Raises:
+            ActionError: the action is not in the agent's space.
+        """
+        observation = self.observed[agent]
+        try:
+            select, payment = self._codecs[agent].decode(action)
+        except ActionError as error:
+            raise ActionError(f"service {agent!r}, round {observation.round}: {error}") from None
+        offer = project(select, payment, observation.own_bids, observation.budget)
+        return offer, int(select.sum()) - len(offer.clients)
+
+    def step_offers(self, offers: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
+        """Play a round with offers, which are checked and not projected. Returns the step and the market's own report.
+
+        Raises:
+            ActionError: the offers are not those of ``agents``.
+            OfferError: an offer breaks a constraint.
+            Diverged: a model's training failed.
+        """
+        self._require_agents(offers)
+        acted = self.agents
+        report = self._market.close_round(offers)
+        self._open()
+        outcome = report.feedback
+        terminated = {name: outcome[name].status is Status.REACHED for name in acted}
+        truncated = {name: not terminated[name] and report.round >= self._market.rounds for name in acted}
+        rewards = {
+            name: outcome[name].reward * (self._remaining(report.round) if terminated[name] else 1.0) for name in acted
+        }
+        infos = {
+            row.service: {
+                "round": report.round,
+                "accuracy": row.accuracy,
+                "wanted": row.wanted,
+                "served": row.served,
+                "spent": row.spent / MICRO,
+            }
+            for row in report.services
+            if row.service in outcome
+        }
+        return (self._observations(acted), rewards, terminated, truncated, infos), report
+
+    def close(self) -> None:
+        """Release the market's training workers."""
+        self._market.close()
+
+    def _open(self) -> None:
+        """Open the next round, if there is one."""
+        self.observed = {} if self._market.finished else self._market.open_round()
+        self.agents = list(self.observed)
+
+    def _remaining(self, round_: int) -> float:
+        """Return 1 + gamma + ... + gamma^(N - n)."""
+        return float((self._gamma ** np.arange(self._market.rounds - round_ + 1)).sum())
+
+    def _require_agents(self, given: Mapping[str, Any]) -> None:
+        if not self.agents:
+            raise ActionError("the episode is over, or has not begun: call reset()")
+        if set(given) != set(self.agents):
+            raise ActionError(f"actions came from {sorted(given)}, and are due from {sorted(self.agents)}")
+
+    def _observations(self, names: list[str]) -> dict[str, Any]:
+        return {name: self._codecs[name].encode(self._parts(name)) for name in names}
+
+    def _parts(self, name: str) -> Parts:
+        m = self.possible_agents.index(name)
+        observation = self.observed.get(name)
+        if observation is not None:
+            require_finite(observation)
+            dqi, bids = observation.dqi, observation.bids
+        else:
+            dqi, bids = self._next_world(m)
+        return {
+            "dqi": dqi,
+            "bids": own_first(bids, m),
+            "budget": np.array([self._market.services[m].budget / MICRO]),
+            "accuracy": np.array([self._market.states[m].accuracy]),
+            "progress": np.array([self._market.round / self._market.rounds]),
+        }
+
+    def _next_world(self, m: int) -> tuple[FloatArray, FloatArray]:
+        """Return DQI [C] and bids [M, C] of the round that service ``m`` no longer plays."""
+        world = self._market.population.draw(self._market.round + 1)
+        active = np.array([state.active for state in self._market.states])
+        return world.dqi[m], np.where(active[:, None], world.bid / MICRO, 0.0)

@@ -1,0 +1,169 @@
+"""Playing policies against the same worlds, for numbers that can be compared.
+
+    results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
+    results.compare("hqfa", "random")       # paired by seed, with its interval
+
+Common random numbers: under one seed every entrant meets the same clients, data, bids and initial models, because every
+draw of the market is keyed by its purpose and none depends on what a policy did.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from des.market import Market
+from des.money import MICRO
+from des.records import BoolArray, FloatArray, IntArray, RoundReport
+from learning.play import play
+from learning.policy import Policy
+from learning.seats import MarketFactory, seat
+from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap, rounds_to_target
+
+Entrant = Callable[[Market], Mapping[str, Policy]]
+"""Takes its seats in a market that has not begun, and returns the policy of every service."""
+
+
+def everywhere(name: str, options: Mapping[str, Any] | None = None) -> Entrant:
+    """Return the entrant whose services all play one policy, with the same options."""
+
+    def take_seats(market: Market) -> dict[str, Policy]:
+        services = [spec.name for spec in market.services]
+        return seat(market, dict.fromkeys(services, name), dict.fromkeys(services, options or {}))
+
+    return take_seats
+
+
+def lineup(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | None = None) -> Entrant:
+    """Return the entrant whose services each play their own policy; options by service."""
+    return lambda market: seat(market, names, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
+
+    A service that left keeps its accuracy and its reward to the last round, and spends nothing.
+
+    Attributes:
+        entrants, seeds, services: names of the axes; rounds count from 1 to N.
+        targets: [service] target accuracies.
+        accuracy: after the round, in [0, 1].
+        reward: Omega^accuracy, absorbing.
+        spent: money paid to served clients.
+        wanted: offers made.
+        served: clients that served.
+    """
+
+    entrants: tuple[str, ...]
+    seeds: tuple[int, ...]
+    services: tuple[str, ...]
+    targets: FloatArray
+    accuracy: FloatArray
+    reward: FloatArray
+    spent: FloatArray
+    wanted: IntArray
+    served: IntArray
+
+    def auc(self) -> FloatArray:
+        """Return [entrant, seed, service] the mean accuracy over all rounds."""
+        return area_under_curve(self.accuracy, axis=2)
+
+    def rounds_to_target(self) -> tuple[IntArray, BoolArray]:
+        """Return [entrant, seed, service] the round in which the target was met (N if not), and whether it was."""
+        return rounds_to_target(np.moveaxis(self.accuracy, 2, -1), self.targets)
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        *,
+        service: str | None = None,
+        statistic: Statistic = mean,
+        level: float = 0.95,
+        resamples: int = 10_000,
+    ) -> Interval:
+        """Return how much more AUC one entrant has than another, paired by seed.
+
+        Args:
+            first, second: entrants.
+            service: whose AUC; the mean over all services when not given.
+            statistic, level, resamples: see ``paired_bootstrap``.
+
+        Raises:
+            ValueError: there is no such entrant or service.
+        """
+        auc = self.auc()
+        scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
+        one, other = (scores[_index("entrant", name, self.entrants)] for name in (first, second))
+        return paired_bootstrap(one, other, statistic=statistic, level=level, resamples=resamples)
+
+
+def evaluate(
+    factory: MarketFactory,
+    entrants: Mapping[str, Entrant],
+    seeds: Iterable[int],
+    progress: Callable[[str, int], None] | None = None,
+) -> Results:
+    """Play every entrant under every seed.
+
+    Args:
+        factory: makes a market from a seed; all its markets have the same services and rounds. Closed after each run.
+        entrants: by name.
+        seeds: of the markets.
+        progress: called with entrant and seed after each run.
+
+    Raises:
+        ValueError: there are no entrants or no seeds, or an entrant leaves a service without a policy.
+        OfferError, PolicyFailed, Diverged: a run failed.
+    """
+    seeds = tuple(seeds)
+    if not entrants or not seeds:
+        raise ValueError("an evaluation needs at least one entrant and one seed")
+    runs: list[list[FloatArray]] = []
+    for name, entrant in entrants.items():
+        row = []
+        for seed in seeds:
+            market = factory(seed)
+            try:
+                row.append(_run(market, name, entrant))
+            finally:
+                market.close()
+            if progress is not None:
+                progress(name, seed)
+        runs.append(row)
+    accuracy, reward, spent, wanted, served = np.moveaxis(np.array(runs), 2, 0)
+    return Results(
+        entrants=tuple(entrants),
+        seeds=seeds,
+        services=tuple(spec.name for spec in market.services),
+        targets=np.array([spec.target_accuracy for spec in market.services]),
+        accuracy=accuracy,
+        reward=reward,
+        spent=spent,
+        wanted=wanted.astype(np.int64),
+        served=served.astype(np.int64),
+    )
+
+
+def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
+    """Return [5, N, M]: a run's accuracy, reward, spent, wanted and served."""
+    policies = entrant(market)
+    missing = [spec.name for spec in market.services if spec.name not in policies]
+    if missing:
+        raise ValueError(f"entrant {name!r} has no policy for {', '.join(missing)}")
+    reports: list[RoundReport] = []
+    play(market, policies, [reports.append])
+    rows = np.array(
+        [[(s.accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services] for report in reports]
+    )
+    # All have left before round N: accuracy and reward are held, nothing else happens.
+    held = np.repeat(rows[-1:] * np.array([1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)
+    return np.moveaxis(np.concatenate([rows, held]), -1, 0)
+
+
+def _index(kind: str, name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(names)}")
+    return names.index(name)

@@ -1,0 +1,61 @@
+"""The 0/1 knapsack problem, solved exactly: the best set of clients within a budget in whole micro-units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.money import Micro, MicroArray
+from des.records import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """The sets worth keeping after an item: from which kept set before it each came, and whether it took the item."""
+
+    item: int
+    origin: IntArray
+    taken: BoolArray
+
+
+def knapsack(prices: MicroArray, values: FloatArray, budget: Micro) -> IntArray:
+    """Return the items of the most valuable set whose prices add up to no more than the budget.
+
+    Keeps, item by item, every set that no cheaper or equally cheap one matches in value (Nemhauser and Ullmann,
+    "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
+    micro-unit, and in practice few: prices are sums of few different bids. Of equally valuable sets the cheapest is
+    returned.
+
+    Args:
+        prices: [C] micro-units, not negative.
+        values: [C] finite. Items without a positive value are never taken.
+        budget: micro-units.
+
+    Returns:
+        [k] indices of the items taken, ascending.
+
+    Raises:
+        ValueError: a price is negative, a value is not finite, or there are not as many values as prices.
+    """
+    if prices.shape != values.shape or prices.ndim != 1:
+        raise ValueError(f"prices and values must be two lists of one length, not {prices.shape} and {values.shape}")
+    if (prices < 0).any() or not np.isfinite(values).all():
+        raise ValueError("prices must not be negative, and values must be finite")
+    cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
+    stages: list[_Stage] = []
+    for item in np.flatnonzero((values > 0) & (prices <= budget)).tolist():
+        fits = np.flatnonzero(cost <= budget - prices[item])
+        origin = np.concatenate([np.arange(len(cost)), fits])
+        taken = np.concatenate([np.zeros(len(cost), dtype=np.bool_), np.ones(len(fits), dtype=np.bool_)])
+        cost = np.concatenate([cost, cost[fits] + prices[item]])
+        worth = np.concatenate([worth, worth[fits] + values[item]])
+        order = np.lexsort((-worth, cost))
+        best = np.maximum.accumulate(worth[order])
+        kept = order[np.concatenate([[True], worth[order][1:] > best[:-1]])]
+        cost, worth = cost[kept], worth[kept]
+        stages.append(_Stage(item, origin[kept], taken[kept]))
+    position, chosen = len(cost) - 1, []  # dearer sets are kept only for their value: the last is the best
+    for stage in reversed(stages):
+        if stage.taken[position]:
+            chosen.append(stage.item)
+        position = int(stage.origin[position])
+    return np.array(chosen[::-1], dtype=np.int64)

@@ -1,0 +1,101 @@
+"""A policy in the manner of Oort: prefers clients whose models still lose much, and those it has not seen for long."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from des.records import Feedback, FloatArray, IntArray, Observation, Offer
+from learning.checks import require_finite
+from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget
+
+CLIP = 0.95
+"""Utilities above this quantile count as equal to it, so that outliers are not chased (the paper's 95th percentile)."""
+
+STALENESS = 0.1
+"""Weight of staleness, as in Oort: ``sqrt(0.1 * log(round) / last round that the client served)``."""
+
+DECAY = 0.98
+LEAST_EXPLORATION = 0.2
+"""The share explored falls by DECAY each round, down to this (both Oort's)."""
+
+
+class OortLike(Policy):
+    """Statistical utility, staleness and decaying exploration, fitted to a market with a budget.
+
+    Source: Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient federated learning via guided participant selection",
+    OSDI 2021, Algorithm 1. A client's utility is ``|B| sqrt(mean loss^2)`` with the loss it reported last, clipped,
+    scaled to [0, 1] over the known clients, plus the staleness bonus. What differs, and why:
+
+    * |B|, the data size, is private in this market; the client's bid of this round, which rises with it, stands in.
+    * The market reports each client's mean loss, so its square stands for the mean of squares.
+    * Oort picks a number of clients; here the explored share is a share of the budget. Within it clients that never
+      served come first, in random order (Oort prefers fast ones; in the paper's market time does not matter).
+    * No system utility and no pacer: both are about stragglers, which the paper's slots rule out.
+
+    In a market whose clients redraw their data in each round, old losses tell little; Oort was made for lasting data.
+    """
+
+    summary = "Oort-like: highest reported loss times bid, plus staleness; explores unknown clients"
+
+    def __init__(self, context: PolicyContext, *, exploration: float = 0.9) -> None:
+        """Start without knowledge.
+
+        Args:
+            context: the market.
+            exploration: share of the budget for unknown clients in the first round, in [0, 1]; Oort's is 0.9.
+
+        Raises:
+            ValueError: the option is out of range.
+        """
+        super().__init__(context)
+        if not 0 <= exploration <= 1:
+            raise ValueError(f"exploration must be in [0, 1], not {exploration}")
+        self._exploration = exploration
+        self._losses = np.full(context.clients, np.nan)
+        self._served = np.zeros(context.clients, dtype=np.int64)  # the last round in which it did
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer their bids to unknown clients with the explored share of the budget, and to the best with the rest."""
+        require_finite(observation)
+        bids = observation.own_bids
+        shuffled = observation.rng().permutation(observation.clients)
+        unknown = shuffled[np.isnan(self._losses[shuffled])]
+        known = shuffled[~np.isnan(self._losses[shuffled])]
+        known = known[np.argsort(-self._utilities(known, bids[known], observation.round), kind="stable")]
+        explored = fill_budget(unknown, bids, observation.budget * self._share(observation.round)).clients
+        rest = unknown[~np.isin(unknown, explored)]
+        # What is left over buys whoever still fits: an unspent budget lapses.
+        return fill_budget(np.concatenate([explored, known, rest]), bids, observation.budget)
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        """Remember each served client's loss, and when it served."""
+        served = offer.clients[feedback.served]
+        self._losses[served] = feedback.losses[feedback.served]
+        self._served[served] = feedback.round
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Policy.state``."""
+        return {"losses": self._losses, "served": self._served}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Policy.restore``."""
+        self._losses, self._served = np.array(state["losses"]), np.array(state["served"])
+
+    def _share(self, round_: int) -> float:
+        """Return the share of the budget that is explored with."""
+        least = min(self._exploration, LEAST_EXPLORATION)
+        return max(least, self._exploration * DECAY ** (round_ - 1))
+
+    def _utilities(self, clients: IntArray, bids: FloatArray, round_: int) -> FloatArray:
+        """Return the utility [k] of known clients."""
+        if not len(clients):
+            return np.empty(0)
+        raw = bids * self._losses[clients]
+        raw = np.minimum(raw, np.quantile(raw, CLIP))
+        spread = float(np.ptp(raw))
+        scaled = (raw - raw.min()) / spread if spread > 0 else np.zeros_like(raw)
+        utility: FloatArray = scaled + np.sqrt(STALENESS * np.log(round_) / self._served[clients])
+        return utility

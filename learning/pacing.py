@@ -1,0 +1,76 @@
+"""Pacing: pays above the bid only as far as refusals make it necessary."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from des.records import Feedback, FloatArray, Observation, Offer
+from learning.checks import require_finite
+from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget
+
+
+class RefusalPacing(Policy):
+    """The dearest clients first, at a markup that follows the share of offers that were refused.
+
+    Adaptive pacing (Balseiro and Gur, "Learning in repeated auctions with budgets: regret minimization and
+    equilibrium", Management Science 65, 2019) keeps one multiplier and moves it by what it over- or underspent, a
+    projected gradient step on the budget's shadow price. Budgets here are per round and lapse, so there is nothing to
+    spread over rounds. What a service loses without noticing is the budget that refused offers hold: offers are
+    binding. Its multiplier paces those:
+
+        markup <- clip(markup + rate * (refused / wanted - tolerance), 0, limit),    payment = (1 + markup) * bid
+
+    A higher markup wins contested clients and buys fewer of them; unrefused rounds let it sink back to the bid.
+
+    Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: D-first by public
+    prices.
+    """
+
+    summary = "dearest clients first, markup paced by the share of refused offers"
+
+    def __init__(
+        self, context: PolicyContext, *, rate: float = 0.2, tolerance: float = 0.1, limit: float = 1.0
+    ) -> None:
+        """Start at the bid.
+
+        Args:
+            context: the market.
+            rate: of adaptation; above 0.
+            tolerance: share of refused offers that is accepted, in [0, 1).
+            limit: highest markup, as a part of the bid; 0 or more.
+
+        Raises:
+            ValueError: an option is out of range.
+        """
+        super().__init__(context)
+        if not 0 < rate < float("inf"):
+            raise ValueError(f"rate must be a finite number above 0, not {rate}")
+        if not 0 <= tolerance < 1:
+            raise ValueError(f"tolerance must be in [0, 1), not {tolerance}")
+        if not 0 <= limit < float("inf"):
+            raise ValueError(f"limit must be a finite number of at least 0, not {limit}")
+        self._rate, self._tolerance, self._limit = rate, tolerance, limit
+        self.markup = 0.0
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer the dearest clients their marked-up bids until the budget is used."""
+        require_finite(observation)
+        bids = observation.own_bids
+        shuffled = observation.rng().permutation(observation.clients)
+        order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
+        return fill_budget(order, bids * (1 + self.markup), observation.budget)
+
+    def state(self) -> dict[str, FloatArray]:
+        """See ``Policy.state``."""
+        return {"markup": np.array([self.markup])}
+
+    def restore(self, state: Mapping[str, FloatArray]) -> None:
+        """See ``Policy.restore``."""
+        self.markup = float(state["markup"][0])
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        """Raise the markup if more offers than tolerated were refused, else lower it. No offer, no news."""
+        if len(offer.clients):
+            refused = 1 - float(feedback.served.mean())
+            self.markup = min(self._limit, max(0.0, self.markup + self._rate * (refused - self._tolerance)))

@@ -1,0 +1,123 @@
+"""The one walk through a round that batch runs, screens, training and environments share."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from des.market import Market
+from des.offers import OfferError
+from des.records import Observation, Offer, RoundReport
+from fl.errors import RunError
+from learning.policy import Policy
+
+Observer = Callable[[RoundReport], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a service saw, and what it offered on that."""
+
+    observation: Observation
+    offer: Offer
+
+
+class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown to the user as it is
+    """A policy raised an exception of its own."""
+
+    def __init__(self, policy: str, service: str, round_: int, doing: str, error: Exception) -> None:
+        super().__init__(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}")
+
+
+def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
+    """Play one round: every service acts on what it observes, and learns what came of it.
+
+    Args:
+        market: between rounds, and not finished.
+        policies: by service.
+
+    Raises:
+        OfferError: an offer breaks a constraint.
+        PolicyFailed: a policy raised an exception.
+        Diverged: a model's training failed.
+    """
+    labels = {spec.name: spec.policy for spec in market.services}
+    decisions = decide(policies, labels, market.open_round())
+    report = market.close_round({name: decision.offer for name, decision in decisions.items()})
+    learn(policies, labels, decisions, report)
+    return report
+
+
+def decide(
+    policies: Mapping[str, Policy],
+    labels: Mapping[str, str],
+    observations: Mapping[str, Observation],
+    given: Mapping[str, Offer] | None = None,
+) -> dict[str, Decision]:
+    """Let every service decide; those whose policies declare ``sees_offers`` decide last, on what the others offer.
+
+    Policies that see offers do not see each other's: none of them could go after all others.
+
+    Args:
+        policies: by service; services in ``given`` need none.
+        labels: the policies' names, by service, for messages.
+        observations: as the market returned them.
+        given: offers that are already made, by service.
+
+    Returns:
+        a decision of each service in ``observations`` that is not in ``given``, in their order.
+
+    Raises:
+        PolicyFailed: a policy raised an exception.
+    """
+    offers = dict(given or {})
+    blind = [name for name in observations if name not in offers and not policies[name].sees_offers]
+    seeing = [name for name in observations if name not in offers and policies[name].sees_offers]
+    offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
+    made = {name: Decision(observations[name], offers[name]) for name in blind}
+    for name in seeing:
+        revealed = reveal(observations[name], offers)
+        made[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
+    return {name: made[name] for name in observations if name in made}
+
+
+def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
+    """Return a privileged observation that also shows what rivals offer in this round.
+
+    Raises:
+        RunError: the observation is not privileged.
+    """
+    if observation.privileged is None:
+        raise RunError(f"the policy of {observation.service!r} sees offers, and so must declare privileged = True")
+    return replace(observation, privileged=replace(observation.privileged, rival_offers=offers))
+
+
+def learn(
+    policies: Mapping[str, Policy], labels: Mapping[str, str], decisions: Mapping[str, Decision], report: RoundReport
+) -> None:
+    """Tell every service that decided what came of it.
+
+    Raises:
+        PolicyFailed: a policy raised an exception.
+    """
+    for name, decision in decisions.items():
+        try:
+            policies[name].learn(decision.observation, decision.offer, report.feedback[name])
+        except Exception as error:
+            raise PolicyFailed(labels[name], name, report.round, "learn", error) from error
+
+
+def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Observer] = ()) -> None:
+    """Play all rounds that are left; every observer gets every round's report."""
+    observers = tuple(observers)
+    while not market.finished:
+        report = play_round(market, policies)
+        for observe in observers:
+            observe(report)
+
+
+def _act(policy: Policy, label: str, observation: Observation) -> Offer:
+    try:
+        return policy.act(observation)
+    except OfferError:
+        raise
+    except Exception as error:
+        raise PolicyFailed(label, observation.service, observation.round, "act", error) from error

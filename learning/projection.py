@@ -1,0 +1,67 @@
+"""The one place where an RL action that costs too much becomes an offer that doesn't. Policies' offers never come here.
+
+A policy that breaks its budget is a defect, and the market refuses its offer. An RL agent explores: nearly every random
+action of many clients is over the budget, so its environment needs a rule. Ours is serial selection, as in the paper:
+
+    Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
+    first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
+
+So no payment is ever changed, an action within the budget passes as it is, and the payment doubles as the agent's word
+on whom it wants most.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from des.money import MICRO, to_micro
+from des.records import BoolArray, FloatArray, Offer
+from fl.errors import RunError
+
+
+class ActionError(RunError):
+    """An action is not in the action space, or came out of turn."""
+
+
+def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: float) -> Offer:
+    """Return the offer that an action stands for, cut to the budget (eq. 4) by the rule above.
+
+    Args:
+        select: [C] clients wanted.
+        payment: [C] what each would be paid, in units of its bid, at least 1 (eq. 5).
+        bids: [C] money.
+        budget: B_m, money.
+    """
+    exact = to_micro(bids)
+    # Rounding may not take a payment below its bid.
+    prices = np.maximum(exact, np.rint(payment * exact).astype(np.int64))
+    wanted = np.flatnonzero(select)
+    left = to_micro(budget)
+    chosen = []
+    for client in wanted[np.lexsort((wanted, exact[wanted], -payment[wanted]))].tolist():
+        if prices[client] <= left:
+            chosen.append(client)
+            left -= int(prices[client])
+    clients = np.array(chosen, dtype=np.int64)
+    return Offer(clients, prices[clients] / MICRO)
+
+
+def checked(
+    select: npt.ArrayLike, payment: npt.ArrayLike, clients: int, payment_limit: float
+) -> tuple[BoolArray, FloatArray]:
+    """Return an action's parts [C] as arrays.
+
+    Raises:
+        ActionError: a part has another shape than [C], selects with something else than 0 and 1, or pays something else
+            than 1 to ``payment_limit`` bids.
+    """
+    wanted, paid = np.asarray(select), np.asarray(payment, dtype=np.float64)
+    for name, part in (("select", wanted), ("payment", paid)):
+        if part.shape != (clients,):
+            raise ActionError(f"{name} must hold one value for each of {clients} clients, not be of shape {part.shape}")
+        if not np.isfinite(part).all():
+            raise ActionError(f"{name} holds a value that is not finite")
+    if not np.isin(wanted, (0, 1)).all():
+        raise ActionError("select must hold zeros and ones")
+    if ((paid < 1) | (paid > payment_limit)).any():
+        raise ActionError(f"payment must lie between 1 and {payment_limit} bids")
+    return wanted.astype(np.bool_), paid

@@ -1,0 +1,134 @@
+"""What an RL agent sees and does: a service's observation and action as Gymnasium spaces.
+
+``DictCodec`` keeps the parts apart under their names; ``FlatCodec`` makes one Box of each, for learners that take
+nothing else. All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from des.market import Market
+from des.money import MICRO
+from des.records import BoolArray, FloatArray
+from learning.projection import ActionError, checked
+
+Float32Array = npt.NDArray[np.float32]
+Parts = Mapping[str, FloatArray]
+"""An observation's parts by name, before they are encoded. See ``bounds``."""
+
+
+class Codec(Protocol):
+    """Turns a service's observation into what its agent gets, and the agent's action into what it stands for."""
+
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+
+    def encode(self, parts: Parts) -> Any:
+        """Return the observation, an element of ``observation_space``."""
+        ...
+
+    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
+        """Return the clients wanted [C] and their payments [C] in units of their bids.
+
+        Raises:
+            ActionError: the action is not in ``action_space``.
+        """
+        ...
+
+
+def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the lowest and highest value of each part of a service's observation.
+
+    * ``dqi`` [C]: each client's data quality indicator for this service.
+    * ``bids`` [M, C]: every client's bids in money; the own row first, then the rivals' in the scenario's order; a row
+      is zero once its service has left.
+    * ``budget`` [1]: B_m, money.
+    * ``accuracy`` [1]: of the own global model.
+    * ``progress`` [1]: part of the N rounds that is over.
+    """
+    clients = market.population.spec.count
+    low, high = market.population.dqi_range
+    highest = market.population.bid_range[1] / MICRO
+    zero, one = np.zeros(1), np.ones(1)
+    top = np.repeat(own_first(highest, service)[:, None], clients, axis=1)
+    return {
+        "dqi": (np.full(clients, low[service]), np.full(clients, high[service])),
+        "bids": (np.zeros_like(top), top),
+        "budget": (zero, np.array([market.services[service].budget / MICRO])),
+        "accuracy": (zero, one),
+        "progress": (zero, one),
+    }
+
+
+def own_first(rows: FloatArray, service: int) -> FloatArray:
+    """Return rows [M, ...] with a service's own first, the others in their order."""
+    return np.concatenate([rows[service : service + 1], rows[:service], rows[service + 1 :]])
+
+
+class DictCodec:
+    """Observation: a Dict of Boxes. Action: Dict(select=MultiBinary[C], payment=Box[C]), in units of the bid."""
+
+    def __init__(self, market: Market, service: int, payment_limit: float) -> None:
+        self._clients = market.population.spec.count
+        self._limit = payment_limit
+        self.observation_space: spaces.Space[Any] = spaces.Dict(
+            {
+                name: spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+                for name, (low, high) in bounds(market, service).items()
+            }
+        )
+        self.action_space: spaces.Space[Any] = spaces.Dict(
+            {
+                "select": spaces.MultiBinary(self._clients),
+                "payment": spaces.Box(1.0, payment_limit, (self._clients,), np.float32),
+            }
+        )
+
+    def encode(self, parts: Parts) -> dict[str, Float32Array]:
+        """Return the parts in single precision. Rounding is monotone, so they stay within the rounded bounds."""
+        return {name: values.astype(np.float32) for name, values in parts.items()}
+
+    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
+        """Return the clients wanted and their payments."""
+        if not isinstance(action, Mapping) or set(action) != {"select", "payment"}:
+            raise ActionError("an action must hold 'select' and 'payment', and nothing else")
+        return checked(action["select"], action["payment"], self._clients, self._limit)
+
+
+class FlatCodec:
+    """Observation: Box [2C + MC - C + 3] in [0, 1]. Action: Box [2C] in [-1, 1].
+
+    The observation's parts follow each other in the order of ``bounds``, each scaled from its bounds to [0, 1] (0 where
+    the bounds coincide). The action's first C values select the clients for whom they are positive; the last C are
+    payments, -1 for the bid and 1 for ``payment_limit`` bids.
+    """
+
+    def __init__(self, market: Market, service: int, payment_limit: float) -> None:
+        self._clients = market.population.spec.count
+        self._limit = payment_limit
+        limits = bounds(market, service).values()
+        self._low = np.concatenate([low.ravel() for low, _ in limits])
+        width = np.concatenate([high.ravel() for _, high in limits]) - self._low
+        self._width = np.where(width > 0, width, 1.0)
+        self.observation_space: spaces.Space[Any] = spaces.Box(0.0, 1.0, self._low.shape, np.float32)
+        self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (2 * self._clients,), np.float32)
+
+    def encode(self, parts: Parts) -> Float32Array:
+        """Return the parts as one scaled vector."""
+        values = np.concatenate([part.ravel() for part in parts.values()])
+        scaled: Float32Array = ((values - self._low) / self._width).astype(np.float32)
+        return scaled
+
+    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
+        """Return the clients wanted and their payments."""
+        values = np.asarray(action, dtype=np.float64)
+        if values.shape != (2 * self._clients,):
+            raise ActionError(f"an action must hold {2 * self._clients} values, not be of shape {values.shape}")
+        if not (np.abs(values) <= 1).all():
+            raise ActionError("an action's values must lie between -1 and 1")
+        select, payment = values[: self._clients] > 0, 1 + (values[self._clients :] + 1) / 2 * (self._limit - 1)
+        return checked(select, np.minimum(payment, self._limit), self._clients, self._limit)

@@ -1,0 +1,85 @@
+"""From a scenario to RL environments. Needs the extra ``rl``."""
+
+from des.market import Market
+from learning.environment import MarketEnv
+from learning.seats import MarketFactory
+from learning.service_env import ServiceEnv
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.schema import Scenario
+
+
+def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
+    """Return what makes the scenario's market from a seed. Close each market when done with it.
+
+    Args:
+        scenario: without a sweep.
+        shelf: gives the data sets, which all markets share.
+        workers: training threads of each market; results do not depend on it.
+    """
+    shelf = shelf or Shelf()
+
+    def make(seed: int) -> Market:
+        return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
+
+    return make
+
+
+def parallel_env(
+    scenario: Scenario,
+    seed: int = 0,
+    *,
+    flat: bool = False,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    shelf: Shelf | None = None,
+    workers: int = 1,
+) -> MarketEnv:
+    """Return the scenario's market as a PettingZoo environment: all services are agents, their policies unused.
+
+    Args:
+        scenario: without a sweep.
+        seed, flat, gamma, payment_limit: see ``MarketEnv``.
+        shelf, workers: see ``market_factory``.
+
+    Raises:
+        DatasetError: a data set is missing or corrupt.
+    """
+    factory = market_factory(scenario, shelf, workers=workers)
+    return MarketEnv(factory, seed=seed, flat=flat, gamma=gamma, payment_limit=payment_limit)
+
+
+def service_env(
+    scenario: Scenario,
+    service: str,
+    seed: int = 0,
+    *,
+    flat: bool = True,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    shelf: Shelf | None = None,
+    workers: int = 1,
+) -> ServiceEnv:
+    """Return a Gymnasium environment for one service; its rivals play the policies that the scenario gives them.
+
+    Args:
+        scenario: without a sweep.
+        service: name of the service that learns.
+        seed, flat, gamma, payment_limit: see ``MarketEnv``.
+        shelf, workers: see ``market_factory``.
+
+    Raises:
+        ValueError: the scenario has no such service.
+        DatasetError: a data set is missing or corrupt.
+        PolicyOptionsError: a rival's policy does not take its options.
+    """
+    rivals = [rival for rival in scenario.services if rival.name != service]
+    return ServiceEnv(
+        market_factory(scenario, shelf, workers=workers),
+        service,
+        {rival.name: rival.policy for rival in rivals},
+        rival_options={rival.name: rival.policy_options for rival in rivals},
+        seed=seed,
+        flat=flat,
+        gamma=gamma,
+        payment_limit=payment_limit,
+    )

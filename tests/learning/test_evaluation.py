@@ -1,0 +1,149 @@
+"""Policies played against the same worlds."""
+
+import numpy as np
+import pytest
+
+from des.market import MarketError
+from learning.evaluation import evaluate, everywhere, lineup
+from learning.policy import PolicyOptionsError, names
+from learning.seats import context, seat
+from learning.statistics import interquartile_mean, paired_bootstrap
+
+
+@pytest.fixture
+def factory(make_market):
+    return lambda seed: make_market(seed=seed)
+
+
+def test_results_are_rectangular(factory):
+    results = evaluate(factory, {"low": everywhere("lcfa"), "any": everywhere("random")}, [3, 5])
+    assert (results.entrants, results.seeds, results.services) == (("low", "any"), (3, 5), ("alpha", "beta", "gamma"))
+    for array in (results.accuracy, results.reward, results.spent, results.wanted, results.served):
+        assert array.shape == (2, 2, 6, 3)
+    assert results.targets.tolist() == [0.97] * 3
+    assert (results.spent <= 20).all()
+    assert (results.served <= results.wanted).all()
+    np.testing.assert_allclose(results.reward, 100 ** np.minimum(results.accuracy, 0.97))
+
+
+def test_it_plays_what_the_walk_plays(factory, make_market):
+    from learning.play import play
+
+    reports = []
+    market = make_market(seed=3)
+    play(market, seat(market, dict.fromkeys(["alpha", "beta", "gamma"], "hqfa")), [reports.append])
+    results = evaluate(factory, {"hqfa": everywhere("hqfa")}, [3])
+    by_hand = [[row.accuracy for row in report.services] for report in reports]
+    np.testing.assert_array_equal(results.accuracy[0, 0], by_hand)
+
+
+def test_entrants_share_their_worlds(factory):
+    """The same policy under two names differs in nothing, also after another entrant has played."""
+    entrants = {"one": everywhere("random"), "between": everywhere("lcfa"), "two": everywhere("random")}
+    results = evaluate(factory, entrants, range(3))
+    np.testing.assert_array_equal(results.accuracy[0], results.accuracy[2])
+    zero = results.compare("one", "two")
+    assert (zero.estimate, zero.low, zero.high) == (0, 0, 0)
+
+
+def test_services_that_left_keep_accuracy_and_reward_and_spend_nothing(make_market):
+    results = evaluate(
+        lambda seed: make_market(seed=seed, speed=2.0, rounds=8, targets={"alpha": 0.1}), {"x": everywhere("hqfa")}, [0]
+    )
+    rounds, reached = results.rounds_to_target()
+    assert reached.all()
+    assert rounds.max() < 8  # all have left before the last round
+    for m in range(3):
+        left = rounds[0, 0, m]  # rounds from 1: this is the index of the first round after
+        assert (results.accuracy[0, 0, left:, m] == results.accuracy[0, 0, left - 1, m]).all()
+        assert (results.reward[0, 0, left:, m] == results.reward[0, 0, left - 1, m]).all()
+        assert not results.spent[0, 0, left:, m].any()
+        assert not results.wanted[0, 0, left:, m].any()
+
+
+def test_auc_is_the_mean_over_rounds(factory):
+    results = evaluate(factory, {"x": everywhere("random")}, [0, 1])
+    np.testing.assert_allclose(results.auc(), results.accuracy.mean(axis=2))
+
+
+def test_comparing_is_the_paired_bootstrap_of_auc(factory):
+    results = evaluate(factory, {"d": everywhere("d-first"), "l": everywhere("lcfa")}, range(4))
+    auc = results.auc()
+    overall = results.compare("d", "l", resamples=200)
+    assert overall == paired_bootstrap(auc[0].mean(axis=-1), auc[1].mean(axis=-1), resamples=200)
+    assert overall.low > 0
+    beta = results.compare("d", "l", service="beta", statistic=interquartile_mean, level=0.8, resamples=200)
+    assert beta == paired_bootstrap(auc[0, :, 1], auc[1, :, 1], statistic=interquartile_mean, level=0.8, resamples=200)
+
+
+@pytest.mark.parametrize(("names", "problem"), [(("x", "y"), "entrant 'y'"), (("x", "x", "w"), "service 'w'")])
+def test_unknown_names_are_refused(factory, names, problem):
+    results = evaluate(factory, {"x": everywhere("random")}, [0])
+    with pytest.raises(ValueError, match=problem):
+        results.compare(*names[:2], service=names[2] if len(names) > 2 else None)
+
+
+def test_a_lineup_seats_each_service(factory, make_market):
+    market = make_market()
+    policies = lineup({"alpha": "lcfa", "beta": "d-first", "gamma": "ucb"}, {"gamma": {"exploration": 0.3}})(market)
+    assert [spec.policy for spec in market.services] == ["lcfa", "d-first", "ucb"]
+    assert [spec.privileged for spec in market.services] == [False, True, False]
+    assert policies["gamma"]._exploration == 0.3
+
+
+def test_an_entrant_must_seat_every_service(factory):
+    with pytest.raises(ValueError, match="entrant 'x' has no policy for beta, gamma"):
+        evaluate(factory, {"x": lineup({"alpha": "lcfa"})}, [0])
+
+
+def test_seats_that_are_not_there_and_open_rounds_are_refused(make_market):
+    market = make_market()
+    with pytest.raises(MarketError, match="there is no service 'delta'"):
+        seat(market, {"delta": "lcfa"})
+    market.open_round()
+    with pytest.raises(MarketError, match="round 1 is still open"):
+        seat(market, {"alpha": "lcfa"})
+
+
+def test_nothing_to_evaluate_is_refused(factory):
+    with pytest.raises(ValueError, match="at least one"):
+        evaluate(factory, {}, [0])
+    with pytest.raises(ValueError, match="at least one"):
+        evaluate(factory, {"x": everywhere("lcfa")}, [])
+
+
+def test_markets_are_closed_even_when_a_run_fails(make_market):
+    made = []
+
+    def factory(seed):
+        made.append(make_market(seed=seed))
+        return made[-1]
+
+    with pytest.raises(PolicyOptionsError):
+        evaluate(factory, {"x": everywhere("ucb", {"discount": 0})}, [0])
+    assert [market._federation.closed for market in made] == [True]
+
+
+def test_progress_is_told_after_each_run(factory):
+    told = []
+    evaluate(factory, {"x": everywhere("lcfa")}, [4, 2], progress=lambda name, seed: told.append((name, seed)))
+    assert told == [("x", 4), ("x", 2)]
+
+
+def test_a_policy_knows_its_market(make_market):
+    known = context(make_market(["alpha", "beta"], cores=3, count=7, budget=12_500_000), "beta")
+    assert (known.service, known.services, known.clients, known.cores, known.rounds) == ("beta", 2, 7, 3, 6)
+    assert (known.budget, known.target_accuracy, known.reward_base) == (12.5, 0.97, 100.0)
+
+
+@pytest.mark.parametrize("policy", names())
+@pytest.mark.parametrize(
+    "market",
+    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}],
+    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1"],
+)
+def test_every_policy_plays_every_market(make_market, policy, market):
+    results = evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0])
+    again = evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0])
+    np.testing.assert_array_equal(results.accuracy, again.accuracy)
+    assert (results.wanted.sum() > 0) == ("budget" not in market)
