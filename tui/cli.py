@@ -204,6 +204,17 @@ def export(
         typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
 
 
+@app.command()
+def verify(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
+    rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
+) -> None:
+    """Check that logs keep every constraint and that the money adds up."""
+    from tui.verify import verify_runs
+
+    raise typer.Exit(verify_runs(runs, rerun=rerun))
+
+
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":
     """Load all scenarios, so that the problems of all files are shown at once."""
     from scenarios.loader import Problem, ScenarioError, load
