@@ -24,6 +24,10 @@ class UnknownModelError(InputError):
     """No model of that name is built in or registered."""
 
 
+class UnsuitableModelError(InputError):
+    """The model holds state or randomness that federated training here can't carry from round to round."""
+
+
 class HalveByMax(nn.Module):
     """2 x 2 max pooling with stride 2, as three maxima over strided slices.
 
@@ -77,7 +81,17 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
 
     Modules draw their initial values from torch's global generator; it is seeded from the keyed stream for just that,
     and then put back as it was.
+
+    Raises:
+        UnknownModelError: there is none of that name.
+        UnsuitableModelError: it has buffers (batch normalisation), which do not travel with the parameters, or dropout,
+            which draws from torch's global generator.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
-        return factory(name)(labels)
+        module = factory(name)(labels)
+    if any(True for _ in module.buffers()):
+        raise UnsuitableModelError(f"model {name!r} has buffers (batch normalisation, say); use group or layer norm")
+    if any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules()):
+        raise UnsuitableModelError(f"model {name!r} has dropout, whose draws no seed of a run decides; leave it out")
+    return module

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 
 from des.client import Timeline
 from des.market import Market
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
-from fl.datasets import Dataset, info, load
+from fl.datasets import Dataset, DatasetError, data_root, info, load
 from fl.federation import RealFederation, Task
 from fl.local import TrainingSettings
+from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
 from learning.policy import Policy, PolicyContext, create
 from learning.policy import load as load_policy
@@ -87,13 +89,33 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
 
 
 def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> RealFederation:
-    """Return the federation that trains the scenario's services."""
+    """Return the federation that trains the scenario's services.
+
+    Raises:
+        DatasetError: a data set is missing, corrupt, or smaller than the official one and can't supply the clients.
+        KernelError: the kernel or device that the scenario asks for can't be used here.
+    """
     tasks = [
         Task(service.name, shelf.get(service.dataset), training_settings(scenario, service.dataset))
         for service in scenario.services
     ]
+    for task in tasks:
+        _check_supply(scenario, task.dataset)
     training = scenario.training
     return RealFederation(tasks, seed, workers=workers, kernel=training.kernel, device=training.device)
+
+
+def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
+    """Refuse a data set that has too few images of a label; the scenario was checked against the official one."""
+    found = dataset.info
+    for size, emd in product(scenario.clients.data_size, scenario.clients.emd):
+        needed = largest_count(size, emd, found.labels)
+        if needed > found.rarest_label:
+            raise DatasetError(
+                f"data set {found.name!r}: the files in {data_root()} have {found.rarest_label} images of their rarest "
+                f"label; a client with {size} images of EMD {emd} can need {needed}; put the official files there, or "
+                "lower clients.data_size or clients.emd"
+            )
 
 
 def build_market(scenario: Scenario, seed: int, federation: RealFederation) -> Market:

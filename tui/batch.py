@@ -79,7 +79,7 @@ def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
         )
     for name in sorted({service.dataset for scenario in scenarios for service in scenario.services}):
         if not shelf.get(name).official:
-            notes.append(f"data set {name!r}: the files are not the official ones; say so with any result")
+            notes.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
     return notes
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from fl import models
-from fl.models import HalveByMax, UnknownModelError, build
+from fl.models import HalveByMax, UnknownModelError, UnsuitableModelError, build
 
 
 def parameters(module: nn.Module) -> torch.Tensor:
@@ -77,3 +77,16 @@ def test_a_model_of_another_package_works_by_its_name(monkeypatch: pytest.Monkey
     assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
     with pytest.raises(UnknownModelError):
         build("linea", 7, 0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "problem"), [(nn.BatchNorm1d(784), "buffers"), (nn.Dropout(), "dropout")], ids=["batch norm", "dropout"]
+)
+def test_models_with_state_or_randomness_of_their_own_are_refused(
+    layer: nn.Module, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        models.BUILTIN, "own", lambda labels: nn.Sequential(nn.Flatten(), layer, nn.Linear(784, labels))
+    )
+    with pytest.raises(UnsuitableModelError, match=problem):
+        build("own", 10, 0)

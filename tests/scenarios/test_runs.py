@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 import pytest
 
 from des.records import Observation, Offer
+from fl.datasets import Dataset, DatasetError
+from fl.datasets import load as load_dataset
 from learning.policy import BUILTIN, Policy
 from scenarios.batch import plan, run_all
 from scenarios.build import Shelf, build
@@ -257,6 +260,18 @@ def test_a_diverging_model_is_named(tmp_path: Path, shelf: Shelf) -> None:
 def test_legal_but_extreme_markets_run(overrides: list[str], tmp_path: Path, shelf: Shelf) -> None:
     path = run_small(parse(SMALL, overrides=[*overrides, "rounds=2"]), tmp_path, shelf)
     assert pd.read_csv(path / "rounds.csv")["round"].max() <= 2
+
+
+def test_a_copy_of_a_data_set_that_is_too_small_is_refused(small: Scenario, tmp_path: Path) -> None:
+    """The scenario was checked against the official sizes; the files that are there may be fewer."""
+
+    def few(name: str) -> Dataset:
+        whole = load_dataset(name)
+        return replace(whole, info=replace(whole.info, rarest_label=20))
+
+    runs = plan([small], [], [0], tmp_path, Shelf(few))
+    with pytest.raises(DatasetError, match=r"20 images of their rarest label.*40 images of EMD 1\.0 can need 24"):
+        run_all(runs, Shelf(few), Listener(), workers=0)
 
 
 @pytest.mark.real_data
