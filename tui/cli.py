@@ -31,6 +31,8 @@ $ flmarket run paper-cores --seeds 10 --jobs 4
 
 $ flmarket run my-market.toml --set clients.cores=3 --rounds 20
 
+$ flmarket report runs --baseline random --figures figures
+
 $ flmarket export runs --csv all-rounds.csv
 """
 
@@ -202,6 +204,38 @@ def export(
     else:
         count = export_file(runs, target, table, shape)
         typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
+    style: Annotated[
+        Literal["md", "csv", "html"], typer.Option("--format", help="How it is written to stdout.")
+    ] = "md",
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
+    ] = None,
+) -> None:
+    """Tables and figures over many runs: means and intervals over seeds, differences from a baseline."""
+    from scenarios.render import csv_text, html_page, markdown
+    from scenarios.report import make_report
+    from scenarios.results import read
+
+    found = read(runs)
+    made = make_report(found, baseline)
+    if figures is not None:
+        from scenarios.figures import save
+
+        save(found, figures)
+    if style == "html":
+        from scenarios.figures import svgs
+
+        typer.echo(html_page(made, svgs(found)), nl=False)
+    else:
+        typer.echo((csv_text if style == "csv" else markdown)(made), nl=False)
 
 
 @app.command()
