@@ -110,8 +110,8 @@ def paired_bootstrap(
     rng = stream(seed, "bootstrap")
     drawn = [rng.integers(size, size=(resamples, size)) for size in (rows, columns)]
     if statistic is mean:  # how often each row and column was drawn says it all, and far faster
-        weights = [_counts(indices) / indices.shape[1] for indices in drawn]
-        found = np.einsum("rj,rj->r", weights[0] @ difference, weights[1])
+        counts = [_counts(indices) for indices in drawn]
+        found = np.einsum("rj,rj->r", counts[0] @ difference, counts[1]) / difference.size
     else:
         pairs = zip(*drawn, strict=True)
         found = np.array([statistic(difference[np.ix_(row, column)].ravel()) for row, column in pairs])
