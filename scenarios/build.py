@@ -1,8 +1,9 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 from des.client import Timeline
 from des.market import Market
@@ -10,13 +11,18 @@ from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
 from fl.datasets import Dataset, DatasetError, data_root, info, load
-from fl.federation import RealFederation, Task
-from fl.local import TrainingSettings
+from fl.fitted import Fit, Regime, dqi_fit, surrogate_fit
+from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
+from fl.surrogate import Curve, SurrogateFederation
 from learning.policy import Policy, PolicyContext, create
 from learning.policy import load as load_policy
 from scenarios.schema import Scenario, Service
+
+if TYPE_CHECKING:  # they bring torch, which a surrogate run does without
+    from fl.federation import RealFederation
+    from fl.local import TrainingSettings
 
 
 class Shelf:
@@ -37,12 +43,13 @@ class Shelf:
         return self._loaded[name]
 
     def digests(self, scenario: Scenario) -> dict[str, str]:
-        """Return the SHA-256 of every file (or generated array) that the scenario's data sets come from."""
-        return {
+        """Return the SHA-256 of all that results depend on besides the scenario: data files (or arrays), and fits."""
+        files = {
             f"{name}/{file}": digest
-            for name in sorted({service.dataset for service in scenario.services})
+            for name in images_of(scenario)
             for file, digest in sorted(self.get(name).digests.items())
         }
+        return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,25 @@ class Setup:
 
     market: Market
     policies: dict[str, Policy]
-    federation: RealFederation
+    federation: "RealFederation | SurrogateFederation"
+
+
+def images_of(scenario: Scenario) -> list[str]:
+    """Return the names of the data sets whose images the scenario needs: none for the surrogate."""
+    return sorted({service.dataset for service in scenario.services} if scenario.training.backend == "real" else ())
+
+
+def fits_of(scenario: Scenario) -> list[Fit]:
+    """Return the fits that the scenario uses.
+
+    Raises:
+        FitError: there is none for one of its data sets.
+    """
+    names = sorted({service.dataset for service in scenario.services})
+    fits = [dqi_fit(name) for name in names] if scenario.dqi == "fitted" else []
+    if scenario.training.backend == "surrogate":
+        fits += [surrogate_fit(name, regime(scenario, name)) for name in names]
+    return fits
 
 
 def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Setup:
@@ -88,13 +113,21 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
     return create(service.policy, context, service.policy_options)
 
 
-def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> RealFederation:
-    """Return the federation that trains the scenario's services.
+def build_federation(
+    scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1
+) -> "RealFederation | SurrogateFederation":
+    """Return the federation that trains the scenario's services, or stands in for it.
 
     Raises:
+        FitError: the surrogate has no learning curve for a data set in its training regime.
         DatasetError: a data set is missing, corrupt, or smaller than the official one and can't supply the clients.
         KernelError: the kernel or device that the scenario asks for can't be used here.
     """
+    if scenario.training.backend == "surrogate":
+        fits = {s.name: surrogate_fit(s.dataset, regime(scenario, s.dataset)) for s in scenario.services}
+        return SurrogateFederation({name: Curve.of(fit.parameters) for name, fit in fits.items()}, seed)
+    from fl.federation import RealFederation, Task
+
     tasks = [
         Task(service.name, shelf.get(service.dataset), training_settings(scenario, service.dataset))
         for service in scenario.services
@@ -118,25 +151,32 @@ def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
             )
 
 
-def build_market(scenario: Scenario, seed: int, federation: RealFederation) -> Market:
+def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
     """Return the scenario's market at its start, over a federation."""
-    clients, timeline = scenario.clients, scenario.timeline
-    services = [
-        ServiceSpec(
-            name=service.name,
-            dataset=service.dataset,
-            labels=info(service.dataset).labels,
-            dqi=dqi_parameters(scenario.dqi),
-            budget=to_micro(service.budget),
-            target_accuracy=service.target_accuracy,
-            reward_base=service.reward_base,
-            local_epochs=scenario.training_for(service.dataset).local_epochs,
-            policy=service.policy,
-            privileged=load_policy(service.policy).privileged,
-        )
-        for service in scenario.services
-    ]
-    population = PopulationSpec(
+    specs = [service_spec(scenario, service) for service in scenario.services]
+    return Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed)
+
+
+def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
+    """Return a service as the market knows it."""
+    return ServiceSpec(
+        name=service.name,
+        dataset=service.dataset,
+        labels=info(service.dataset).labels,
+        dqi=dqi_parameters(scenario.dqi, service.dataset),
+        budget=to_micro(service.budget),
+        target_accuracy=service.target_accuracy,
+        reward_base=service.reward_base,
+        local_epochs=scenario.training_for(service.dataset).local_epochs,
+        policy=service.policy,
+        privileged=load_policy(service.policy).privileged,
+    )
+
+
+def population_spec(scenario: Scenario) -> PopulationSpec:
+    """Return the clients as the market knows them."""
+    clients = scenario.clients
+    return PopulationSpec(
         count=clients.count,
         cores=clients.cores,
         data_sizes=tuple(clients.data_size),
@@ -146,12 +186,18 @@ def build_market(scenario: Scenario, seed: int, federation: RealFederation) -> M
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
     )
-    slots = Timeline(timeline.seconds_per_sample, timeline.upload_seconds, timeline.slot, timeline.deadline)
-    return Market(population, services, slots, scenario.rounds, federation, seed)
 
 
-def training_settings(scenario: Scenario, dataset: str) -> TrainingSettings:
+def timeline(scenario: Scenario) -> Timeline:
+    """Return the scenario's clock."""
+    clock = scenario.timeline
+    return Timeline(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline)
+
+
+def training_settings(scenario: Scenario, dataset: str) -> "TrainingSettings":
     """Return how clients train for one data set."""
+    from fl.local import TrainingSettings
+
     chosen = scenario.training_for(dataset)
     return TrainingSettings(
         model=chosen.model,
@@ -163,10 +209,22 @@ def training_settings(scenario: Scenario, dataset: str) -> TrainingSettings:
     )
 
 
-def dqi_parameters(which: str) -> DQIParameters:
-    """Return the parameters of eq. (6) for a scenario's ``dqi``.
+def regime(scenario: Scenario, dataset: str) -> Regime:
+    """Return the training regime of one data set: what its learning curve is fitted for."""
+    chosen = scenario.training_for(dataset)
+    return Regime(
+        model=chosen.model,
+        local_epochs=chosen.local_epochs,
+        batch_size=chosen.batch_size,
+        learning_rate=chosen.learning_rate,
+        momentum=chosen.momentum,
+    )
 
-    There are no own fits yet; ``fitted`` is the published set with the sign of eta1 turned, so that DQI rises with the
-    data size as the paper's text has it. ``flmarket run`` says so.
+
+def dqi_parameters(which: str, dataset: str) -> DQIParameters:
+    """Return the parameters of eq. (6) for a scenario's ``dqi`` and one data set.
+
+    Raises:
+        FitError: ``fitted``, and there is no fit for the data set.
     """
-    return PUBLISHED if which == "published" else replace(PUBLISHED, eta1=abs(PUBLISHED.eta1))
+    return PUBLISHED if which == "published" else DQIParameters(**dqi_fit(dataset).parameters)

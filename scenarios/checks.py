@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from des.money import to_micro
+from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from scenarios.problems import Finding, Path, did_you_mean, number, quoted
+from scenarios.schema import TrainingSettings
 
 LARGEST_BID = 10_000_000
 """Money; the bids of the largest population still add up inside 64 bits of micro-units."""
@@ -47,20 +49,22 @@ class Catalogue:
         datasets: names of the data sets.
         facts: of a data set by name.
         policies: names of the policies.
+        fits: whether the fits that it needs must be there; calibration, which makes them, does without.
     """
 
     datasets: Collection[str]
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
+    fits: bool = False
 
 
-def installed() -> Catalogue:
-    """Return the data sets and policies of this installation."""
+def installed(*, fits: bool = True) -> Catalogue:
+    """Return the data sets and policies of this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
     from fl.datasets import info, names
     from learning import policy
 
-    return Catalogue(names(), info, policy.names())
+    return Catalogue(names(), info, policy.names(), fits)
 
 
 class Readable:
@@ -112,6 +116,8 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _emds(readable, used)
     yield from _supply(readable, used)
     yield from _bids(readable, used)
+    if catalogue.fits:
+        yield from _fits(readable, used)
 
 
 def _unique_names(readable: Readable) -> Iterator[Finding]:
@@ -238,6 +244,35 @@ def _bids(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Find
         yield Finding(("clients", "cost"), f"{_asked(*lowest)}, and must not be negative")
     if highest[0] > LARGEST_BID:
         yield Finding(("clients", "cost"), f"{_asked(*highest)}, above the limit of {number(LARGEST_BID)}")
+
+
+def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
+    """Every data set has the fits that the scenario asks for."""
+    # An absent key has its default; of a broken one nothing is known.
+    present = readable.keys()
+    fitted = readable.get("dqi") == "fitted" or "dqi" not in present
+    surrogate = readable.get("training", "backend") == "surrogate"
+    for i in readable.places("services"):
+        name = readable.get("services", i, "dataset")
+        if name not in used:
+            continue
+        try:
+            if fitted:
+                dqi_fit(name)
+            if surrogate and (regime := _regime(readable, name)):
+                surrogate_fit(name, regime)
+        except FitError as error:
+            yield Finding(("services", i, "dataset"), str(error))
+
+
+def _regime(readable: Readable, dataset: str) -> Regime | None:
+    """Return the training regime of a data set, or None where a key of it is broken."""
+    values = {}
+    for key, field in TrainingSettings.model_fields.items():
+        own, common = ("training", "by_dataset", dataset), ("training",)
+        place = next((at for at in (own, common) if key in readable.keys(*at)), None)
+        values[key] = field.default if place is None else readable.get(*place, key)
+    return None if None in values.values() else Regime(**values)
 
 
 def _asked(bid: float, size: int, emd: float) -> str:

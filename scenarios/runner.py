@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from scenarios.build import Shelf, build
+from scenarios.build import Shelf, build, fits_of, images_of
 from scenarios.checkpoint import Checkpointer, resume
 from scenarios.files import WriteError
 from scenarios.loader import dumps
@@ -149,7 +149,6 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
 
 
 def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
-    datasets = sorted({service.dataset for service in run.scenario.services})
     return {
         "scenario": run.scenario.name,
         "hash": run.digest,
@@ -157,10 +156,13 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "seed": run.seed,
         "sweep": dict(run.sweep),
         "versions": _versions(),
+        "backend": run.scenario.training.backend,
+        "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {
-            name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)} for name in datasets
+            name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
+            for name in images_of(run.scenario)
         },
         "git": _git_revision(),
     }

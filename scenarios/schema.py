@@ -131,7 +131,11 @@ class TrainingOverride(Table):
 class Training(TrainingSettings):
     """Local training and evaluation."""
 
-    backend: Literal["real"] = Field(default="real", description="real: train and evaluate networks on images.")
+    backend: Literal["real", "surrogate"] = Field(
+        default="real",
+        description="real: train and evaluate networks on images; surrogate: follow fitted learning curves, "
+        "to train policies and explore in seconds (never a result of real training).",
+    )
     eval_samples: int | None = Field(
         default=None,
         ge=1,

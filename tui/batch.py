@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scenarios.batch import BatchResult, due, plan, run_all
-from scenarios.build import Shelf
+from scenarios.build import Shelf, images_of
 from scenarios.cluster import Cluster
 from scenarios.runner import Run
 from scenarios.schema import Scenario
@@ -69,15 +69,13 @@ def run_batch(
 def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     """Return what a user should know before believing the results."""
     notes = []
-    if any(scenario.dqi == "fitted" for scenario in scenarios):
-        notes.append(
-            'dqi = "fitted": no own fits of eq. (6) yet; the published set is used, with the sign of eta1 turned'
-        )
+    if any(scenario.training.backend == "surrogate" for scenario in scenarios):
+        notes.append('backend = "surrogate": accuracies follow fitted curves; no model is trained (docs/surrogate.md)')
     if any(scenario.dqi == "published" for scenario in scenarios):
         notes.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
-    for name in sorted({service.dataset for scenario in scenarios for service in scenario.services}):
+    for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         if not shelf.get(name).official:
             notes.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
     return notes

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fl.errors import InputError, RunError
 from tui.console import stdout
+from tui.judge import report, verify
 
 if TYPE_CHECKING:
     from scenarios.cluster import Cluster
@@ -47,15 +48,23 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
+app.command()(report)
+app.command()(verify)
+calibrate_app = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
+app.add_typer(calibrate_app, name="calibrate")
 
 Sources = Annotated[
     list[str],
     typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names."),
 ]
+Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
 Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
 ]
+
+Output = Annotated[Path, typer.Option(help="Where measurements, fits, tables and figures go.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
 
 
 def main() -> None:
@@ -206,47 +215,42 @@ def export(
         typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
 
 
-@app.command()
-def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
-    style: Annotated[
-        Literal["md", "csv", "html"], typer.Option("--format", help="How it is written to stdout.")
-    ] = "md",
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
-    ] = None,
+@calibrate_app.command("dqi")
+def calibrate_dqi(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    epochs: Annotated[int, typer.Option(min=1, help="Passes of each new network over its data set.")] = 50,
+    repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    workers: Workers = None,
 ) -> None:
-    """Tables and figures over many runs: means and intervals over seeds, differences from a baseline."""
-    from scenarios.render import csv_text, html_page, markdown
-    from scenarios.report import make_report
-    from scenarios.results import read
+    """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
 
-    found = read(runs)
-    made = make_report(found, baseline)
-    if figures is not None:
-        from scenarios.figures import save
+    Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
+    are kept in --out; a second call goes on where the first one stopped.
+    """
+    from tui.calibrate import run_dqi
 
-        save(found, figures)
-    if style == "html":
-        from scenarios.figures import svgs
-
-        typer.echo(html_page(made, svgs(found)), nl=False)
-    else:
-        typer.echo((csv_text if style == "csv" else markdown)(made), nl=False)
+    run_dqi(source, assignments or [], out, epochs, repetitions, seed, workers)
 
 
-@app.command()
-def verify(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
-    rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
+@calibrate_app.command("surrogate")
+def calibrate_surrogate(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each held-out policy to test with.")] = 3,
+    workers: Workers = None,
 ) -> None:
-    """Check that logs keep every constraint and that the money adds up."""
-    from tui.verify import verify_runs
+    """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
 
-    raise typer.Exit(verify_runs(runs, rerun=rerun))
+    Traces are kept in --out as runs finish; a second call goes on where the first one stopped.
+    """
+    from tui.calibrate import run_surrogate
+
+    run_surrogate(source, assignments or [], out, runs, seeds, workers)
 
 
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":

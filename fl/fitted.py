@@ -1,0 +1,184 @@
+"""The book of fits: parameters of eq. (6) and of the learning curves, by data set. Light: no torch, no SciPy.
+
+Fits of our own experiments come with the package (``fl/fits/*.json``). ``flmarket calibrate`` adds a user's own to the
+folder ``own_folder()``, where they go before those that come with the package.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from fl.errors import InputError
+
+Kind = Literal["dqi", "surrogate"]
+
+_SHIPPED = Path(__file__).with_name("fits")
+_VARIABLE = "FLMARKET_FITS"
+
+
+class FitError(InputError):
+    """There is no fit for what was asked, or a file of fits can't be used; says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """How clients train: what a learning curve depends on, besides the data set. As ``fl.local.TrainingSettings``."""
+
+    model: str
+    local_epochs: int
+    batch_size: int
+    learning_rate: float
+    momentum: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model}, local_epochs {self.local_epochs}, batch_size {self.batch_size}, "
+            f"learning_rate {self.learning_rate:g}, momentum {self.momentum:g}"
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One entry of the book.
+
+    Attributes:
+        kind: ``dqi`` (eq. 6) or ``surrogate`` (a learning curve).
+        dataset: name of the data set.
+        regime: that the curve was measured in; of the DQI, that of the experiments.
+        parameters: by name.
+        quality: how well they fit, by name.
+        source: what was measured, for people.
+    """
+
+    kind: Kind
+    dataset: str
+    regime: Regime
+    parameters: Mapping[str, float]
+    quality: Mapping[str, Any]
+    source: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what results depend on: part of the hash of runs that use the fit."""
+        content = json.dumps([self.kind, self.dataset, asdict(self.regime), dict(self.parameters)], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def own_folder() -> Path:
+    """Return the folder of the user's own fits: ``FLMARKET_FITS``, or ``~/.config/flmarket/fits``."""
+    if chosen := os.environ.get(_VARIABLE):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "flmarket" / "fits"
+
+
+def dqi_fit(dataset: str) -> Fit:
+    """Return the fit of eq. (6) for a data set.
+
+    Raises:
+        FitError: there is none, or a file of fits can't be read.
+    """
+    for fit in _all("dqi"):
+        if fit.dataset == dataset:
+            return fit
+    raise FitError(
+        f"there is no fit of the data quality indicator (eq. 6) for data set {dataset!r}; make one with "
+        'flmarket calibrate dqi SCENARIO, or set dqi = "published"'
+    )
+
+
+def surrogate_fit(dataset: str, regime: Regime) -> Fit:
+    """Return the learning curve of a data set in a training regime.
+
+    Raises:
+        FitError: there is none, or a file of fits can't be read.
+    """
+    found = [fit for fit in _all("surrogate") if fit.dataset == dataset]
+    for fit in found:
+        if fit.regime == regime:
+            return fit
+    known = "; ".join(str(fit.regime) for fit in found)
+    raise FitError(
+        f"there is no surrogate fit for data set {dataset!r} with {regime}"
+        + (f" (there is one with {known})" if known else "")
+        + '; make one with flmarket calibrate surrogate SCENARIO, or set training.backend = "real"'
+    )
+
+
+def add(path: Path, fits: list[Fit]) -> None:
+    """Put fits into a file, in place of those it has for the same data set (and, of curves, regime).
+
+    Raises:
+        FitError: the file can't be read or written.
+    """
+    kept = [fit for fit in read(path) if _key(fit) not in {_key(new) for new in fits}] if path.exists() else []
+    entries = [
+        {key: value for key, value in asdict(fit).items() if key != "kind"} for fit in sorted([*kept, *fits], key=_key)
+    ]
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
+        part.replace(path)
+    except OSError as error:
+        raise FitError(f"{path}: can't be written: {error.strerror}") from error
+
+
+def read(path: Path) -> list[Fit]:
+    """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``).
+
+    Raises:
+        FitError: it can't be read, or is not a file of fits.
+    """
+    kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
+    try:
+        return _parse(kind, path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise FitError(f"{path}: is no file of fits: {error}; remove it, or run flmarket calibrate again") from error
+
+
+def _parse(kind: Kind, text: str) -> list[Fit]:
+    entries = json.loads(text)
+    if not isinstance(entries, list):
+        raise TypeError("it holds no list")
+    return [_fit(kind, **entry) for entry in entries]
+
+
+def _fit(
+    kind: Kind,
+    *,
+    dataset: str,
+    regime: Mapping[str, Any],
+    parameters: Mapping[str, float],
+    quality: Mapping[str, Any],
+    source: Mapping[str, Any],
+) -> Fit:
+    numbers = {str(name): float(value) for name, value in parameters.items()}
+    return Fit(kind, str(dataset), Regime(**regime), numbers, dict(quality), dict(source))
+
+
+def _key(fit: Fit) -> tuple[str, str]:
+    return fit.dataset, str(fit.regime) if fit.kind == "surrogate" else ""
+
+
+def _all(kind: Kind) -> list[Fit]:
+    """Return all fits of a kind, the user's own first."""
+    found: list[Fit] = []
+    for folder in (own_folder(), _SHIPPED):
+        path = folder / f"{kind}.json"
+        try:
+            state = path.stat()
+        except OSError:  # most users have none of their own
+            continue
+        found += _read_once(path, state.st_mtime_ns, state.st_size)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _read_once(path: Path, _modified: int, _size: int) -> tuple[Fit, ...]:
+    """Read a file again only when it has changed."""
+    return tuple(read(path))

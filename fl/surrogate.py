@@ -1,0 +1,162 @@
+"""The surrogate backend: accuracy follows a fitted learning curve instead of a trained model. Light: no torch.
+
+It exists to train policies and to explore in seconds; nothing that it yields is ever a result of real training.
+
+Each service has a latent progress u, which grows with what its round trained on: D images in all, of k clients, with
+mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg.
+
+    a = log(D / 400), b = log k, early = 1 / (1 + u)
+    u += exp(step . [1, a, b, v] + early * (first . [a, b, v] + luck))
+    log((error - floor) / (start - floor)) = -decay/shape * log(1 + u^shape) + (1 - early) * drift . [v, s] + noise
+    noise = exp(spread . [1, log(1 + u), s]) * (z + skew * (z^2 - 1)) / sqrt(1 + 2 * skew^2)
+
+The error leaves a plateau at ``start`` (``first`` says what helps to leave it), then falls like a power of u towards
+``floor``. z is standard normal in each round; luck is normal with deviation ``luck``, once for each run: some initial
+models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import exp, log, log1p, sqrt
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fl.jobs import TrainingJob, TrainingOutcome
+from fl.streams import stream
+
+REFERENCE = 400.0
+"""Images; sizes count in multiples of it, so that a parameter for sizes does not shift the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The learning curve of one data set in one training regime. Names as in the module's formulas.
+
+    Attributes:
+        start: error of the initial model.
+        floor: error that no training gets below.
+        step_0, step_size, step_clients, step_emd: what moves the progress.
+        first_size, first_clients, first_emd: what more it depends on before the plateau is left.
+        decay, shape: how the error falls.
+        drift_emd, drift_left: what lopsided data adds to the error of the round.
+        spread_0, spread_progress, spread_left: how wide the noise is.
+        skew: of the noise.
+        luck: spread of the runs' own luck.
+        loss_0, loss_error, loss_emd: a client's log mean local loss is loss . [1, log(error before the round), EMD].
+    """
+
+    start: float
+    floor: float
+    step_0: float
+    step_size: float
+    step_clients: float
+    step_emd: float
+    first_size: float
+    first_clients: float
+    first_emd: float
+    decay: float
+    shape: float
+    drift_emd: float
+    drift_left: float
+    spread_0: float
+    spread_progress: float
+    spread_left: float
+    skew: float
+    luck: float
+    loss_0: float
+    loss_error: float
+    loss_emd: float
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, float]) -> Self:
+        """Return the curve with the parameters of a fit (``fl.fitted``)."""
+        return cls(**{field.name: float(parameters[field.name]) for field in fields(cls)})
+
+    def parameters(self) -> dict[str, float]:
+        """Return the parameters by name."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one service has come. ``luck`` is the run's own, standard normal."""
+
+    curve: Curve
+    luck: float
+    accuracy: float
+    u: float = 0.0
+
+    def advance(self, jobs: Sequence[TrainingJob], z: float) -> TrainingOutcome:
+        """Play one round with standard normal noise ``z``."""
+        # Plain floats: NumPy's overhead on a handful of numbers would be most of a round's time.
+        c, before = self.curve, 1.0 - self.accuracy
+        samples, weighted, squares = 0, 0.0, 0
+        for job in jobs:
+            samples += job.size
+            weighted += job.size * job.emd
+            squares += job.size * job.size
+        a, b, v = log(samples / REFERENCE), log(len(jobs)), weighted / samples
+        s = v * sqrt(squares) / samples
+        first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * self.luck
+        step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
+        u = self.u = self.u + exp(step + first / (1.0 + self.u))
+        spread = exp(c.spread_0 + c.spread_progress * log1p(u) + c.spread_left * s)
+        noise = spread * (z + c.skew * (z * z - 1.0)) / sqrt(1.0 + 2.0 * c.skew * c.skew)
+        drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
+        change = drift + noise - c.decay / c.shape * log1p(u**c.shape)
+        error = c.floor + (c.start - c.floor) * exp(min(change, 0.0))
+        self.accuracy = 1.0 - error
+        base = c.loss_0 + c.loss_error * log(before)
+        return TrainingOutcome(self.accuracy, np.array([exp(base + c.loss_emd * job.emd) for job in jobs]))
+
+
+class SurrogateFederation:
+    """Follows learning curves. See ``fl.jobs.Federation``."""
+
+    def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
+        """Start every service with an untrained model.
+
+        Args:
+            curves: one for each service, by name.
+            seed: of the run; noise is drawn from its keyed streams.
+        """
+        self._seed = seed
+        self._services = {
+            name: _Progress(curve, stream(seed, "surrogate", name).standard_normal(), 1.0 - curve.start)
+            for name, curve in curves.items()
+        }
+
+    @property
+    def kernels(self) -> dict[str, str]:
+        """What stands in for the code that trains each service's model."""
+        return dict.fromkeys(self._services, "surrogate")
+
+    def accuracy(self, service: str) -> float:
+        """See ``Federation.accuracy``."""
+        return self._services[service].accuracy
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        """See ``Federation.train_round``."""
+        of_service: dict[str, list[TrainingJob]] = {}
+        for job in jobs:
+            of_service.setdefault(job.service, []).append(job)
+        return {
+            service: self._services[service].advance(
+                own, stream(self._seed, "surrogate", round_, service).standard_normal()
+            )
+            for service, own in of_service.items()
+        }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Federation.state``: how far each service is on its curve."""
+        return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Federation.restore``."""
+        for name, service in self._services.items():
+            service.accuracy, service.u = state[name].tolist()
+
+    def close(self) -> None:
+        """See ``Federation.close``. There is nothing to release."""

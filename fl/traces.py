@@ -1,0 +1,92 @@
+"""Traces: what each round trained on and what came of it, recorded from any federation, one JSON file per run."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fl.errors import InputError
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
+
+
+@dataclass(slots=True)
+class Trace:
+    """One service's run.
+
+    Attributes:
+        dataset: name of its data set.
+        policy: who chose the clients.
+        seed: of the run.
+        start: test accuracy of the initial model.
+        sizes, emds, losses: [rounds][jobs] of the clients that trained; a round may have none.
+        accuracies: [rounds] after each round.
+    """
+
+    dataset: str
+    policy: str
+    seed: int
+    start: float
+    sizes: list[list[int]] = field(default_factory=list)
+    emds: list[list[float]] = field(default_factory=list)
+    losses: list[list[float]] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+
+
+class Recorder:
+    """A federation that passes everything on to another one and records a trace of each service."""
+
+    def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
+        """Record into ``traces``, by service."""
+        self._federation = federation
+        self.traces = traces
+
+    def accuracy(self, service: str) -> float:
+        """See ``Federation.accuracy``."""
+        return self._federation.accuracy(service)
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        """See ``Federation.train_round``."""
+        outcomes = self._federation.train_round(round_, jobs)
+        for service, trace in self.traces.items():
+            own = [job for job in jobs if job.service == service]
+            trace.sizes.append([job.size for job in own])
+            trace.emds.append([job.emd for job in own])
+            trace.losses.append(outcomes[service].losses.tolist() if own else [])
+            trace.accuracies.append(self._federation.accuracy(service))
+        return outcomes
+
+    def close(self) -> None:
+        """See ``Federation.close``."""
+        self._federation.close()
+
+
+def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
+    """Write traces into one file, in one step: it is either whole or absent.
+
+    Args:
+        path: the file; its folder is made.
+        traces: of one run.
+        key: what they depend on; ``read`` gives them back only for the same key.
+    """
+    content = {"key": dict(key), "traces": [{name: getattr(t, name) for name in t.__slots__} for t in traces]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(content) + "\n", encoding="utf-8", newline="\n")
+    part.replace(path)
+
+
+def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
+    """Return the traces of a file, or None if there is no such file or it was made for another key.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        traces = [Trace(**entry) for entry in content["traces"]]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path}: is no file of traces: {error}; remove it, or choose another --out") from error
+    return traces if content["key"] == json.loads(json.dumps(key)) else None

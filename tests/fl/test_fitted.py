@@ -1,0 +1,70 @@
+"""The book of fits: the user's own go first, what is missing names the command, and files are checked."""
+
+from pathlib import Path
+
+import pytest
+
+from fl.fitted import Fit, FitError, Regime, add, dqi_fit, own_folder, read, surrogate_fit
+
+REGIME = Regime("cnn", 1, 10, 0.05, 0.0)
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FLMARKET_FITS", str(tmp_path / "own"))
+    return tmp_path / "own"
+
+
+def entry(kind: str = "dqi", dataset: str = "kmnist", regime: Regime = REGIME, value: float = 1.0) -> Fit:
+    assert kind in ("dqi", "surrogate")
+    return Fit(kind, dataset, regime, {"eta1": value}, {"r2": 0.9}, {"command": "test"})  # type: ignore[arg-type]
+
+
+def test_a_missing_fit_names_the_command_that_makes_it() -> None:
+    with pytest.raises(FitError, match=r"data set 'kmnist'; make one with flmarket calibrate dqi SCENARIO"):
+        dqi_fit("kmnist")
+    with pytest.raises(FitError, match="flmarket calibrate surrogate SCENARIO"):
+        surrogate_fit("kmnist", REGIME)
+
+
+def test_a_missing_regime_says_which_there_is() -> None:
+    with pytest.raises(FitError, match=r"learning_rate 9, .*there is one with cnn, local_epochs"):
+        surrogate_fit("mnist", Regime("cnn", 1, 10, 9.0, 0.0))
+
+
+def test_own_fits_are_found_and_go_before_those_that_ship(own: Path) -> None:
+    shipped = dqi_fit("mnist")
+    add(own / "dqi.json", [entry(dataset="mnist", value=7.0), entry()])
+    assert own_folder() == own
+    assert dqi_fit("kmnist").parameters == {"eta1": 1.0}
+    assert dqi_fit("mnist").parameters == {"eta1": 7.0}
+    assert dqi_fit("mnist").digest != shipped.digest
+    assert dqi_fit("fashion-mnist").parameters != {"eta1": 7.0}
+
+
+def test_adding_replaces_the_same_data_set_and_of_curves_the_same_regime(own: Path) -> None:
+    add(own / "dqi.json", [entry(value=1.0)])
+    add(own / "dqi.json", [entry(value=2.0), entry(dataset="qmnist")])
+    assert [(fit.dataset, fit.parameters["eta1"]) for fit in read(own / "dqi.json")] == [
+        ("kmnist", 2.0),
+        ("qmnist", 1.0),
+    ]
+    other = Regime("cnn", 2, 10, 0.05, 0.0)
+    add(own / "surrogate.json", [entry("surrogate"), entry("surrogate", regime=other)])
+    add(own / "surrogate.json", [entry("surrogate", value=3.0)])
+    assert surrogate_fit("kmnist", REGIME).parameters == {"eta1": 3.0}
+    assert surrogate_fit("kmnist", other).parameters == {"eta1": 1.0}
+
+
+def test_the_digest_is_of_what_results_depend_on() -> None:
+    assert entry().digest == Fit("dqi", "kmnist", REGIME, {"eta1": 1.0}, {}, {}).digest
+    assert entry().digest != entry(value=2.0).digest
+    assert entry().digest != entry(dataset="mnist").digest
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '[{"dataset": "mnist"}]', '[{"dataset": 1, "regime": {"a": 1}}]'])
+def test_a_broken_file_is_an_input_error(own: Path, content: str) -> None:
+    own.mkdir()
+    (own / "dqi.json").write_text(content)
+    with pytest.raises(FitError, match=r"dqi\.json"):
+        dqi_fit("mnist")

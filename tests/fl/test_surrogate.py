@@ -1,0 +1,133 @@
+"""The surrogate: what its learning curve must do, and that it behaves as a federation."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fl import fits
+from fl.fitted import read, surrogate_fit
+from fl.jobs import TrainingJob
+from fl.surrogate import Curve, SurrogateFederation
+
+CURVE = Curve(
+    start=0.9,
+    floor=0.01,
+    step_0=1.0,
+    step_size=0.8,
+    step_clients=-0.3,
+    step_emd=-0.5,
+    first_size=0.5,
+    first_clients=-0.2,
+    first_emd=-0.3,
+    decay=0.8,
+    shape=2.0,
+    drift_emd=0.2,
+    drift_left=0.8,
+    spread_0=-2.0,
+    spread_progress=-0.1,
+    spread_left=0.8,
+    skew=0.15,
+    luck=0.3,
+    loss_0=1.0,
+    loss_error=0.9,
+    loss_emd=-0.5,
+)
+QUIET = replace(CURVE, spread_0=-700.0, spread_progress=0.0, spread_left=0.0, luck=0.0)
+
+jobs = st.lists(
+    st.builds(
+        TrainingJob,
+        service=st.just("s"),
+        client=st.integers(0, 9_999),
+        size=st.integers(1, 1_000_000),
+        emd=st.floats(0.0, 2.0),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def jobs_of(service: str, sizes: list[int], emd: float) -> list[TrainingJob]:
+    return [TrainingJob(service, client, size, emd) for client, size in enumerate(sizes)]
+
+
+def path(curve: Curve, sizes: list[int], emd: float, rounds: int, seed: int = 0) -> list[float]:
+    federation = SurrogateFederation({"s": curve}, seed)
+    return [federation.train_round(n, jobs_of("s", sizes, emd))["s"].accuracy for n in range(1, rounds + 1)]
+
+
+def test_it_starts_where_an_untrained_model_does_and_learns() -> None:
+    federation = SurrogateFederation({"s": QUIET}, 0)
+    assert federation.accuracy("s") == pytest.approx(0.1)
+    accuracies = path(QUIET, [200, 200], 0.4, 60)
+    assert accuracies == sorted(accuracies)
+    assert 0.9 < accuracies[-1] < 0.99
+
+
+def test_more_data_and_evener_labels_learn_faster() -> None:
+    base = path(QUIET, [200] * 4, 0.6, 30)
+    assert path(QUIET, [400] * 4, 0.6, 30)[-1] > base[-1]
+    assert path(QUIET, [200] * 4, 0.2, 30)[-1] > base[-1]
+
+
+@given(st.lists(jobs, min_size=1, max_size=8), st.integers(0, 2**32))
+def test_whatever_is_trained_accuracies_and_losses_are_possible(rounds: list[list[TrainingJob]], seed: int) -> None:
+    federation = SurrogateFederation({"s": CURVE}, seed)
+    for n, own in enumerate(rounds, start=1):
+        outcome = federation.train_round(n, own)["s"]
+        assert 0.0 <= outcome.accuracy <= 1.0
+        assert outcome.accuracy == federation.accuracy("s")
+        assert outcome.losses.shape == (len(own),)
+        assert (outcome.losses > 0).all()
+        assert np.isfinite(outcome.losses).all()
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_one_does_not() -> None:
+    assert path(CURVE, [100, 300], 0.8, 20, seed=3) == path(CURVE, [100, 300], 0.8, 20, seed=3)
+    assert path(CURVE, [100, 300], 0.8, 20, seed=3) != path(CURVE, [100, 300], 0.8, 20, seed=4)
+
+
+def test_services_do_not_disturb_each_other_and_one_without_a_job_keeps_its_model() -> None:
+    alone = SurrogateFederation({"s": CURVE}, 1)
+    both = SurrogateFederation({"t": CURVE, "s": CURVE}, 1)
+    for n in range(1, 6):
+        own, other = jobs_of("s", [100, 200], 0.4), jobs_of("t", [400], 0.8)
+        single = alone.train_round(n, own)
+        mixed = both.train_round(n, [job for pair in zip(own, other * 2, strict=True) for job in pair])
+        assert mixed["s"].accuracy == single["s"].accuracy
+        assert (mixed["s"].losses == single["s"].losses).all()
+    held = both.accuracy("t")
+    assert set(both.train_round(6, jobs_of("s", [100], 0.4))) == {"s"}
+    assert both.accuracy("t") == held
+
+
+def test_noise_has_the_spread_and_the_skew_that_it_is_given() -> None:
+    curve = replace(QUIET, spread_0=-2.0, skew=0.2)
+    quiet, noisy = [], []
+    for seed in range(400):
+        quiet.append(1.0 - path(QUIET, [200] * 3, 0.4, 12, seed)[-1])
+        noisy.append(1.0 - path(curve, [200] * 3, 0.4, 12, seed)[-1])
+    z = np.log((np.array(noisy) - curve.floor) / (np.array(quiet) - curve.floor))
+    assert z.mean() == pytest.approx(0.0, abs=0.03)
+    assert z.std() == pytest.approx(np.exp(-2.0), rel=0.12)
+    assert ((z / z.std()) ** 3).mean() > 0.5
+
+
+def test_a_curve_survives_its_parameters() -> None:
+    assert Curve.of(CURVE.parameters()) == CURVE
+
+
+def test_shipped_curves_load_and_learn_more_from_more_data() -> None:
+    shipped = read(Path(fits.__file__).with_name("surrogate.json"))
+    assert {"mnist", "fashion-mnist", "emnist-digits", "digits", "strokes", "scribbles"} <= {f.dataset for f in shipped}
+    for fit in shipped:
+        assert surrogate_fit(fit.dataset, fit.regime).parameters
+        curve = Curve.of(fit.parameters)
+        quiet = replace(curve, spread_0=-700.0, spread_progress=0.0, spread_left=0.0, luck=0.0)
+        much, little = path(quiet, [400] * 2, 0.4, 60), path(quiet, [100] * 2, 0.4, 60)
+        assert much[-1] > little[-1]
+        assert much[-1] > 0.5

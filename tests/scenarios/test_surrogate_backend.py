@@ -1,0 +1,108 @@
+"""Scenarios on the surrogate backend, and scenarios whose fits are missing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scenarios.batch import plan, run_all
+from scenarios.build import Shelf, build
+from scenarios.loader import ScenarioError, builtin_names, load, points
+from scenarios.play import play_round
+from scenarios.runner import Run
+
+
+class Silent:
+    def started(self, run: Run) -> None: ...
+    def round_done(self, run: Run, report: object) -> None: ...
+    def completed(self, run: Run) -> None: ...
+    def skipped(self, run: Run) -> None: ...
+    def failed(self, run: Run, error: Exception) -> None:
+        raise error
+
+
+def no_images(name: str) -> None:
+    raise AssertionError(f"the surrogate loaded the images of {name}")
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_built_in_scenario_has_its_fits(name: str) -> None:
+    for which in ("published", "fitted"):
+        scenario = load(name, [f"dqi={which}", "training.backend=surrogate"])
+        for point in points(scenario):
+            market = build(point.scenario, 0, Shelf(no_images)).market  # type: ignore[arg-type]
+            assert market.round == 0
+
+
+def test_a_run_needs_no_images_says_what_it_is_and_repeats_itself(tmp_path: Path) -> None:
+    scenario = load("paper", ["training.backend=surrogate", "rounds=30"])
+    texts = []
+    for folder in ("a", "b"):
+        shelf = Shelf(no_images)  # type: ignore[arg-type]
+        runs = plan([scenario], ["hqfa"], [3], tmp_path / folder, shelf)
+        result = run_all(runs, shelf, Silent(), workers=0 if folder == "a" else 2)
+        (run,) = result.complete
+        meta = run.directory.meta()
+        assert meta["backend"] == "surrogate"
+        assert set(meta["kernel"].values()) == {"surrogate"}
+        assert set(meta["fits"]) == {"surrogate/mnist", "surrogate/fashion-mnist", "surrogate/emnist-digits"}
+        assert meta["data"] == {}
+        texts.append([(run.directory.path / f"{t}.csv").read_bytes() for t in ("rounds", "offers", "events")])
+    assert texts[0] == texts[1]
+
+
+def test_targets_are_reached_and_services_leave() -> None:
+    setup = build(load("paper", ["training.backend=surrogate", "services.mnist.policy=d-first"]), 0, Shelf())
+    while not setup.market.finished:
+        report = play_round(setup.market, setup.policies)
+    assert report.services[0].status == "left"
+    assert report.services[0].accuracy >= 0.97
+
+
+def test_a_surrogate_run_brings_no_torch() -> None:
+    program = (
+        "import sys\nfrom scenarios.build import Shelf, build\nfrom scenarios.loader import load\n"
+        "from scenarios.play import play_round\n"
+        "setup = build(load('paper', ['training.backend=surrogate']), 0, Shelf())\n"
+        "play_round(setup.market, setup.policies)\n"
+        "assert not {'torch', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "wanted"),
+    [
+        (["services.mnist.dataset=kmnist"], "flmarket calibrate dqi SCENARIO"),
+        (["dqi=published", "services.mnist.dataset=kmnist", "training.backend=surrogate"], "calibrate surrogate"),
+        (["training.backend=surrogate", "training.learning_rate=0.07"], "learning_rate 0.07"),
+    ],
+)
+def test_a_missing_fit_is_a_problem_of_the_scenario(overrides: list[str], wanted: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load("paper-fitted", overrides)
+    (problem,) = caught.value.problems
+    assert wanted in problem.message
+
+
+def test_real_training_with_published_parameters_needs_no_fit() -> None:
+    assert load("paper", ["services.mnist.dataset=kmnist", "training.learning_rate=0.07"]).dqi == "published"
+
+
+def test_runs_on_different_fits_go_into_different_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load("quickstart", ["training.backend=surrogate"])
+    shelf = Shelf(no_images)  # type: ignore[arg-type]
+    before = shelf.digests(scenario)
+    monkeypatch.setenv("FLMARKET_FITS", str(tmp_path))
+    fit = {
+        "dataset": "digits",
+        "regime": {"model": "cnn", "local_epochs": 1, "batch_size": 10, "learning_rate": 0.05, "momentum": 0.0},
+        "parameters": {"eta1": 0.2, "eta2": 0.3, "eta3": 0.001, "eta4": 0.7, "eta5": 0.3, "eta6": 1.2},
+        "quality": {},
+        "source": {},
+    }
+    (tmp_path / "dqi.json").write_text(json.dumps([fit]))
+    after = shelf.digests(scenario)
+    assert {key for key in before if before[key] != after[key]} == {"dqi fit/digits"}

@@ -1,0 +1,99 @@
+"""``flmarket calibrate`` as a user meets it: real training on an embedded data set, in a real process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = """
+name = "small"
+rounds = 12
+dqi = "fitted"
+
+[clients]
+count = 6
+cores = 1
+data_size = [20, 40]
+emd = [0.2, 1.0]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+
+[training]
+model = "mlp"
+local_epochs = 1
+learning_rate = 0.1
+
+[[services]]
+name = "digits"
+dataset = "digits"
+budget = 5
+target_accuracy = 0.9
+reward_base = 60
+policy = "random"
+"""
+
+
+def calibrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"FLMARKET_FITS": str(folder / "own")}
+    command = [sys.executable, "-P", "-m", "tui.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("calibration")
+    (path / "small.toml").write_text(SMALL)
+    done = calibrate(path, "calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "| digits |" in done.stdout
+    assert "digits: R^2" in done.stderr
+    return path
+
+
+def test_dqi_writes_points_fits_table_and_figure(folder: Path) -> None:
+    assert {path.name for path in (folder / "out").iterdir()} >= {
+        "dqi-points.csv", "dqi.json", "dqi.md", "dqi-digits.png",
+    }  # fmt: skip
+    (fit,) = json.loads((folder / "own" / "dqi.json").read_text())
+    assert fit["regime"]["local_epochs"] == 3
+    assert fit == json.loads((folder / "out" / "dqi.json").read_text())[0]
+
+
+def test_dqi_goes_on_where_it_was_killed_and_ends_with_the_same_bytes(folder: Path) -> None:
+    points, again = folder / "out" / "dqi-points.csv", folder / "again"
+    again.mkdir()
+    whole = points.read_bytes()
+    # As a kill leaves it: some points, the last line cut off.
+    (again / "dqi-points.csv").write_bytes(whole[: len(whole) // 2])
+    done = calibrate(folder, "calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--out", "again",
+                     "--workers", "1")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name in ("dqi-points.csv", "dqi.json", "dqi.md"):
+        assert (again / name).read_bytes() == (folder / "out" / name).read_bytes()
+
+
+def test_surrogate_fits_tests_and_then_runs(folder: Path) -> None:
+    command = ("calibrate", "surrogate", "small.toml", "--runs", "3", "--seeds", "1", "--out", "out")
+    done = calibrate(folder, *command)
+    assert done.returncode == 0, done.stderr
+    assert "Spearman" in done.stdout
+    assert (folder / "out" / "surrogate-digits.png").stat().st_size > 1000
+    table = (folder / "out" / "surrogate.md").read_bytes()
+    kept = {path.name: path.stat().st_mtime_ns for path in (folder / "out" / "traces").iterdir()}
+    assert calibrate(folder, *command).returncode == 0
+    assert kept == {path.name: path.stat().st_mtime_ns for path in (folder / "out" / "traces").iterdir()}
+    assert (folder / "out" / "surrogate.md").read_bytes() == table
+    run = calibrate(folder, "run", "small.toml", "--set", "training.backend=surrogate", "--quiet")
+    assert run.returncode == 0, run.stderr
+    noted = calibrate(folder, "run", "small.toml", "--set", "training.backend=surrogate", "--fresh")
+    assert 'backend = "surrogate": accuracies follow fitted curves' in noted.stderr
+
+
+def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "dqi-points.csv").write_text("a,b\n1,2\n")
+    done = calibrate(folder, "calibrate", "dqi", "small.toml", "--out", "foreign")
+    assert done.returncode == 2
+    assert "does not hold calibration points" in done.stderr
