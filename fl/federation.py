@@ -138,12 +138,12 @@ class RealFederation:
         }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """See ``Federation.state``: each service's global model [P] and its accuracy."""
+        """See ``Resumable.state``: each service's global model [P] and its accuracy."""
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         return models | {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """See ``Federation.restore``."""
+        """See ``Resumable.restore``."""
         for name, learner in self._learners.items():
             learner.parameters = np.array(state[f"{name}/model"])
             learner.accuracy = float(state[f"{name}/accuracy"][0])

@@ -150,11 +150,11 @@ class SurrogateFederation:
         }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """See ``Federation.state``: how far each service is on its curve."""
+        """See ``Resumable.state``: how far each service is on its curve."""
         return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """See ``Federation.restore``."""
+        """See ``Resumable.restore``."""
         for name, service in self._services.items():
             service.accuracy, service.u = state[name].tolist()
 

@@ -48,8 +48,6 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
-app.command()(report)
-app.command()(verify)
 calibrate_app = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 app.add_typer(calibrate_app, name="calibrate")
 
@@ -251,6 +249,10 @@ def calibrate_surrogate(
     from tui.calibrate import run_surrogate
 
     run_surrogate(source, assignments or [], out, runs, seeds, workers)
+
+
+app.command()(report)
+app.command()(verify)
 
 
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":

@@ -116,7 +116,7 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     assert not ray.is_initialized()
 
     again = Listener()
-    failing = parse(SCENARIO, overrides=["training.learning_rate=100", "name=bad"])
+    failing = parse(SCENARIO, overrides=["training.learning_rate=100", "training.local_epochs=20", "name=bad"])
     runs = [*there, *plan([failing], [], [0], tmp_path / "there", shelf)]
     result = run_all(runs, shelf, again, cluster=Cluster(cluster.address, cpus=1))
     assert [word for word, *_ in again.heard] == ["skipped"] * 4 + ["started", "failed"]
