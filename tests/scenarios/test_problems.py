@@ -106,7 +106,7 @@ BAD = [
         "f:35: services.digits.policy_options: must not hold a date or a time of day"]),
     ("a key that acts on terminals", "rounds = 5", 'rounds = 5\n"\\u001b[2J" = 1', [
         'f:3: "\\u001b[2J": unknown key; there are name, description, rounds, dqi, clients, training, timeline, '
-        "services, sweep"]),
+        "services, sweep, runs"]),
     ("no TOML", "rounds = 5", "rounds 5", ["f:2: is not valid TOML: expected '=' after a key in a key/value pair"]),
     ("an open string", '"hqfa"\n', '"""hqfa\n', ["f:35: is not valid TOML: unterminated string"]),
     ("a key twice", "rounds = 5", "rounds = 5\nrounds = 6", ["f:3: is not valid TOML: cannot overwrite a value"]),
