@@ -16,6 +16,7 @@ import simpy
 
 from des.allocation import NO_CORE, allocate
 from des.client import Client, Job, Timeline
+from des.conditions import Conditions, Intervention
 from des.ledger import Ledger
 from des.money import MICRO, Micro
 from des.offers import CheckedOffer, check_offer
@@ -60,6 +61,7 @@ class Market:
     """M services compete for C clients over N rounds.
 
     Attributes:
+        services: as they are in the round; interventions change their budgets.
         round: the last round that was closed, 0 before the first.
         states: one for each service, in order.
         ledger: all money so far.
@@ -73,6 +75,7 @@ class Market:
         rounds: int,
         federation: Federation,
         seed: int,
+        interventions: Sequence[Intervention] = (),
     ) -> None:
         self.services = tuple(services)
         self.rounds = rounds
@@ -85,6 +88,9 @@ class Market:
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
+        self._interventions = tuple(interventions)
+        self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
+        self._conditions = self._at_first
         self._env = simpy.Environment(initial_time=0.0)
         self._clients: dict[int, Client] = {}
         self._current: Round | None = None
@@ -203,6 +209,7 @@ class Market:
                 round_=current.number,
                 bids=current.qualities.bid[m],
                 budget=self.services[m].budget,
+                offline=self._conditions.offline,
             )
             for m in current.active
         }
@@ -213,6 +220,7 @@ class Market:
         """Play one time slot: the platform's process."""
         env = self._env
         number = self.round + 1
+        self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
         current = self._current = Round(number, env.now, self._population.draw(number), active)
         self._record(Kind.REFRESH)
@@ -261,13 +269,21 @@ class Market:
             state.status = Status.REACHED
             self._record(Kind.EXIT, name, amount=state.accuracy)
 
+    def _impose(self, number: int) -> None:
+        """Play under a round's conditions from here on."""
+        now = self._at_first.at(number, self._interventions)
+        if now.cores != self._conditions.cores:
+            self._clients.clear()  # between rounds nobody is at work; with their next job they get their new cores
+        self._conditions = now
+        self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)
+
     def _award(self, current: Round) -> None:
         """Allocate the clients' cores to the highest payments, and turn awards into jobs."""
         offers = current.offers.values()
         services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
-        cores = allocate(services, clients, payments, self._population.spec.cores, self._tie_order)
+        cores = allocate(services, clients, payments, self._conditions.cores, self._tie_order)
         first = 0
         for m, offer in current.offers.items():
             jobs: list[Job | None] = []
@@ -304,7 +320,7 @@ class Market:
     def _client(self, index: int) -> Client:
         """Return a client's process side; only clients that were ever awarded something have one."""
         if index not in self._clients:
-            self._clients[index] = Client(self._env, self._population.spec.cores)
+            self._clients[index] = Client(self._env, self._conditions.cores)
         return self._clients[index]
 
     def _tie_order(self, client: int) -> FloatArray:
@@ -325,10 +341,11 @@ class Market:
                 dqi=world.dqi[m],
                 bids=bids,
                 budget=self.services[m].budget / MICRO,
-                cores=self._population.spec.cores,
+                cores=self._conditions.cores,
                 accuracy=self.states[m].accuracy,
                 target_accuracy=self.services[m].target_accuracy,
                 key=stream_key(self._seed, "policy", self._names[m], current.number),
+                offline=self._conditions.offline,
                 privileged=Privileged(world.data_size[m], world.emd[m]) if self.services[m].privileged else None,
             )
             for m in current.active

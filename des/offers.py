@@ -1,6 +1,7 @@
 """Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
 
 import math
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,14 @@ class CheckedOffer:
 
 
 def check_offer(
-    offer: object, *, policy: str, service: str, round_: int, bids: MicroArray, budget: Micro
+    offer: object,
+    *,
+    policy: str,
+    service: str,
+    round_: int,
+    bids: MicroArray,
+    budget: Micro,
+    offline: AbstractSet[int] = frozenset(),
 ) -> CheckedOffer:
     """Return the offer with exact payments, or raise OfferError saying which constraint it breaks.
 
@@ -50,6 +58,7 @@ def check_offer(
         policy, service, round_: for the message.
         bids: [C] the clients' bids to this service.
         budget: B_m.
+        offline: clients that can't be selected.
     """
 
     def refuse(problem: str, client: int | None = None) -> OfferError:
@@ -78,6 +87,8 @@ def check_offer(
             raise refuse(f"there is no such client; clients are 0 to {len(asked) - 1}", client)
         if client in exact:
             raise refuse("a client can be wanted only once", client)
+        if client in offline:
+            raise refuse("the client is offline", client)
         if not math.isfinite(payment):
             raise refuse("the payment is not a finite number", client)
         # Before rounding: no sense in counting the micro-units of an absurd amount.

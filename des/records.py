@@ -54,6 +54,7 @@ class Observation:
         accuracy: of the own global model, in [0, 1].
         target_accuracy: at which the service leaves.
         key: names the service's own random stream of this round; use ``rng()``.
+        offline: clients that can't be selected in this round; an offer to one is an error. See ``available``.
         privileged: only for policies that declare it.
     """
 
@@ -68,6 +69,7 @@ class Observation:
     accuracy: float
     target_accuracy: float
     key: bytes
+    offline: frozenset[int] = frozenset()
     privileged: Privileged | None = None
 
     @property
@@ -80,6 +82,13 @@ class Observation:
     def clients(self) -> int:
         """C, the number of clients."""
         return len(self.dqi)
+
+    @property
+    def available(self) -> BoolArray:
+        """[C] whether each client can be selected."""
+        mask = np.ones(self.clients, dtype=np.bool_)
+        mask[list(self.offline)] = False
+        return mask
 
     def rng(self) -> Generator:
         """Return the generator of this service and round, at its start: the only randomness a policy may use to act."""

@@ -22,7 +22,7 @@ class Preference(Policy):
         shuffled = observation.rng().permutation(observation.clients)
         ranks = [key[shuffled] for key in self.keys(observation)]
         order: IntArray = shuffled[np.lexsort(ranks[::-1])] if ranks else shuffled
-        return fill_budget(order, observation.own_bids, observation.budget)
+        return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
     @abstractmethod
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:

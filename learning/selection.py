@@ -5,11 +5,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import to_micro
-from des.records import FloatArray, IntArray, Offer
+from des.records import BoolArray, FloatArray, IntArray, Offer
 
 
 def fill_budget(
-    order: Iterable[int] | IntArray, payments: FloatArray, budget: float, *, stop_at_misfit: bool = False
+    order: Iterable[int] | IntArray,
+    payments: FloatArray,
+    budget: float,
+    *,
+    available: BoolArray | None = None,
+    stop_at_misfit: bool = False,
 ) -> Offer:
     """Return offers to clients in the given order of preference, as far as the budget goes (eq. 4).
 
@@ -17,6 +22,7 @@ def fill_budget(
         order: client indices, best first.
         payments: [C] what each would be paid, money with six decimals.
         budget: B_m.
+        available: [C] who can be selected (``Observation.available``); the others are passed over. All when not given.
         stop_at_misfit: end at the first client that does not fit, instead of skipping it until none fits.
     """
     prices = to_micro(payments)
@@ -26,6 +32,8 @@ def fill_budget(
     for client in np.asarray(order).tolist():
         if left < cheapest:
             break
+        if available is not None and not available[client]:
+            continue
         price = int(prices[client])
         if price <= left:
             chosen.append(client)

@@ -1,11 +1,12 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 from des.client import Timeline
+from des.conditions import Intervention
 from des.market import Market
 from des.money import to_micro
 from des.population import PopulationSpec
@@ -154,7 +155,8 @@ def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
     """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
-    return Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed)
+    shocks = tuple(interventions(scenario))
+    return Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed, shocks)
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
@@ -186,6 +188,18 @@ def population_spec(scenario: Scenario) -> PopulationSpec:
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
     )
+
+
+def interventions(scenario: Scenario) -> Iterator[Intervention]:
+    """Yield what the scenario changes in the middle of a run."""
+    for entry in scenario.interventions:
+        match entry.key.split("."):
+            case ["clients", "cores"]:
+                yield Intervention(entry.round, cores=entry.value)
+            case ["clients", "offline"]:
+                yield Intervention(entry.round, offline=frozenset(entry.value))
+            case ["services", *name, "budget"]:
+                yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
 
 
 def timeline(scenario: Scenario) -> Timeline:

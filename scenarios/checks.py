@@ -5,13 +5,16 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from des.money import to_micro
 from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
+from fl.model_names import BUILTIN_NAMES
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
+from scenarios.interventions import check_interventions
 from scenarios.problems import Finding, Path, did_you_mean, number, quoted
+from scenarios.readable import Readable
 from scenarios.schema import TrainingSettings
 
 LARGEST_BID = 10_000_000
@@ -49,56 +52,25 @@ class Catalogue:
         datasets: names of the data sets.
         facts: of a data set by name.
         policies: names of the policies.
+        models: names of the models.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
     """
 
     datasets: Collection[str]
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
+    models: Collection[str] = BUILTIN_NAMES
     fits: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
-    """Return the data sets and policies of this installation. ``fits`` as in ``Catalogue``."""
+    """Return the data sets, policies and models of this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
+    from fl import model_names
     from fl.datasets import info, names
     from learning import policy
 
-    return Catalogue(names(), info, policy.names(), fits)
-
-
-class Readable:
-    """The parts of a scenario's data in which no problem was found."""
-
-    def __init__(self, data: Mapping[str, Any], broken: Collection[Path]) -> None:
-        self._data = data
-        self._broken = frozenset(broken)
-        self._around = frozenset(path[:depth] for path in broken for depth in range(len(path) + 1))
-
-    def get(self, *path: str | int) -> Any:
-        """Return a value, or None where it is absent, or something in it or around it is broken."""
-        return None if path in self._around else self._walk(path)
-
-    def items(self, *path: str | int) -> list[tuple[int, Any]]:
-        """Return the places and values of a list's items that are fine."""
-        values = self._walk(path) or ()
-        return [(i, value) for i, value in enumerate(values) if (*path, i) not in self._around]
-
-    def places(self, *path: str | int) -> range:
-        """Return the places of a list's items, fine or not."""
-        return range(len(self._walk(path) or ()))
-
-    def keys(self, *path: str | int) -> list[str]:
-        """Return the keys of a table."""
-        return list(self._walk(path) or ())
-
-    def _walk(self, path: Path) -> Any:
-        value: Any = self._data
-        for depth, part in enumerate(path, start=1):
-            if path[:depth] in self._broken or (isinstance(part, str) and part not in value):
-                return None
-            value = value[part]
-        return value
+    return Catalogue(names(), info, policy.names(), model_names.names(), fits)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
@@ -107,6 +79,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _known_names(readable, catalogue)
     yield from _timeline(readable)
     yield from _market_size(readable)
+    yield from check_interventions(readable)
     used = {
         name: catalogue.facts(name)
         for i in readable.places("services")
@@ -137,6 +110,8 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
             ("policy", "policy", catalogue.policies),
         )
     ]
+    tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
+    named += [((*table, "model"), "model", catalogue.models) for table in tables]
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:

@@ -4,7 +4,7 @@ import logging
 import platform
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,7 +56,13 @@ class Run:
 
 
 def execute(
-    run: Run, shelf: Shelf, *, workers: int = 1, fresh: bool = False, observers: Iterable[Observer] = ()
+    run: Run,
+    shelf: Shelf,
+    *,
+    workers: int = 1,
+    fresh: bool = False,
+    ready: Callable[[], None] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> None:
     """Play a run to its end and write its directory; one that was interrupted goes on from its last checkpoint.
 
@@ -65,6 +71,7 @@ def execute(
         shelf: gives the data sets.
         workers: training threads; the results do not depend on it.
         fresh: start over what is there, complete or not.
+        ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
 
     Raises:
@@ -77,7 +84,7 @@ def execute(
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
             meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
-                ending = _play(run, shelf, workers, meta, log, observers)
+                ending = _play(run, shelf, workers, meta, log, ready, observers)
             except Exception as error:
                 message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
                 log.exception("failed: %s", message)
@@ -89,7 +96,13 @@ def execute(
 
 
 def _play(
-    run: Run, shelf: Shelf, workers: int, meta: dict[str, Any], log: "_log", observers: Iterable[Observer]
+    run: Run,
+    shelf: Shelf,
+    workers: int,
+    meta: dict[str, Any],
+    log: "_log",
+    ready: Callable[[], None] | None,
+    observers: Iterable[Observer],
 ) -> dict[str, Any]:
     """Play what is left of the run; return what meta.json says of its end."""
     folder = run.directory.path / CHECKPOINT
@@ -107,6 +120,8 @@ def _play(
         with tables:
             if checkpoint:
                 log.info("continue after round %d", checkpoint.round)
+            if ready is not None:
+                ready()
             saves = Checkpointer(folder, setup, tables, identity, seconds)
             play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
             tables.sync()  # before meta.json says that they are complete

@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-Model = Literal["cnn", "mlp"]
+Model = Name
 LocalEpochs = Annotated[int, Field(ge=1, le=1_000)]
 BatchSize = Annotated[int, Field(ge=1, le=100_000)]
 LearningRate = Annotated[float, Field(gt=0, le=100)]
@@ -110,7 +110,9 @@ class TrainingSettings(Table):
     """How clients train one data set."""
 
     model: Model = Field(
-        default="cnn", description="Network: cnn (two convolutions, three fully connected layers; the paper's) or mlp."
+        default="cnn",
+        description="Network: cnn (two convolutions, three fully connected layers; the paper's), mlp, or one that an "
+        "installed package registers under flmarket.models.",
     )
     local_epochs: LocalEpochs = Field(default=1, description="Passes of a client over its data in one round (E).")
     batch_size: BatchSize = Field(default=10, description="Images in one step of local SGD.")
@@ -200,6 +202,18 @@ class Service(Table):
     )
 
 
+class Intervention(Table):
+    """A change from outside in the middle of a run."""
+
+    round: int = Field(ge=1, le=1_000_000, description="The first round that it holds for.")
+    key: str = Field(
+        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+    )
+    value: Plain = Field(
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
+    )
+
+
 class Scenario(Table):
     """What to run: a market, how it trains, and who competes."""
 
@@ -231,6 +245,12 @@ class Scenario(Table):
         max_length=10_000,
         description="Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; "
         "with a sweep, each is combined with all its points.",
+    )
+
+    interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
+        default=(),
+        max_length=10_000,
+        description="Changes from outside in the middle of a run, one [[interventions]] table each.",
     )
 
     def service(self, name: str) -> Service:

@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scenarios.checks import Catalogue, Readable, check
+from scenarios.checks import Catalogue, check
 from scenarios.problems import Finding
+from scenarios.readable import Readable
 from scenarios.schema import Scenario
 from scenarios.wording import findings
 

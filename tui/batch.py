@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fl import fused
+from fl.model_names import BUILTIN_NAMES
 from scenarios.batch import BatchResult, due, plan, run_all
 from scenarios.build import Shelf, images_of
 from scenarios.cluster import Cluster
@@ -78,6 +80,11 @@ def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         if not shelf.get(name).official:
             notes.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    if not fused.available() and any(_would_be_fused(scenario) for scenario in scenarios):
+        notes.append(
+            "the fused kernel was not built (it needs a C++ compiler when flmarket is installed); training takes the "
+            "reference path, which is about ten times slower (docs/performance.md)"
+        )
     return notes
 
 
@@ -94,6 +101,14 @@ def _list(runs: Sequence[Run], *, fresh: bool) -> None:
             word = "run"
         console.print(f"{word:8}  {run.label}  {run.directory.path}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)
+
+
+def _would_be_fused(scenario: Scenario) -> bool:
+    """Return whether the fused kernel would train some of a scenario's services, if it were there."""
+    training = scenario.training
+    if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
+        return False
+    return any(scenario.training_for(service.dataset).model in BUILTIN_NAMES for service in scenario.services)
 
 
 def _close(result: BatchResult) -> None:

@@ -213,6 +213,34 @@ def export(
         typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
 
 
+@app.command()
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: finished, interrupted or growing.")],
+) -> None:
+    """Watch a run again, round by round, in the terminal user interface."""
+    from tui.launch import run_directory, start
+
+    start(str(run_directory(run)), Path("runs"))
+
+
+@app.command()
+def tui(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[SCENARIO|RUN]", help="A scenario to run, or a run directory to replay.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where run directories go, and are looked for.")] = Path("runs"),
+    web: Annotated[bool, typer.Option("--web", help="Serve it to browsers on this machine.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where --web listens, on the loopback address.")] = 8000,
+) -> None:
+    """Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs."""
+    from tui.launch import serve, start
+
+    if web:
+        serve(what, out, port)
+    else:
+        start(what, out)
+
+
 @calibrate_app.command("dqi")
 def calibrate_dqi(
     source: Source,

@@ -1,0 +1,54 @@
+"""What a round is played under, and how interventions change it in the middle of a run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from des.money import Micro
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A change from outside, from the start of a round on. What is None or absent stays as it was.
+
+    Attributes:
+        round: the first round that it holds for.
+        budgets: new budgets by service, micro-units.
+        cores: new K.
+        offline: all clients that are offline from then on; the others are back.
+    """
+
+    round: int
+    budgets: Mapping[str, Micro] = field(default_factory=dict)
+    cores: int | None = None
+    offline: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What interventions can change.
+
+    Attributes:
+        budgets: B_m by service, micro-units.
+        cores: K.
+        offline: clients that can't be selected. Their data is drawn like everybody's: the world stays the same.
+    """
+
+    budgets: Mapping[str, Micro]
+    cores: int
+    offline: frozenset[int] = frozenset()
+
+    def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
+        """Return the conditions of a round: these, after all interventions up to it, the earlier first.
+
+        They depend on the round alone, so a market that is rebuilt at any round meets the same ones.
+        """
+        now = self
+        for change in sorted(interventions, key=lambda change: change.round):
+            if change.round <= round_:
+                now = replace(
+                    now,
+                    budgets={**now.budgets, **change.budgets},
+                    cores=now.cores if change.cores is None else change.cores,
+                    offline=now.offline if change.offline is None else change.offline,
+                )
+        return now

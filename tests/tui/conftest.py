@@ -1,0 +1,135 @@
+"""A small market for the screens: played by the real simulation, with learning that is a formula."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from des.market import Market
+from fl.jobs import TrainingJob, TrainingOutcome
+from scenarios.build import build_market
+from scenarios.loader import dumps, parse
+from scenarios.logs import round_text
+from scenarios.play import play
+from scenarios.schema import Scenario
+from tui.app import MarketApp
+from tui.session import Phase, Session
+
+RUNNERS = Path(__file__).parent / "runners"
+
+SCENARIO = """\
+# A small market.
+name = "small"
+description = "Three services, eight clients."
+rounds = 12 # enough for an exit
+
+[clients]
+count = 8
+cores = 1
+data_size = [40, 80]   # images
+emd = [0.2, 0.8]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+
+# The first.
+[[services]]
+name = "alpha"
+dataset = "digits"
+budget = 10
+target_accuracy = 0.5 # leaves early
+reward_base = 60
+policy = "hqfa"
+
+[[services]]
+name = "beta"
+dataset = "strokes"
+budget = 12
+target_accuracy = 0.9
+reward_base = 30
+policy = "lcfa"
+
+[[services]]
+name = "gamma"
+dataset = "scribbles"
+budget = 8
+target_accuracy = 0.95
+reward_base = 100
+policy = "random"
+"""
+
+
+class FormulaFederation:
+    """Accuracy grows with the images trained on so far."""
+
+    kernels: Mapping[str, str] = {}
+
+    def __init__(self, services: Sequence[str]) -> None:
+        self._images = dict.fromkeys(services, 0)
+
+    def accuracy(self, service: str) -> float:
+        return round(1 - 0.9 / (1 + self._images[service] / 900), 6)
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        losses: dict[str, list[float]] = {}
+        for job in jobs:
+            self._images[job.service] += job.size
+            losses.setdefault(job.service, []).append(1.0)
+        return {name: TrainingOutcome(self.accuracy(name), np.array(values)) for name, values in losses.items()}
+
+    def close(self) -> None:
+        pass
+
+
+def market_of(scenario: Scenario, seed: int = 1) -> Market:
+    return build_market(scenario, seed, FormulaFederation([service.name for service in scenario.services]))
+
+
+def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> Session:
+    """A session with the rounds of a scenario in it, as a feed would have filled it."""
+    from learning.policy import PolicyContext, create
+
+    scenario = parse(text)
+    market = market_of(scenario, seed)
+    session = Session("small")
+    session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",
+                     seed=seed, hash8="00000000")  # fmt: skip
+    policies = {
+        s.name: create(s.policy, PolicyContext(s.name, 3, 8, 1, 12, s.budget, s.target_accuracy, s.reward_base), {})
+        for s in scenario.services
+    }
+    texts: list[dict[str, str]] = []
+    play(market, policies, [lambda report: texts.append(round_text(report))])
+    for round_ in texts[:rounds]:
+        session.add(round_)
+    session.move(phase)
+    return session
+
+
+@pytest.fixture
+def scenario_text() -> str:
+    return SCENARIO
+
+
+@pytest.fixture
+def play_small() -> Callable[..., Session]:
+    return played
+
+
+@pytest.fixture
+def fake_runner() -> Callable[[str], tuple[str, ...]]:
+    """The command of a runner from tests/tui/runners."""
+    return lambda name: (sys.executable, "-P", str(RUNNERS / f"{name}.py"))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A folder with the small scenario in it."""
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+@pytest.fixture
+def app(small: Path, fake_runner: Callable[[str], tuple[str, ...]]) -> MarketApp:
+    """The app, with the real runner process over learning that is a formula."""
+    return MarketApp(out=small / "runs", folder=small, runner=fake_runner("formula"))

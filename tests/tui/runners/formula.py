@@ -1,0 +1,39 @@
+"""The real runner, over learning that is a formula: no data, no networks."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+import scenarios.build as build
+from fl.jobs import TrainingOutcome
+from scenarios.serve import main
+
+
+class Formula:
+    kernels: Mapping[str, str] = {}
+
+    def __init__(self, services):
+        self.images = dict.fromkeys(services, 0)
+
+    def accuracy(self, service):
+        return round(1 - 0.9 / (1 + self.images[service] / 900), 6)
+
+    def train_round(self, round_, jobs):
+        losses = {}
+        for job in jobs:
+            self.images[job.service] += job.size
+            losses.setdefault(job.service, []).append(1.0)
+        return {name: TrainingOutcome(self.accuracy(name), np.array(values)) for name, values in losses.items()}
+
+    def close(self):
+        pass
+
+
+build.build_federation = lambda scenario, *_, **__: Formula([s.name for s in scenario.services])
+build.Shelf.get = lambda *_: SimpleNamespace(official=True, digests={})
+sys.exit(main())

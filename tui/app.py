@@ -1,0 +1,130 @@
+"""The Textual app: holds the open runs, and goes to what it was started with.
+
+Imports here are few on purpose: the first picture should be there at once. What brings pydantic, NumPy or the plots is
+imported when it is needed.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.binding import Binding
+
+from tui.screens.home import HomeScreen
+
+if TYPE_CHECKING:
+    from tui.runs import Runs
+
+
+class MarketApp(App[None]):
+    """flmarket in the terminal."""
+
+    TITLE = "flmarket"
+    CSS_PATH = ["base.tcss", "home.tcss", "market.tcss", "configure.tcss", "compare.tcss"]
+    BINDINGS = [
+        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+        Binding("q", "quit", "Quit"),
+    ]
+
+    def __init__(
+        self,
+        *,
+        scenario: str | None = None,
+        run: Path | None = None,
+        out: Path = Path("runs"),
+        folder: Path | None = None,
+        runner: Sequence[str] | None = None,
+    ) -> None:
+        """Start with a scenario to run, a run to replay, or neither.
+
+        Args:
+            scenario: file or built-in name; asked about, then run.
+            run: directory to replay.
+            out: where runs go and are looked for.
+            folder: where own scenarios are looked for.
+            runner: the command of the runner process; tests give others.
+        """
+        super().__init__()
+        self._scenario, self._run_path = scenario, run
+        self.out, self.folder = out, folder or Path()
+        self._runner = runner
+        self._runs: Runs | None = None
+
+    @property
+    def runs(self) -> "Runs":
+        """The open runs."""
+        if self._runs is None:
+            from tui.feed import RUNNER
+            from tui.runs import Runs
+
+            self._runs = Runs(self._work, self._runner or RUNNER)
+        return self._runs
+
+    def _work(self, job: Callable[[], None], group: str) -> object:
+        return self.run_worker(job, thread=True, group=group, exit_on_error=False)
+
+    def on_mount(self) -> None:
+        """Show home, then what the app was started with."""
+        self.push_screen(HomeScreen(self.out, self.folder))
+        if self._scenario is not None or self._run_path is not None:
+            self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        if self._run_path is not None:
+            from tui.screens.market import MarketScreen
+
+            self.push_screen(MarketScreen(self.runs.open(self._run_path), self.runs))
+        elif self._scenario is not None:
+            from scenarios.loader import builtin_names, builtin_path
+            from tui.screens.run import ask_and_run
+
+            built_in = self._scenario in builtin_names()
+            path = builtin_path(self._scenario) if built_in else Path(self._scenario)
+            ask_and_run(self, self.runs, path.read_text(encoding="utf-8"), str(path), self.out)
+
+    def action_home(self) -> None:
+        """Go back to the home screen; what runs goes on."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        """Show help for what has the focus."""
+        from tui.screens.help import HelpScreen
+
+        if isinstance(self.screen, HelpScreen):
+            return
+        title, words = "flmarket", ""
+        around = self.focused.ancestors_with_self if self.focused else [self.screen]
+        for widget in around:
+            if text := getattr(widget, "HELP", None):
+                title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
+                break
+        active = self.screen.active_bindings.values()
+        keys = dict.fromkeys(
+            (self.get_key_display(found.binding), found.binding.description)
+            for found in active
+            if found.enabled and found.binding.description
+        )
+        self.push_screen(HelpScreen(title, words, keys))
+
+    async def action_quit(self) -> None:
+        """Leave; ask first if that would stop runs."""
+        running = self._runs.running() if self._runs is not None else []
+        if not running:
+            self.exit()
+            return
+        from tui.screens.leave import LeaveDialog
+
+        def leave(sure: bool | None) -> None:
+            if sure:
+                self.exit()
+
+        if not isinstance(self.screen, LeaveDialog):
+            self.push_screen(LeaveDialog(len(running)), leave)
+
+    def on_unmount(self) -> None:
+        """Leave no process behind, however the app ends."""
+        if self._runs is not None:
+            self._runs.close()

@@ -1,0 +1,68 @@
+"""How things look on every screen: colours of the theme, bars, numbers.
+
+What a colour says, a sign or a word says too.
+"""
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import App
+
+from des.records import Status
+
+SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
+"""Colours of services and runs, by place; a number says the same."""
+
+STATUS = {Status.TRAINING: "▶ training", Status.REACHED: "✔ reached", Status.LEFT: "⏏ left"}
+STATUS_COLOR = {Status.TRAINING: "primary", Status.REACHED: "success", Status.LEFT: "secondary"}
+
+
+def series_color(place: int) -> str:
+    """Return the colour of the service or run at a place."""
+    return SERIES[place % len(SERIES)]
+
+
+def sign(place: int) -> str:
+    """Return one character that names the service or run at a place: 1 to 9, then letters."""
+    return "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[place % 61]
+
+
+def tint(app: App[object], name: str, *, bold: bool = False, dim: bool = False) -> Style:
+    """Return a colour of the theme as a style for text."""
+    color = app.theme_variables.get(name, "")
+    color = color.removeprefix("ansi_") if color.startswith(("#", "ansi_")) else ""
+    return Style(color=color or None, bold=bold or None, dim=dim or None)
+
+
+def bar(fraction: float, width: int, mark: float | None = None) -> str:
+    """Return a bar, heavy as far as the fraction goes; ``mark`` is a place on it that counts, such as a target."""
+    full = round(max(0.0, min(1.0, fraction)) * width)
+    cells = list("━" * full + "┄" * (width - full))
+    if mark is not None and width:
+        cells[min(width - 1, int(mark * width))] = "┃" if fraction >= mark else "│"
+    return "".join(cells)
+
+
+def percent(fraction: float) -> str:
+    """Write an accuracy as users read it."""
+    return f"{100 * fraction:.1f}"
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text in exactly so many cells, shortened where it is longer."""
+    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def seconds(amount: float) -> str:
+    """Write a simulated time."""
+    if amount < 10:
+        return f"{amount:.2f} s"
+    if amount < 600:
+        return f"{amount:.1f} s"
+    minutes, rest = divmod(int(amount), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def plain(content: str, style: Style | str = "") -> Text:
+    """Return a text that is taken as it is: a scenario's words are no markup."""
+    return Text(content, style, no_wrap=True, overflow="ellipsis", end="")

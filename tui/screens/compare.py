@@ -1,0 +1,234 @@
+"""Compare: runs side by side, one curve for each, and what differs from the first."""
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Static
+
+from tui.comparison import Row, compare, warnings
+from tui.history import METRICS
+from tui.look import percent, plain, series_color, sign, tint
+from tui.messages import SessionChanged
+from tui.redraw import Redraw
+from tui.runs import Runs
+from tui.session import Session
+from tui.widgets.comparecurves import CompareCurves
+from tui.widgets.statusline import SIGNS
+
+COLUMNS = {
+    "sign": "#",
+    "run": "run",
+    "service": "service",
+    "policy": "policy",
+    "accuracy": "accuracy %",
+    "accuracy_delta": "Δ",
+    "target": "target in round",
+    "target_delta": "Δ",
+    "spent": "spent",
+    "spent_delta": "Δ",
+    "served": "served",
+    "refused": "refused",
+}
+
+
+class CompareScreen(Screen[None]):
+    """Two or more runs; all numbers are at the same round, so that live ones can be compared."""
+
+    BINDINGS = [
+        Binding("v", "next_metric", "Next curve"),
+        Binding("tab,right", "service(1)", "Next service"),
+        Binding("shift+tab,left", "service(-1)", "Previous service", show=False),
+        Binding("l", "align", "Same round/latest"),
+        Binding("b", "baseline", "Next baseline"),
+        Binding("space", "pause", "Pause/resume all"),
+        Binding("enter", "open", "Open run"),
+        Binding("x", "picture", "Picture"),
+        Binding("escape", "back", "Back"),
+    ]
+    HELP = """Runs of the same market, one after the other in the table and one over the other in the plot.
+
+Δ is the difference from the baseline, the first run ([b]b[/b] takes the next one). All numbers are at the last round
+that every run has reached ([b]l[/b]: each at its own latest), so runs that are going on can be compared too.
+
+[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
+[b]space[/b] pause or resume those that run
+[b]enter[/b] open the run of the chosen row"""
+    AUTO_FOCUS = "#compare-table"
+
+    def __init__(self, sessions: list[Session], runs: Runs) -> None:
+        super().__init__()
+        self.sessions, self.runs = sessions, runs
+        self.service, self.metric, self.baseline, self.aligned = 0, METRICS[0], 0, True
+        self._redraw = Redraw(self, self.draw)
+        self._shown: dict[tuple[str, str], Text] = {}
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static("", id="compare-status")
+        with Horizontal(id="compare-plot"):
+            yield CompareCurves(id="compare-curves")
+        yield DataTable(id="compare-table", cursor_type="row", zebra_stripes=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Start to watch all runs."""
+        table = self.query_one(DataTable)
+        for key, label in COLUMNS.items():
+            table.add_column(label, key=key)
+        for session in self.sessions:
+            session.watch(self)
+        self.call_after_refresh(self.draw)
+
+    def on_unmount(self) -> None:
+        """Watch no more."""
+        for session in self.sessions:
+            session.unwatch(self)
+
+    def on_screen_resume(self) -> None:
+        """Catch up."""
+        self._redraw.request()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.draw)
+
+    @on(SessionChanged)
+    def _news(self) -> None:
+        self._redraw.request()
+
+    @property
+    def services(self) -> list[str]:
+        """The services of the first run that has any."""
+        found = next((session.scenario for session in self.sessions if session.scenario), None)
+        return [service.name for service in found.services] if found else []
+
+    def draw(self) -> None:
+        """Show how the runs stand."""
+        if not self.is_mounted or not self.query("#compare-table"):
+            return
+        for session in self.sessions:
+            session.seen(self)
+        rounds = self._rounds()
+        self._status(rounds)
+        if self.services:
+            self.service = min(self.service, len(self.services) - 1)
+            self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric)
+            self._fill(compare(self.sessions, rounds, self.baseline))
+
+    def _rounds(self) -> list[int]:
+        """Return the round that each run is looked at."""
+        played = [len(session.history) for session in self.sessions]
+        # A run that is over keeps its last round: its services have left, or there are no more rounds.
+        going = [n for n, session in zip(played, self.sessions, strict=True) if not session.over]
+        common = min(going) if going else max(played, default=0)
+        return [min(n, common) for n in played] if self.aligned else played
+
+    def _status(self, rounds: list[int]) -> None:
+        line = Text(no_wrap=True)
+        for place, (session, number) in enumerate(zip(self.sessions, rounds, strict=True)):
+            base = " (baseline)" if place == self.baseline else ""
+            words = f" {sign(place)} {self._called(session)} · round {number} {SIGNS[session.phase]}{base} "
+            line.append(words, f"bold {series_color(place)}")
+        notes = warnings(self.sessions)
+        second = plain(
+            " " + (" · ".join(notes) if notes else "same market, same seed: the runs differ in what is compared")
+        )
+        second.stylize(tint(self.app, "warning") if notes else "dim")
+        self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
+
+    def _fill(self, rows: list[Row]) -> None:
+        table = self.query_one(DataTable)
+        for row in rows:
+            key, cells = f"{row.service}\0{row.run}", self._cells(row)
+            if key not in table.rows:
+                table.add_row(*cells.values(), key=key)
+                self._shown.update({(key, column): cell for column, cell in cells.items()})
+                continue
+            for column, cell in cells.items():
+                if self._shown.get((key, column)) != cell:
+                    self._shown[key, column] = cell
+                    table.update_cell(key, column, cell, update_width=True)
+
+    def _cells(self, row: Row) -> dict[str, Text]:
+        color = series_color(row.run)
+        reached = "not yet" if row.reached is None else str(row.reached)
+        return {
+            "sign": plain(sign(row.run), color),
+            "run": plain(self._called(self.sessions[row.run]), color),
+            "service": plain(row.service),
+            "policy": plain(row.policy),
+            "accuracy": plain(f"{percent(row.accuracy):>6}"),
+            "accuracy_delta": self._delta(None if row.accuracy_delta is None else 100 * row.accuracy_delta, 1, 1),
+            "target": plain(f"{reached:>7}"),
+            "target_delta": self._delta(row.reached_delta, -1, 0),
+            "spent": plain(f"{row.spent:>9.2f}"),
+            "spent_delta": self._delta(row.spent_delta, -1, 2),
+            "served": plain(f"{row.served:>6}"),
+            "refused": plain(f"{row.refused:>6}"),
+        }
+
+    def _called(self, session: Session) -> str:
+        """Return a run's name, as short as it still tells it from the others."""
+        if session.scenario is None:
+            return session.label
+        words = [session.policy]
+        if len({other.seed for other in self.sessions}) > 1:
+            words.append(f"seed {session.seed}")
+        if len({other.hash8 for other in self.sessions}) > 1:
+            words.append(f"{session.scenario.name}-{session.hash8}")
+        return " · ".join(words)
+
+    def _delta(self, value: float | None, good: int, decimals: int) -> Text:
+        if value is None:
+            return plain("")
+        color = "foreground" if not value else ("success" if value * good > 0 else "error")
+        return plain(f"{value:+.{decimals}f}", tint(self.app, color))
+
+    def action_next_metric(self) -> None:
+        """Show the next curve."""
+        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        self.draw()
+
+    def action_service(self, steps: int) -> None:
+        """Show another service in the plot."""
+        self.service = (self.service + steps) % max(1, len(self.services))
+        self.draw()
+
+    def action_align(self) -> None:
+        """Look at all runs at the same round, or at each run's latest."""
+        self.aligned = not self.aligned
+        self.draw()
+
+    def action_baseline(self) -> None:
+        """Take the next run as the one that the others are compared with."""
+        self.baseline = (self.baseline + 1) % len(self.sessions)
+        self.draw()
+
+    def action_pause(self) -> None:
+        """Pause those that run, or resume all if none does."""
+        ours = [session for session in self.sessions if self.runs.steerable(session)]
+        running = [session for session in ours if session.phase != "paused"]
+        for session in running or ours:
+            self.runs.send(session, "pause" if running else "resume")
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Open the run of the chosen row."""
+        from tui.screens.market import MarketScreen
+
+        table = self.query_one(DataTable)
+        if table.row_count:
+            key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
+            place = int(str(key).rpartition("\0")[2])
+            self.app.push_screen(MarketScreen(self.sessions[place], self.runs))
+
+    def action_picture(self) -> None:
+        """Save a picture of the screen."""
+        self.app.action_screenshot()
+
+    def action_back(self) -> None:
+        """Go back; what runs goes on."""
+        self.app.pop_screen()

@@ -1,0 +1,282 @@
+"""Configure: the scenario as a form over its schema, checked as it is typed."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.css.query import NoMatches
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Button, Footer, OptionList, Static, TabbedContent, TabPane
+
+from scenarios.loader import Problem, ScenarioError, parse
+from scenarios.problems import key_text
+from scenarios.schema import Clients, Scenario, Service, Timeline, Training
+from tui.document import ScenarioDocument
+from tui.fields import Field, fields
+from tui.runs import Runs
+from tui.screens.run import ask_and_run
+from tui.screens.save import DiscardDialog, SaveDialog
+from tui.widgets.field import FieldRow
+
+PAUSE = 0.15
+"""Seconds after the last key until the checks run."""
+
+MARKET = ("name", "description", "rounds", "dqi")
+CHANGES = ("sweep", "interventions")
+
+
+class ConfigureScreen(Screen[None]):
+    """A form for one scenario file."""
+
+    BINDINGS = [
+        Binding("ctrl+s", "save", "Save"),
+        Binding("f5,ctrl+r", "run", "Run", key_display="F5"),
+        Binding("f2", "add_service", "Add service"),
+        Binding("f3", "duplicate_service", "Duplicate"),
+        Binding("f4", "remove_service", "Remove"),
+        Binding("escape", "back", "Back"),
+    ]
+    HELP = r"""The scenario as a form. Every key shows what it means and its limits; [b]✘[/b] says what is wrong, in the
+words of [i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the file. An empty field takes its default.
+
+[b]tab[/b] next field   [b]F2 F3 F4[/b] add, duplicate, remove a service
+[b]ctrl+s[/b] save      [b]F5[/b] run (saved or not)
+
+Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]."""
+
+    def __init__(self, text: str, file: str, own: Path | None, runs: Runs, out: Path, folder: Path) -> None:
+        """Edit a scenario.
+
+        Args:
+            text: of the scenario file.
+            file: what it is called in problems.
+            own: where to save it; None for a built-in or a run's, which are never written.
+            runs: starts runs.
+            out: where they go.
+            folder: where a new file is proposed.
+        """
+        super().__init__()
+        self.document = ScenarioDocument(text)
+        self.file, self.own = file, own
+        self.runs, self.out, self.folder = runs, out, folder
+        self.problems: tuple[Problem, ...] = ()
+        self.service = 0
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the form."""
+        yield Static("", id="form-title")
+        with TabbedContent(id="form"):
+            with TabPane("Market", id="tab-market"), VerticalScroll():
+                yield from self._rows(fields(Scenario), (), MARKET)
+            with TabPane("Clients", id="tab-clients"), VerticalScroll():
+                yield from self._rows(fields(Clients), ("clients",))
+            with TabPane("Services", id="tab-services"), Horizontal():
+                with Vertical(id="service-side"):
+                    yield OptionList(id="service-list")
+                    yield Button("Add F2", id="add", compact=True)
+                    yield Button("Duplicate F3", id="duplicate", compact=True)
+                    yield Button("Remove F4", id="remove", compact=True)
+                yield VerticalScroll(id="service-form")
+            with TabPane("Training", id="tab-training"), VerticalScroll():
+                yield from self._rows(fields(Training), ("training",))
+            with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
+                yield from self._rows(fields(Timeline), ("timeline",))
+            with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
+                yield from self._rows(fields(Scenario), (), CHANGES)
+        yield Static("", id="form-problems", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def _rows(self, found: Iterable[Field], prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
+        for field in found:
+            if not only or field.path[0] in only:
+                path = (*prefix, *field.path)
+                yield FieldRow(field, path, self.document.get(path))
+
+    async def on_mount(self) -> None:
+        """Fill in the services and check what is there."""
+        await self._show_services()
+        self._check()
+
+    # Services
+
+    async def _show_services(self) -> None:
+        """List the services and show the form of the chosen one."""
+        self.service = max(0, min(self.document.services - 1, self.service))
+        self._list_services()
+        form = self.query_one("#service-form", VerticalScroll)
+        await form.remove_children()
+        if self.document.services:
+            await form.mount_all(self._rows(fields(Service), ("services", self.service)))
+        self._mark()
+
+    def _list_services(self) -> None:
+        listed = self.query_one("#service-list", OptionList)
+        names = []
+        for place in range(self.document.services):
+            prefix = key_text(("services", place), self.document.data)
+            wrong = any(problem.key == prefix or problem.key.startswith(f"{prefix}.") for problem in self.problems)
+            new = self.document.origins[place] is None
+            name = f"{'✘' if wrong else ' '} {self.document.service_name(place)}{' (new)' if new else ''}"
+            names.append(name.replace("[", r"\["))
+        if names != [str(option.prompt) for option in listed.options]:
+            with self.prevent(OptionList.OptionHighlighted):
+                listed.clear_options()
+                listed.add_options(names)
+                listed.highlighted = self.service if names else None
+
+    @on(OptionList.OptionHighlighted, "#service-list")
+    async def _choose_service(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_index != self.service:
+            self.service = event.option_index
+            await self._show_services()
+
+    @on(Button.Pressed, "#add")
+    async def action_add_service(self) -> None:
+        """Add a service with the values of the last one."""
+        last = self.document.services - 1
+        await self._added(self.document.add_service(last if last >= 0 else None))
+
+    @on(Button.Pressed, "#duplicate")
+    async def action_duplicate_service(self) -> None:
+        """Add a copy of the chosen service."""
+        if self.document.services:
+            await self._added(self.document.add_service(self.service))
+
+    async def _added(self, place: int) -> None:
+        self.query_one("#form", TabbedContent).active = "tab-services"
+        self.service = place
+        await self._show_services()
+        self._check()
+
+    @on(Button.Pressed, "#remove")
+    async def action_remove_service(self) -> None:
+        """Take the chosen service out."""
+        self.query_one("#form", TabbedContent).active = "tab-services"
+        if self.document.services > 1:
+            self.document.remove_service(self.service)
+            await self._show_services()
+            self._check()
+        else:
+            self.notify("A market needs at least one service.", severity="warning")
+
+    # Checks
+
+    @on(FieldRow.Edited)
+    def _edited(self, event: FieldRow.Edited) -> None:
+        row = event.row
+        self.document.put(row.path, event.text, is_text=row.field.is_text)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(PAUSE, self._check)
+
+    @work(thread=True, exclusive=True, group="check")
+    def _check(self) -> None:
+        """Check the text as ``validate`` does. A large sweep takes a while, so not in the screen's thread."""
+        problems: tuple[Problem, ...] = ()
+        try:
+            parse(self.document.text, self.file)
+        except ScenarioError as error:
+            problems = error.problems
+        self.app.call_from_thread(self._checked, problems)
+
+    def _checked(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        try:
+            self._list_services()
+            self._mark()
+        except NoMatches:
+            return  # the screen has been left meanwhile
+
+    def _mark(self) -> None:
+        """Show problems and changes where they are."""
+        data = self.document.data
+        shown: set[Problem] = set()
+        for row in self.query(FieldRow):
+            key = key_text(row.path, data)
+            own = [p for p in self.problems if p.key and _concerns(p.key, key)]
+            shown.update(own)
+            row.mark(
+                self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own))
+            )
+        self._mark_tabs()
+        changed = "✎ changed" if self.document.changed else "as in the file"
+        where = str(self.own or f"{self.file} (built-in or a run's: saved as a new file)")
+        self.query_one("#form-title", Static).update(f"[b]{where.replace('[', '')}[/b]  {changed}")
+        box = self.query_one("#form-problems", Static)
+        count = len(self.problems)
+        lines = [str(problem) for problem in self.problems[:3]]
+        more = [f"and {count - 3} more"] if count > 3 else []
+        box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ nothing wrong with it")
+        box.set_class(bool(count), "-wrong")
+
+    def _mark_tabs(self) -> None:
+        """Show on each tab whether there is something wrong below it."""
+        form = self.query_one("#form", TabbedContent)
+        heads = {
+            "tab-clients": "clients",
+            "tab-services": "services",
+            "tab-training": "training",
+            "tab-timeline": "timeline",
+        }
+        names = {
+            "tab-market": "Market",
+            "tab-clients": "Clients",
+            "tab-services": "Services",
+            "tab-training": "Training",
+        }
+        names |= {"tab-timeline": "Timeline", "tab-changes": "Sweep, shocks"}
+        for pane, name in names.items():
+            keys = {heads[pane]} if pane in heads else set(MARKET if pane == "tab-market" else CHANGES)
+            count = sum(problem.key.partition(".")[0] in keys for problem in self.problems)
+            form.get_tab(pane).label = f"{name} ✘{count}" if count else name
+
+    # Elsewhere
+
+    def action_run(self) -> None:
+        """Run the scenario as it is in the form."""
+        ask_and_run(self.app, self.runs, self.document.text, self.file, self.out)
+
+    def action_save(self) -> None:
+        """Save: to the own file, else to one that is asked for."""
+        if self.own is not None:
+            self._save(self.own)
+            return
+        name = self.document.get(("name",))
+        proposed = self.folder / f"{name if isinstance(name, str) and name else 'scenario'}.toml"
+        self.app.push_screen(SaveDialog(proposed), self._save)
+
+    def _save(self, path: Path | None) -> None:
+        if path is None:
+            return
+        try:
+            path.write_text(self.document.text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            self.notify(f"{path}: can't be written: {error.strerror}", severity="error")
+            return
+        self.own, self.file = path, str(path)
+        self.document.saved()
+        self._list_services()
+        self._check()
+        self.notify(f"saved as {path}")
+
+    def action_back(self) -> None:
+        """Leave the form; ask first if something would be lost."""
+        if not self.document.changed:
+            self.app.pop_screen()
+            return
+
+        def leave(sure: bool | None) -> None:
+            if sure:
+                self.app.pop_screen()
+
+        self.app.push_screen(DiscardDialog(), leave)
+
+
+def _concerns(problem: str, key: str) -> bool:
+    """Whether a problem is one of a key, of something in it, or of the table around it."""
+    return problem == key or problem.startswith(f"{key}.") or key.startswith(f"{problem}.")

@@ -1,0 +1,84 @@
+"""Export: which table or picture, and where to."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, Input, Label, Select, Static
+
+from scenarios.tables import TABLES
+from tui.export import write_csv, write_picture
+from tui.screens.dialog import Dialog
+from tui.session import Session
+
+PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, PNG"}
+
+
+class ExportDialog(Dialog[Path]):
+    """Writes what is chosen, and says where it is."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """Lay out the dialog."""
+        kinds = [(f"{table}.csv, all rounds so far", table) for table in TABLES]
+        kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
+        with VerticalScroll(classes="box"):
+            yield Static("[b]Export[/b]")
+            yield Select(kinds, value="rounds", allow_blank=False, id="kind", compact=True)
+            yield Label("file (an existing one is replaced)")
+            yield Input(id="path", compact=True)
+            yield Static("", classes="problem")
+            with Horizontal(classes="buttons"):
+                yield Button("Write", variant="primary", id="go", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+
+    def on_mount(self) -> None:
+        """Start where enter writes."""
+        self.query_one("#go").focus()
+
+    @on(Select.Changed, "#kind")
+    def _propose(self) -> None:
+        session, kind = self._session, str(self.query_one("#kind", Select).value)
+        name = session.scenario.name if session.scenario else "run"
+        stem = f"{name}-{session.policy}-seed{session.seed}"
+        self.query_one("#path", Input).value = f"{stem}.{kind}" if kind in PICTURES else f"{stem}-{kind}.csv"
+
+    @on(Button.Pressed, "#go")
+    @on(Input.Submitted)
+    def _go(self) -> None:
+        path = Path(self.query_one("#path", Input).value).expanduser()
+        kind = str(self.query_one("#kind", Select).value)
+        if not path.name:
+            self.complain("name a file")
+            return
+        if kind in PICTURES:
+            # The picture is of the screen below, so the dialog goes first.
+            app = self.app
+            self.dismiss(path)
+            app.call_after_refresh(_picture, app, path)
+            return
+        try:
+            rows = write_csv(self._session, kind, path)
+        except OSError as error:
+            self.complain(f"{path}: can't be written: {error.strerror}")
+            return
+        self.app.notify(f"{path}: {rows} rows of {kind}", title="Exported")
+        self.dismiss(path)
+
+    @on(Button.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.dismiss(None)
+
+
+def _picture(app: App[object], path: Path) -> None:
+    try:
+        write_picture(app.export_screenshot(title=str(app.title)), path)
+    except (OSError, ImportError) as error:
+        app.notify(f"{path}: can't be written: {error}", severity="error")
+    else:
+        app.notify(str(path), title="Exported")

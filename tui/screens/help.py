@@ -1,0 +1,33 @@
+"""Help for what has the focus, and the keys that work there."""
+
+from collections.abc import Iterable
+
+from rich.table import Table
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+
+class HelpScreen(ModalScreen[None]):
+    """Words about a panel or screen, then its keys."""
+
+    BINDINGS = [Binding("escape,question_mark,f1,q", "app.pop_screen", "Close", key_display="esc")]
+
+    def __init__(self, title: str, words: str, keys: Iterable[tuple[str, str]]) -> None:
+        super().__init__()
+        self._title, self._words, self._keys = title, words, list(keys)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the help."""
+        keys = Table(box=None, show_header=False, pad_edge=False)
+        keys.add_column(style="bold", justify="right")
+        keys.add_column()
+        for key, words in self._keys:
+            keys.add_row(key, words)
+        with VerticalScroll(classes="box help"):
+            yield Static(f"[b]{self._title}[/b]   (esc closes)")
+            yield Static(self._words)
+            yield Static("\n[b]Keys here[/b]")
+            yield Static(keys)

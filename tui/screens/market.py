@@ -1,0 +1,340 @@
+"""The market: watched live, or replayed. All panels show one moment of one run."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container
+from textual.events import Resize
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer
+
+from tui.messages import Seek, Selected, SessionChanged
+from tui.playhead import Playhead, faster
+from tui.redraw import Redraw
+from tui.runs import Runs
+from tui.session import Phase, Session
+from tui.view import View
+from tui.widgets.curves import CurvesPanel
+from tui.widgets.eventlog import EventsPanel
+from tui.widgets.gantt import CoresPanel
+from tui.widgets.grid import ClientsPanel
+from tui.widgets.orderbook import BookPanel
+from tui.widgets.panel import Panel
+from tui.widgets.panelbar import PanelBar
+from tui.widgets.seekbar import SeekBar
+from tui.widgets.services import ServicesPanel
+from tui.widgets.statusline import StatusLine
+
+WIDE, HIGH = 120, 36
+"""From this size on all panels are side by side; below, one at a time."""
+
+REPLAY_RATE = 20.0
+"""Rounds in a second of a replay at full speed."""
+
+
+class MarketScreen(Screen[None]):
+    """One run."""
+
+    BINDINGS = [
+        Binding("space", "play", "Pause"),
+        Binding("question_mark,f1", "app.help", "Help", key_display="?"),
+        Binding("s", "step", "Round"),
+        Binding("e", "walk(1)", "Event"),
+        Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
+        Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
+        Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
+        Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
+        Binding("right_square_bracket,right", "seek(1)", "Round on", show=False, key_display="]"),
+        Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10", show=False, key_display="{"),
+        Binding("right_curly_bracket,shift+right", "seek(10)", "On 10", show=False, key_display="}"),
+        Binding("home", "seek(-1000000000)", "First round", show=False, priority=True),
+        Binding("f", "follow", "Newest"),
+        Binding("end", "follow", "Newest", show=False, priority=True),
+        Binding("n", "jump('exit', 1)", "Next exit", show=False),
+        Binding("N", "jump('exit', -1)", "Previous exit", show=False, key_display="N"),
+        Binding("o", "jump('conflict', 1)", "Next outbid", show=False),
+        Binding("O", "jump('conflict', -1)", "Previous outbid", show=False, key_display="O"),
+        Binding("i", "shock", "Shock"),
+        Binding("c", "compare", "Compare"),
+        Binding("x", "export", "Export"),
+        Binding("v", "next_metric", "Next curve", show=False),
+        Binding("b", "toggle_book", "Book of service/client", show=False),
+        Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
+        Binding("m", "maximise", "Max"),
+        *[Binding(str(n), f"panel({n})", f"Panel {n}", show=False) for n in range(1, 7)],
+        Binding("escape", "back", "Home"),
+    ]
+    AUTO_FOCUS = "#services-table"
+
+    def __init__(self, session: Session, runs: Runs) -> None:
+        super().__init__()
+        self.session, self.runs = session, runs
+        self.head = Playhead()
+        self.selected = (0, 0)  # service and client
+        self.active = 1
+        self._redraw = Redraw(self, self.draw)
+        self._player: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield StatusLine(id="status")
+        yield SeekBar(id="seek")
+        yield PanelBar(id="panel-bar")
+        with Container(id="panels"):
+            yield ServicesPanel(id="services")
+            yield CurvesPanel(id="curves")
+            yield ClientsPanel(id="clients")
+            yield BookPanel(id="book")
+            yield EventsPanel(id="events")
+            yield CoresPanel(id="cores")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Start to watch."""
+        self.session.watch(self)
+        self._activate(1)
+        self.call_after_refresh(self.draw)
+
+    def on_unmount(self) -> None:
+        """Watch no more."""
+        self.session.unwatch(self)
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what happened meanwhile."""
+        self._redraw.request()
+
+    @property
+    def panels(self) -> list[Panel]:
+        """The panels, by number."""
+        return list(self.query_one("#panels").query(Panel))
+
+    @property
+    def view(self) -> View:
+        """What is looked at."""
+        service, client = self.selected
+        return View(self.session, self.head.round, self.head.event, service, client)
+
+    def draw(self) -> None:
+        """Show the moment on all panels that can be seen."""
+        if not self.is_mounted or not self.query("#panels"):
+            return
+        self.session.seen(self)
+        self.head.grown(self.session.history)
+        view = self.view
+        playing = self._player is not None
+        self.query_one(StatusLine).show(view, following=self.head.following, playing=playing)
+        self.query_one(SeekBar).show(view)
+        for panel in self.panels:
+            if panel.display:
+                panel.show(view)
+
+    @on(SessionChanged)
+    def _news(self) -> None:
+        self._redraw.request()
+
+    @on(Seek)
+    def _seek_to(self, message: Seek) -> None:
+        self._stop_playing()
+        self.head.seek(self.session.history, message.round)
+        self.draw()
+
+    @on(Selected)
+    def _select(self, message: Selected) -> None:
+        service, client = self.selected
+        chosen = (
+            service if message.service is None else message.service,
+            client if message.client is None else message.client,
+        )
+        if chosen != self.selected:
+            self.selected = chosen
+            self.draw()
+
+    def on_resize(self, event: Resize) -> None:
+        """Fold panels into tabs where there is no room for all."""
+        self.set_class(event.size.width < WIDE or event.size.height < HIGH, "-folded")
+        self._activate(self.active)
+        # Widths are known only after the layout.
+        self.call_after_refresh(self.draw)
+
+    # Panels
+
+    def action_panel(self, number: int) -> None:
+        """Go to a panel."""
+        self._activate(number)
+        self.panels[number - 1].target.focus()
+        if self._single:
+            # It was out of sight, and does not know its size yet.
+            self.call_after_refresh(self.draw)
+
+    def action_maximise(self) -> None:
+        """Give one panel all the room, or put it back."""
+        for panel in self.panels:
+            if panel.has_focus_within:
+                self.active = panel.NUMBER
+        self.toggle_class("-maximised")
+        self.action_panel(self.active)
+        self.call_after_refresh(self.draw)
+
+    @property
+    def _single(self) -> bool:
+        """Whether one panel has all the room."""
+        return self.has_class("-folded") or self.has_class("-maximised")
+
+    def _activate(self, number: int) -> None:
+        self.active = number
+        for panel in self.panels:
+            panel.display = not self._single or number == panel.NUMBER
+            panel.set_class(number == panel.NUMBER, "-active")
+        self.query_one(PanelBar).show(self.panels, number)
+
+    def on_descendant_focus(self) -> None:
+        """Keep the number of the panel that has the focus."""
+        for panel in self.panels:
+            if panel.has_focus_within and self.active != panel.NUMBER:
+                self._activate(panel.NUMBER)
+
+    def action_next_metric(self) -> None:
+        """Show the next curve."""
+        self.query_one(CurvesPanel).next_metric()
+
+    def action_toggle_book(self) -> None:
+        """Switch the order book between a service's and a client's."""
+        self.query_one(BookPanel).toggle()
+        self.draw()
+
+    def action_filter_events(self) -> None:
+        """Filter the event log."""
+        self.action_panel(EventsPanel.NUMBER)
+        self.query_one(EventsPanel).open_filter()
+
+    # Time
+
+    def action_play(self) -> None:
+        """Pause or resume: the run itself where it is ours, else its replay."""
+        if self.runs.steerable(self.session):
+            if self.session.phase is Phase.PAUSED:
+                self.runs.send(self.session, "resume")
+                self.head.follow(self.session.history)
+            else:
+                self.runs.send(self.session, "pause")
+        elif self._player is not None:
+            self._stop_playing()
+        else:
+            if self.head.round >= len(self.session.history):
+                self.head.seek(self.session.history, 1)
+            self._start_playing()
+        self.draw()
+
+    def action_step(self) -> None:
+        """Play one round, then pause."""
+        if self.runs.steerable(self.session):
+            self.runs.send(self.session, "step")
+            self.head.follow(self.session.history)
+            self.draw()
+        else:
+            self.action_seek(1)
+
+    def action_walk(self, direction: int) -> None:
+        """Walk through the events of the round."""
+        self._stop_playing()
+        self.head.walk(self.session.history, direction)
+        self.draw()
+
+    def action_faster(self, steps: int) -> None:
+        """Change the speed."""
+        self.session.speed = faster(self.session.speed, steps)
+        if self.runs.steerable(self.session):
+            self.runs.send(self.session, "speed", rounds=self.session.speed)
+        elif self._player is not None:
+            self._start_playing()
+        self.draw()
+
+    def action_seek(self, rounds: int) -> None:
+        """Look at another round; the run goes on meanwhile."""
+        self._stop_playing()
+        self.head.seek(self.session.history, self.head.round + rounds)
+        self.draw()
+
+    def action_follow(self) -> None:
+        """Show the newest round as it comes."""
+        self._stop_playing()
+        self.head.follow(self.session.history)
+        self.draw()
+
+    def action_jump(self, what: str, direction: int) -> None:
+        """Go to the next or previous exit or conflict."""
+        self._stop_playing()
+        if not self.head.jump(self.session.history, what, direction):
+            where = "after" if direction > 0 else "before"
+            words = "service leaves" if what == "exit" else "offer is outbid or dropped"
+            self.notify(f"No {words} {where} round {self.head.round}.", timeout=3)
+        self.draw()
+
+    def _start_playing(self) -> None:
+        self._stop_playing()
+        self._player = self.set_interval(1 / (self.session.speed or REPLAY_RATE), self._play_on)
+
+    def _stop_playing(self) -> None:
+        if self._player is not None:
+            self._player.stop()
+            self._player = None
+
+    def _play_on(self) -> None:
+        if self._player is None:
+            return  # stopped while this was on its way
+        self.head.seek(self.session.history, self.head.round + 1)
+        if self.head.round >= len(self.session.history):
+            self._stop_playing()
+        self._redraw.request()
+
+    # Elsewhere
+
+    def action_shock(self) -> None:
+        """Change something from outside, in a fork of the run."""
+        from tui.screens.shock import ShockDialog
+
+        if self.session.scenario is None or not len(self.session.history):
+            self.notify("There is nothing to change before the first round.", severity="warning")
+            return
+        head, newest = self.head, len(self.session.history)
+        first = (newest if head.following else head.round) + 1
+        if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
+            first = max(1, head.round)
+        self.app.push_screen(ShockDialog(self.session, first), self._fork)
+
+    def _all_left(self, first: int) -> bool:
+        history = self.session.history
+        return first > len(history) and all(row.status.value != "training" for row in history[len(history)].services)
+
+    def _fork(self, shocked: tuple[str, int] | None) -> None:
+        if shocked is None:
+            return
+        scenario, round_ = shocked
+        fork = self.runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)
+        self.app.switch_screen(MarketScreen(fork, self.runs))
+        self.app.notify("A fork of the run; the original is as it was. c compares the two.", timeout=6)
+
+    def action_compare(self) -> None:
+        """Compare with other runs."""
+        from tui.screens.pick import PickRuns
+
+        self.app.push_screen(PickRuns(self.session, self.runs))
+
+    def action_export(self) -> None:
+        """Write tables or a picture of the screen."""
+        from tui.screens.export import ExportDialog
+
+        if not len(self.session.history):
+            self.notify("There is no round to export yet.", severity="warning")
+            return
+        self.app.push_screen(ExportDialog(self.session))
+
+    def action_back(self) -> None:
+        """Clear a filter, put a maximised panel back, or go home; the run goes on."""
+        if self.query_one(EventsPanel).close_filter():
+            return
+        if self.has_class("-maximised"):
+            self.action_maximise()
+            return
+        self.app.action_home()  # type: ignore[attr-defined]

@@ -1,0 +1,93 @@
+"""With what to compare a run: other open runs, earlier ones, or the same market under another policy, started now."""
+
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, SelectionList, Static
+from textual.widgets.selection_list import Selection
+
+from learning.policy import names as policy_names
+from scenarios.loader import dumps
+from scenarios.protocol import Start
+from scenarios.store import SCENARIO
+from tui.catalogue import recent_runs
+from tui.runs import Runs
+from tui.screens.dialog import Dialog
+from tui.session import Session
+from tui.widgets.marks import MarkList
+
+
+class PickRuns(Dialog[None]):
+    """Asks, then shows the compare screen."""
+
+    def __init__(self, session: Session, runs: Runs) -> None:
+        super().__init__()
+        self._session, self._runs = session, runs
+
+    def compose(self) -> ComposeResult:
+        """Lay out the dialog."""
+        session = self._session
+        options = [
+            Selection(f"open: {other.label} ({other.phase.value})".replace("[", ""), f"open:{i}")
+            for i, other in enumerate(self._runs.sessions)
+            if other is not session
+        ]
+        if session.scenario is not None:
+            options += [
+                Selection(f"now: {name} for all services, seed {session.seed}", f"policy:{name}")
+                for name in policy_names()
+                if name != session.policy
+            ]
+        options += [Selection(f"run: {name}".replace("[", ""), f"run:{path}") for name, path in self._earlier()]
+        with VerticalScroll(classes="box"):
+            yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (space marks, enter on Compare)")
+            yield MarkList[str](*options, id="others", compact=True)
+            yield Static("", classes="problem")
+            with Horizontal(classes="buttons"):
+                yield Button("Compare", variant="primary", id="go", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+
+    def _earlier(self) -> list[tuple[str, Path]]:
+        """Return the runs on disk that are not open, those of the same scenario first."""
+        directory = self._session.directory
+        if directory is None:
+            return []
+        out = directory.parent.parent.parent
+        opened = {other.directory for other in self._runs.sessions}
+        found = [(entry.name, entry.path) for entry in recent_runs(out) if entry.path not in opened]
+        same = directory.parent.parent.name
+        return sorted(found, key=lambda item: item[1].parent.parent.name != same)
+
+    @on(Button.Pressed, "#go")
+    def _go(self) -> None:
+        from tui.screens.compare import CompareScreen
+
+        chosen = self.query_one(SelectionList).selected
+        if not chosen:
+            self.complain("mark at least one with space")
+            return
+        sessions = [self._session, *map(self._open, chosen)]
+        self.app.switch_screen(CompareScreen(sessions, self._runs))
+
+    def _open(self, chosen: str) -> Session:
+        kind, _, rest = chosen.partition(":")
+        if kind == "open":
+            return self._runs.sessions[int(rest)]
+        if kind == "run":
+            return self._runs.open(Path(rest))
+        session = self._session
+        assert session.scenario is not None  # noqa: S101 - policies are offered only where it is known
+        assert session.directory is not None  # noqa: S101
+        out = session.directory.parent.parent.parent
+        known = out / session.directory.parent.parent.name / rest / session.directory.name
+        if (known / SCENARIO).exists() and (known / "meta.json").exists():
+            return self._runs.open(known)
+        text, label = dumps(session.scenario), f"{session.scenario.name} · {rest} · seed {session.seed}"
+        start = Start(text, "the same market", str(out), rest, seed=session.seed, fresh=(known / SCENARIO).exists())
+        return self._runs.start(start, label)
+
+    @on(Button.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.dismiss(None)

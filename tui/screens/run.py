@@ -1,0 +1,165 @@
+"""Before a run: which seed, which policy, which point of the sweep, and what to do with a run that is there already."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, Input, Label, Select, SelectionList, Static
+from textual.widgets.selection_list import Selection
+
+from learning.policy import names as policy_names
+from scenarios.loader import ScenarioError, dumps, parse, points, with_policy
+from scenarios.protocol import Start
+from scenarios.schema import Scenario
+from scenarios.store import AS_CONFIGURED, RunDirectory, State
+from tui.catalogue import find_run
+from tui.runs import Runs
+from tui.screens.dialog import Dialog
+from tui.widgets.marks import MarkList, Tick
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the dialog was left with.
+
+    Attributes:
+        starts: the runs to start, and what each is called.
+        replay: finished runs to open.
+    """
+
+    starts: tuple[tuple[Start, str], ...]
+    replay: tuple[Path, ...]
+
+
+class RunDialog(Dialog[Choice]):
+    """Asks what is needed to run a scenario."""
+
+    def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
+        super().__init__()
+        self._scenario, self._text, self._file, self._out = scenario, text, file, out
+        self._points = points(scenario)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the dialog."""
+        with VerticalScroll(classes="box"):
+            yield Static(f"[b]Run {self._scenario.name}[/b]")
+            with Horizontal(classes="row"):
+                yield Label("seed")
+                yield Input("1", type="integer", id="seed", compact=True)
+                yield Tick("start paused", id="paused", compact=True)
+            if len(self._points) > 1:
+                yield Label("point of the sweep")
+                places = [(point.label, i) for i, point in enumerate(self._points)]
+                yield Select(places, value=0, allow_blank=False, id="point", compact=True)
+            yield Label("policies (space marks; several run at once and are compared)")
+            yield MarkList[str](
+                Selection("as configured: each service its own", AS_CONFIGURED, initial_state=True),
+                *(Selection(f"{name} for all services", name) for name in policy_names()),
+                id="policies",
+                compact=True,
+            )
+            yield Static("", classes="problem", id="run-problem")
+            with Horizontal(classes="buttons"):
+                yield Button("Run", variant="primary", id="go", compact=True)
+                yield Button("Open finished run", id="replay", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+
+    def on_mount(self) -> None:
+        """See what is there already."""
+        self.query_one("#go").focus()
+        self._look()
+
+    @property
+    def _seed(self) -> int | None:
+        text = self.query_one("#seed", Input).value
+        return int(text) if text.isdigit() and len(text) <= 9 else None
+
+    def _planned(self) -> list[tuple[str, int, RunDirectory | None]]:
+        """Return each run's policy, sweep point, and its directory if there is one already."""
+        seed, point = self._seed, 0
+        if self.query("#point"):
+            value = self.query_one("#point", Select).value
+            point = value if isinstance(value, int) else 0
+        planned = []
+        for policy in self.query_one(SelectionList).selected:
+            scenario = self._points[point].scenario
+            chosen = scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)
+            found = None if seed is None else find_run(self._out, dumps(chosen), scenario.name, policy, seed)
+            planned.append((policy, point, found))
+        return planned
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    @on(SelectionList.SelectedChanged)
+    def _look(self) -> None:
+        """Say what the buttons will do."""
+        go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
+        planned = self._planned()
+        states = [found.state for _, _, found in planned if found is not None]
+        go.disabled = self._seed is None or not planned
+        replay.display = State.COMPLETE in states
+        if self._seed is None:
+            self.complain("the seed must be a whole number of at most nine digits")
+        elif not planned:
+            self.complain("mark at least one policy")
+        elif State.COMPLETE in states:
+            self.complain("A finished run of this is there: open it, or run it again over it.")
+        elif states:
+            self.complain("An unfinished run of this is there; it will be started over.")
+        else:
+            self.complain("")
+        go.label = "Run again" if states else "Run"
+
+    @on(Button.Pressed, "#go")
+    @on(Input.Submitted)
+    def _go(self) -> None:
+        seed = self._seed
+        planned = self._planned()
+        if seed is None or not planned:
+            return
+        starts = []
+        for policy, point, found in planned:
+            start = Start(
+                self._text, self._file, str(self._out), None if policy == AS_CONFIGURED else policy, point, seed,
+                fresh=found is not None, paused=self.query_one("#paused", Tick).value,
+            )  # fmt: skip
+            starts.append((start, f"{self._scenario.name} · {policy} · seed {seed}"))
+        self.dismiss(Choice(tuple(starts), ()))
+
+    @on(Button.Pressed, "#replay")
+    def _replay(self) -> None:
+        done = [found.path for _, _, found in self._planned() if found and found.state is State.COMPLETE]
+        self.dismiss(Choice((), tuple(done)))
+
+    @on(Button.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.dismiss(None)
+
+
+def ask_and_run(app: App[Any], runs: Runs, text: str, file: str, out: Path) -> None:
+    """Ask how to run a scenario, then show it: one run on the market screen, several on the compare screen."""
+    try:
+        scenario = parse(text, file)
+    except ScenarioError as error:
+        app.notify(
+            "\n".join(map(str, error.problems[:8])), title="The scenario has problems", severity="error", timeout=12
+        )
+        return
+
+    def begin(choice: Choice | None) -> None:
+        from tui.screens.compare import CompareScreen
+        from tui.screens.market import MarketScreen
+
+        if choice is None:
+            return
+        sessions = [runs.start(start, label) for start, label in choice.starts]
+        sessions += [runs.open(path) for path in choice.replay]
+        if len(sessions) == 1:
+            app.push_screen(MarketScreen(sessions[0], runs))
+        else:
+            app.push_screen(CompareScreen(sessions, runs))
+
+    app.push_screen(RunDialog(scenario, text, file, out), begin)

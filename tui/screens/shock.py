@@ -1,0 +1,95 @@
+"""A shock: change a budget, K, or who is offline, in a fork of the run."""
+
+import tomllib
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Button, Input, Label, Select, Static
+
+from scenarios.checks import installed
+from scenarios.loader import dumps
+from scenarios.toml_text import value_text
+from scenarios.validation import examine
+from tui.screens.dialog import Dialog
+from tui.session import Session
+
+HINTS = {
+    "clients.cores": "services that a client can serve at once (K), from then on",
+    "clients.offline": "all clients that are offline from then on, such as [3, 7]; [] brings all back",
+}
+
+
+class ShockDialog(Dialog[tuple[str, int]]):
+    """Asks what changes, to what, and from which round on; the result is the changed scenario and that round."""
+
+    def __init__(self, session: Session, first: int) -> None:
+        super().__init__()
+        assert session.scenario is not None  # noqa: S101 - asked only of a run that has rounds
+        assert session.world is not None  # noqa: S101
+        self._scenario = session.scenario
+        self._first = first
+        self._now = session.world.conditions(first)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the dialog."""
+        keys = [f"services.{service.name}.budget" for service in self._scenario.services]
+        keys += ["clients.cores", "clients.offline"]
+        with VerticalScroll(classes="box"):
+            yield Static("[b]Shock[/b]  a fork of the run with this change; the original stays as it is")
+            yield Label("what")
+            yield Select([(key, key) for key in keys], value=keys[0], allow_blank=False, id="key", compact=True)
+            yield Label("new value", id="value-label")
+            yield Input(id="value", compact=True)
+            yield Label("from round")
+            yield Input(str(self._first), type="integer", id="round", compact=True)
+            yield Static("", classes="problem")
+            with Horizontal(classes="buttons"):
+                yield Button("Fork and go on", variant="primary", id="go", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+
+    @on(Select.Changed, "#key")
+    def _show_now(self) -> None:
+        """Show what the chosen key is now."""
+        key = self._key
+        now: Any
+        if key == "clients.cores":
+            now = self._now.cores
+        elif key == "clients.offline":
+            now = sorted(self._now.offline)
+        else:
+            name = key.removeprefix("services.").removesuffix(".budget")
+            now = self._now.budgets[name] / 1_000_000
+        self.query_one("#value", Input).value = value_text(now)
+        hint = HINTS.get(key, "the most it can offer in a round, money").replace("[", r"\[")
+        self.query_one("#value-label", Label).update(f"new value: {hint}")
+
+    @property
+    def _key(self) -> str:
+        return str(self.query_one("#key", Select).value)
+
+    @on(Button.Pressed, "#go")
+    @on(Input.Submitted)
+    def _go(self) -> None:
+        """Check the change as the scenario file's own checks do."""
+        try:
+            value = tomllib.loads(f"value = {self.query_one('#value', Input).value}")["value"]
+        except tomllib.TOMLDecodeError:
+            self.complain("the value is neither a number nor a list such as [3, 7]")
+            return
+        number = self.query_one("#round", Input).value
+        round_ = int(number) if number.isdigit() else 0
+        data = self._scenario.model_dump(exclude_none=True)
+        kept = [c for c in data["interventions"] if (c["round"], c["key"]) != (round_, self._key)]
+        entry = {"round": round_, "key": self._key, "value": value}
+        data["interventions"] = sorted([*kept, entry], key=lambda change: change["round"])
+        shocked, found = examine(data, installed())
+        if shocked is None:
+            self.complain("\n".join(dict.fromkeys(f"{finding.path[-1]} {finding.message}" for finding in found)))
+            return
+        self.dismiss((dumps(shocked), round_))
+
+    @on(Button.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,133 @@
+"""Curves over the rounds: accuracy with targets, reward, spend or price."""
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Grid
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual_plot import HiResMode, PlotWidget
+
+from des.money import MICRO
+from tui.history import METRICS
+from tui.look import series_color, sign
+from tui.view import View
+from tui.widgets.panel import Panel
+
+TITLES = {
+    "accuracy": "test accuracy %, ┄ targets",
+    "reward": "reward per round",
+    "spent": "money spent per round",
+    "mean_payment": "mean price of a client",
+}
+MOST_TARGETS = 4
+"""Services whose targets are drawn all at once; with more of them only the chosen one's is."""
+
+
+class Plot(PlotWidget, can_focus=False):
+    """The plot itself, with small margins. The panel has the keys."""
+
+    margin_top = reactive(0)
+    margin_bottom = reactive(1)
+    margin_left = reactive(6)
+
+    def _update_margin_sizes(self) -> None:
+        # The base class takes it for granted that its parts are there; a screen may be left before they are.
+        if self.query(Grid):
+            super()._update_margin_sizes()
+
+    def _update_legend(self) -> None:
+        if self.query("#legend"):
+            super()._update_legend()
+
+
+class CurveArea(Container, can_focus=True):
+    """Takes the keys for the plot."""
+
+    BINDINGS = [Binding("v", "screen.next_metric", "Next curve")]
+
+    def compose(self) -> ComposeResult:
+        """Lay out the plot."""
+        yield Plot(allow_pan_and_zoom=False)
+
+
+class CurvesPanel(Panel):
+    """One curve for each service, up to the round that is looked at."""
+
+    NUMBER = 2
+    NAME = "Curves"
+    HELP = """How the services have come along, round by round, up to the round that is shown.
+
+[b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
+
+Each curve ends in the number that its service has in panel 1. The dotted lines are targets; with more than four
+services only that of the chosen one. The price has gaps where a service got nobody."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.metric = METRICS[0]
+        self._view: View | None = None
+        self._drawn: object = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the plot."""
+        yield CurveArea(id="curve-area")
+
+    @property
+    def target(self) -> Widget:
+        """What has the keys."""
+        return self.query_one(CurveArea)
+
+    def next_metric(self) -> None:
+        """Show the next curve."""
+        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        if self._view is not None:
+            self.show(self._view)
+
+    def show(self, view: View) -> None:
+        """Draw the curves up to the round that is looked at."""
+        self._view = view
+        self.entitle(TITLES[self.metric])
+        # In a walk through a round, what it brings is not known yet.
+        last = view.round if view.event is None else view.round - 1
+        drawn = (last, view.service, self.metric, self.app.theme)
+        if drawn == self._drawn or view.logged is None or not self.display:
+            return
+        self._drawn = drawn
+        plot = self.query_one(Plot)
+        with self.app.batch_update():
+            plot.clear()
+            # Room to grow into, in steps, so that the scale does not change with every round.
+            room = max(10, view.round + (-view.round) % 10)
+            total = room if view.scenario is None else min(view.scenario.rounds, room)
+            plot.set_xlimits(1, max(2, total))
+            self._limit(plot, view)
+            if self.metric == "accuracy":
+                self._targets(plot, view, total)
+            scale = 100 if self.metric == "accuracy" else 1
+            for m in range(len(view.logged.services)):
+                xs, ys = view.session.history.series(m, self.metric, last)
+                if not xs:
+                    continue
+                values = [scale * y for y in ys]
+                plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
+                plot.scatter(xs[-1:], values[-1:], marker=sign(m), marker_style=f"bold {series_color(m)}")
+
+    def _limit(self, plot: Plot, view: View) -> None:
+        match self.metric:
+            case "accuracy":
+                plot.set_ylimits(0, 100)
+            case "spent":
+                budgets = [row.budget / MICRO for row in view.logged.services] if view.logged else [1.0]
+                plot.set_ylimits(0, max(1.0, *budgets) if len(budgets) > 1 else max(1.0, budgets[0]))
+            case _:
+                plot.set_ylimits(0, None)
+
+    def _targets(self, plot: Plot, view: View, total: int) -> None:
+        assert view.logged is not None  # noqa: S101 - asked only where there is a round
+        rows = view.logged.services
+        points = max(20, plot.size.width - 8)  # one to a cell
+        for m, row in enumerate(rows):
+            if len(rows) <= MOST_TARGETS or m == view.service:
+                xs = np.linspace(1, max(2, total), points)
+                plot.scatter(xs, np.full(points, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))

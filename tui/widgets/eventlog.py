@@ -1,0 +1,116 @@
+"""The timeline of a round: every event, with a filter."""
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.widgets import Input
+
+from des.records import Kind, MarketEvent
+from tui.look import fit, plain, series_color, tint
+from tui.view import View
+from tui.widgets.lines import LineView
+from tui.widgets.panel import Panel
+from tui.words import event_words
+
+LABEL = 22
+
+
+class EventLines(LineView):
+    """The events, one on a line."""
+
+    BINDINGS = [Binding("slash", "screen.filter_events", "Filter")]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id, header=False)
+        self.events: list[MarketEvent] = []
+        self._places: dict[str, int] = {}
+
+    def show(self, events: list[MarketEvent], services: list[str], cursor: int | None) -> None:
+        """Show events; the cursor stands at the one that a walk has come to."""
+        self.events, self._places = events, {name: m for m, name in enumerate(services)}
+        self.resize(len(events), self.size.width)
+        if cursor is not None:
+            self.cursor = cursor
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return an event: its time and kind, then what happened in words."""
+        event = self.events[index]
+        label = plain(f"{event.sim_time:>9.2f} ", tint(self.app, "foreground", dim=True))
+        strong = event.event in {Kind.EXIT, Kind.EVALUATE}
+        label.append(fit(event.event.value, LABEL - 10), tint(self.app, "success" if strong else "foreground"))
+        color = "" if event.service is None else series_color(self._places.get(event.service, 0))
+        return label, plain(event_words(event), color)
+
+
+class EventsPanel(Panel):
+    """What happened in the round, in order."""
+
+    NUMBER = 5
+    NAME = "Events"
+    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, pay, exits.
+
+[b]/[/b]  filter: words that must all occur, such as [i]client 4[/i] or [i]award digits[/i];
+   [b]enter[/b] keeps it, [b]esc[/b] clears it.
+[b]e[/b]  walk through the events one by one; [b]E[/b] walks back. All panels show the market as it stands then.
+[b]↑ ↓[/b]  scroll."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._view: View | None = None
+        self.wanted: tuple[str, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the filter and the lines."""
+        yield Input(placeholder="filter: client 4, award, digits …", id="event-filter", compact=True)
+        yield EventLines(id="event-lines")
+
+    @property
+    def target(self) -> EventLines:
+        """The lines."""
+        return self.query_one(EventLines)
+
+    def show(self, view: View) -> None:
+        """Show the events of a round, up to where a walk has come."""
+        self._view = view
+        if view.logged is None:
+            return
+        walked = view.events if view.event is None else view.events[: view.event]
+        found = [event for event in walked if self._matches(event)]
+        names = [row.service for row in view.logged.services]
+        self.target.show(found, names, None if view.event is None else len(found) - 1)
+        count = f"{len(found)} of {len(view.events)}" if len(found) < len(view.events) else str(len(found))
+        self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
+
+    def _matches(self, event: MarketEvent) -> bool:
+        if not self.wanted:
+            return True
+        text = f"{event.event.value} {event_words(event)}".lower() + " "
+        # "client 4" is not client 40.
+        return all(f"{word} " in text if word.isdigit() else word in text for word in self.wanted)
+
+    def open_filter(self) -> None:
+        """Ask for words."""
+        self.add_class("-filtering")
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        event.stop()
+        self.wanted = tuple(event.value.lower().split())
+        if self._view is not None:
+            self.show(self._view)
+
+    @on(Input.Submitted)
+    def _keep(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.target.focus()
+
+    def close_filter(self) -> bool:
+        """Clear the filter; return whether there was one."""
+        if not self.has_class("-filtering"):
+            return False
+        self.query_one(Input).value = ""
+        self.remove_class("-filtering")
+        self.target.focus()
+        return True

@@ -1,0 +1,100 @@
+"""One key of the form: its name, an editor, what it means, and what is wrong with it."""
+
+from typing import Any
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Label, Select, Static
+
+from scenarios.problems import Path
+from scenarios.toml_text import value_text
+from tui.document import ABSENT
+from tui.fields import Field
+from tui.look import tint
+
+DEFAULT_CHOICE = "(default)"
+
+
+class FieldRow(Vertical):
+    """A key with its editor."""
+
+    class Edited(Message):
+        """A user has changed the value."""
+
+        def __init__(self, row: "FieldRow", text: str) -> None:
+            super().__init__()
+            self.row, self.text = row, text
+
+    def __init__(self, field: Field, path: Path, value: Any) -> None:
+        """Make a row.
+
+        Args:
+            field: what the schema says.
+            path: where the key stands in the scenario.
+            value: what it is now, or ABSENT.
+        """
+        super().__init__(classes="field")
+        self.field, self.path = field, path
+        self._text = shown(value, field)
+        self._notes: tuple[str, tuple[str, ...]] = ("", ())
+
+    def compose(self) -> ComposeResult:
+        """Lay out the row."""
+        with Horizontal(classes="field-line"):
+            yield Label(self.field.label, classes="field-name")
+            if self.field.choices:
+                yield self._select()
+            else:
+                needed = "required" if self.field.default is None else f"default: {self.field.default or 'none'}"
+                yield Input(self._text, placeholder=needed, compact=True, classes="editor")
+            yield Label("", classes="field-change")
+        yield Static(self.field.description, classes="field-note", markup=False)
+
+    def _select(self) -> Select[str]:
+        options = [(choice, choice) for choice in self.field.choices]
+        if self._text and self._text not in self.field.choices:
+            options.append((f"{self._text} (unknown)", self._text))
+        if self.field.default is not None:
+            options.insert(0, (f"{self.field.default} {DEFAULT_CHOICE}", ""))
+        value = self._text if self._text or self.field.default is not None else Select.NULL
+        return Select(options, value=value, allow_blank=value is Select.NULL, compact=True, classes="editor")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._edit(event.value)
+
+    @on(Select.Changed)
+    def _chosen(self, event: Select.Changed) -> None:
+        event.stop()
+        self._edit(str(event.value) if event.value is not Select.NULL else "")
+
+    def _edit(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self.post_message(self.Edited(self, text))
+
+    def mark(self, was: Any, now: Any, problems: tuple[str, ...]) -> None:
+        """Show whether the value is other than in the file, and what is wrong with it."""
+        change = "" if was == now else f"✎ was {shown(was, self.field) or 'absent'}"
+        if (change, problems) == self._notes:
+            return
+        self._notes = change, problems
+        self.query_one(".field-change", Label).update(Text(change, tint(self.app, "warning"), no_wrap=True))
+        note = self.query_one(".field-note", Static)
+        if problems:
+            note.update(Text("\n".join(f"✘ {problem}" for problem in problems)))
+        else:
+            note.update(Text(self.field.description))
+        self.set_class(bool(problems), "-wrong")
+        self.set_class(bool(change), "-changed")
+
+
+def shown(value: Any, field: Field) -> str:
+    """Return a value as the editor shows it."""
+    if value is ABSENT:
+        return ""
+    return value if isinstance(value, str) and field.is_text else value_text(value)

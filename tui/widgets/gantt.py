@@ -1,0 +1,109 @@
+"""The slot as a Gantt chart: what each core of each client did, and when."""
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from des.records import Kind, OfferReport, Outcome
+from tui.look import fit, plain, seconds, series_color, sign, tint
+from tui.view import View
+from tui.widgets.lines import LineView
+from tui.widgets.panel import Panel
+
+LABEL = 12
+
+
+class CoreLines(LineView):
+    """One line for each core that worked in the round."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._jobs: list[OfferReport] = []
+        self._trained: dict[tuple[str, int], float] = {}
+        self._places: dict[str, int] = {}
+        self._span = (0.0, 1.0)
+        self._now: float | None = None
+
+    def show(self, view: View) -> None:
+        """Show the jobs of a round, up to where a walk has come."""
+        if view.logged is None:
+            return
+        jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
+        self._places = {row.service: m for m, row in enumerate(view.logged.services)}
+        self._trained = {
+            (event.service or "", event.client): event.sim_time
+            for event in view.events
+            if event.event is Kind.TRAIN_END and event.client is not None
+        }
+        starts = [job.start for job in jobs if job.start is not None]
+        ends = [job.end for job in jobs if job.end is not None]
+        self._span = (min(starts, default=0.0), max(ends, default=1.0))
+        self._now = None if view.event is None else view.clock
+        if self._now is not None and not view.allocated:
+            jobs = []
+        self._jobs = sorted(jobs, key=lambda job: (job.client, job.core))
+        self.resize(len(self._jobs), self.size.width)
+
+    @property
+    def _room(self) -> int:
+        return max(8, self.size.width - LABEL - 1)
+
+    def head(self) -> tuple[Text, Text]:
+        """Return the time scale."""
+        first, last = self._span
+        left, right = seconds(first), seconds(last)
+        middle = f"▶ {seconds(self._now)}" if self._now is not None else f"{last - first:.2f} s"
+        line = left + middle.center(max(len(middle) + 2, self._room - len(left) - len(right))) + right
+        return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return a core's bar: computing, then sending the update."""
+        job = self._jobs[index]
+        again = index > 0 and self._jobs[index - 1].client == job.client
+        label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
+        first, last = self._span
+        scale = self._room / max(last - first, 1e-9)
+        end = last if job.end is None else job.end
+        now = last if self._now is None else self._now
+        trained = self._trained.get((job.service, job.client), end)
+        start = round(((job.start or first) - first) * scale)
+        turn, stop = round((min(trained, now) - first) * scale), round((min(end, now) - first) * scale)
+        place = self._places.get(job.service, 0)
+        name = f"{sign(place)} {job.service}"
+        work = max(0, turn - start)
+        bar = Text(" " * start, end="", no_wrap=True)
+        if work > 2:
+            bar.append(fit(name, work), f"reverse {series_color(place)}")
+        else:
+            bar.append("█" * work, series_color(place))
+        bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
+        if job.outcome is Outcome.DROPPED and now >= end:
+            bar.append(" ! dropped", tint(self.app, "warning"))
+        return label, bar
+
+
+class CoresPanel(Panel):
+    """The cores of the last round."""
+
+    NUMBER = 6
+    NAME = "Cores"
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded something; the block
+is local training for the service named in it, [b]▒[/b] the upload of the update. A service waits for the last of its
+clients.
+
+In a walk through events (e), the chart grows with the clock."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the chart."""
+        yield CoreLines(id="core-lines")
+
+    @property
+    def target(self) -> CoreLines:
+        """The chart."""
+        return self.query_one(CoreLines)
+
+    def show(self, view: View) -> None:
+        """Show the cores at a moment."""
+        self.target.show(view)
+        if view.logged is not None:
+            jobs = sum(offer.core is not None for offer in view.logged.offers)
+            self.entitle(f"{jobs} jobs in round {view.round}")

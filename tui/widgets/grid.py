@@ -1,0 +1,165 @@
+"""The market at a glance: clients in rows, services in columns, and who got which core."""
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.reactive import reactive
+
+from tui.book import Verdict, cash
+from tui.look import fit, plain, series_color, sign, tint
+from tui.messages import Selected
+from tui.view import WANTED, View
+from tui.widgets.lines import LineView
+from tui.widgets.panel import Panel
+
+LABEL = 14
+"""Cells of the label column: ``   12  2/2 ██``."""
+
+COLORS = {
+    Verdict.SERVED.value: "success",
+    Verdict.OUTBID.value: "error",
+    Verdict.DROPPED.value: "warning",
+    WANTED: "warning",
+}
+
+
+class ClientGrid(LineView):
+    """The grid, with a cursor on one cell."""
+
+    BINDINGS = [
+        Binding("left", "across(-1)", "Left", show=False),
+        Binding("right", "across(1)", "Right", show=False),
+        Binding("enter", "choose", "Order book"),
+    ]
+
+    column: reactive[int] = reactive(0)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._view: View | None = None
+        self._cell = 5
+
+    def show(self, view: View) -> None:
+        """Show the clients at a moment."""
+        self._view = view
+        if view.book is None or view.logged is None:
+            return
+        services = len(view.logged.services)
+        room = max(1, self.size.width - LABEL - 1) // services
+        self._cell = max(4, min(12, room))
+        self.resize(view.book.clients, LABEL + services * self._cell)
+
+    def head(self) -> tuple[Text, Text]:
+        """Return the services' numbers and names."""
+        view, row = self._view, Text(end="")
+        if view is not None and view.logged is not None:
+            for m, service in enumerate(view.logged.services):
+                name = f"{sign(m)} {service.service}" if self._cell > 5 else f" {sign(m)}"
+                row.append(fit(name, self._cell - 1) + " ", f"bold {series_color(m)}")
+        return plain(fit("client cores", LABEL), "bold"), row
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return a client: its used cores, then a sign for each service."""
+        view = self._view
+        if view is None or view.book is None or view.logged is None:
+            return Text(end=""), Text(end="")
+        cores = view.book.conditions.cores
+        marks = [view.mark(m, index) for m in range(len(view.logged.services))]
+        used = sum(mark not in (*"×·∘z!? ",) for mark in marks)
+        offline = index in view.book.conditions.offline
+        use = "offline" if offline else f"{used}/{cores} " + ("■" * used + "□" * (cores - used) if cores <= 3 else "")
+        label = Text(f"{index:>5} ", end="")
+        label.append(fit(use, LABEL - 6), tint(self.app, "success" if used else "foreground", dim=not used))
+        cells = Text(end="")
+        for m, mark in enumerate(marks):
+            here = index == self.cursor and m == self.column and self.has_focus
+            words = f" {mark}{self._detail(m, index)}"
+            color = COLORS.get(mark)
+            style = tint(self.app, color or "foreground", bold=color == "success", dim=color is None)
+            cells.append(fit(words, self._cell), style)
+            if here:
+                cells.stylize("underline bold", m * self._cell, (m + 1) * self._cell)
+        return label, cells
+
+    def _detail(self, m: int, client: int) -> str:
+        """Return what there is room for beside the sign: the core, and the payment."""
+        view = self._view
+        offer = view.book.offer(m, client) if view and view.book else None
+        if offer is None or (view is not None and view.event is not None and not view.allocated):
+            return ""
+        core = "" if offer.core is None else str(offer.core)
+        if self._cell >= 9:
+            return f"{core:<1} {cash(offer.payment)}"
+        return core
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Tell whoever shows details which client is chosen."""
+        super().watch_cursor(old, new)
+        if self.has_focus:
+            self.post_message(Selected(client=new))
+
+    def watch_column(self) -> None:
+        """Keep the chosen column in sight."""
+        left = self.column * self._cell
+        room = max(self._cell, self.size.width - LABEL - 1)
+        if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
+            self.scroll_to(x=left if left < self.scroll_offset.x else left - room + self._cell, animate=False)
+        if self.has_focus:
+            self.post_message(Selected(service=self.column))
+
+    def action_across(self, columns: int) -> None:
+        """Move the cursor to another service."""
+        services = len(self._view.logged.services) if self._view and self._view.logged else 1
+        self.column = max(0, min(services - 1, self.column + columns))
+
+    def action_choose(self) -> None:
+        """Show the client's order book."""
+        self.post_message(Selected(service=self.column, client=self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the cell under the mouse."""
+        index = self.index_at(event.y)
+        if index is not None:
+            self.cursor = index
+            if event.x >= LABEL:
+                column = (event.x - LABEL + self.scroll_offset.x) // self._cell
+                self.action_across(column - self.column)
+            self.action_choose()
+
+
+class ClientsPanel(Panel):
+    """Clients against services."""
+
+    NUMBER = 3
+    NAME = "Clients"
+    HELP = """Who got which client this round. Rows are clients, columns are services.
+
+[b]●0 4.75[/b]  served, on core 0, for 4.75
+[b]× 4.60[/b]   outbid: K services paid this client more
+[b]![/b]   awarded a core, but the update did not arrive in time
+[b]·[/b]   not wanted      [b]∘[/b]  did not fit the service's remaining budget
+[b]z[/b]   offline          blank  the service has left
+
+[b]2/2[/b] in front: cores in use of the K a client has.
+In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
+[b]●[/b] paid.
+
+[b]↑ ↓ ← →[/b] choose a cell: the order book follows. [b]enter[/b] shows the client's book."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the grid."""
+        yield ClientGrid(id="client-grid")
+
+    @property
+    def target(self) -> ClientGrid:
+        """The grid."""
+        return self.query_one(ClientGrid)
+
+    def show(self, view: View) -> None:
+        """Show the clients at a moment."""
+        self.target.show(view)
+        if view.book is not None:
+            now = view.book.conditions
+            words = f"{view.book.clients} with {now.cores} core{'s' * (now.cores > 1)} each"
+            self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))

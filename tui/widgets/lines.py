@@ -1,0 +1,109 @@
+"""A scrolling view of many lines that are drawn only when they are seen: the base of grid, events and Gantt."""
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class LineView(ScrollView, can_focus=True):
+    """Lines under a header that stays, right of a label column that stays, with a cursor.
+
+    Subclasses give the lines: ``head()`` and ``line(index)`` return the part that stays and the part that scrolls.
+    """
+
+    BINDINGS = [
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("ctrl+home", "move(-1000000000)", "First", show=False),
+        Binding("ctrl+end", "move(1000000000)", "Last", show=False),
+    ]
+    DEFAULT_CSS = """
+    LineView { background: transparent; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    """
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+
+    def __init__(self, *, id: str | None = None, header: bool = True) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._count = 0
+        self._header = int(header)
+
+    @property
+    def count(self) -> int:
+        """Lines below the header."""
+        return self._count
+
+    def resize(self, count: int, width: int) -> None:
+        """Set how many lines there are and how wide the widest is; then draw anew."""
+        self._count = count
+        size = Size(width, count + self._header)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        self.cursor = max(0, min(self.cursor, count - 1))
+        self.refresh()
+
+    def head(self) -> tuple[Text, Text]:
+        """Return the header: what stays, and what scrolls sideways."""
+        return Text(), Text()
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return a line: what stays, and what scrolls sideways."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of what is in sight."""
+        width = self.size.width
+        index = y - self._header + self.scroll_offset.y
+        if y < self._header:
+            fixed, moving = self.head()
+        elif 0 <= index < self._count:
+            fixed, moving = self.line(index)
+        else:
+            return Strip.blank(width, self.rich_style)
+        left = Strip(fixed.render(self.app.console))
+        rest = Strip(moving.render(self.app.console)).crop(self.scroll_offset.x, self.scroll_offset.x + width)
+        strip = Strip([*left, *rest]).crop(0, width).extend_cell_length(width)
+        base = self.rich_style
+        if y >= self._header and index == self.cursor and self.shows_cursor:
+            base += Style(reverse=True)
+        return Strip([Segment(text, base + (style or Style())) for text, style, _ in strip], width)
+
+    @property
+    def shows_cursor(self) -> bool:
+        """Whether the line at the cursor stands out."""
+        return self.has_focus
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Keep the cursor in sight."""
+        if self.is_mounted:
+            view = max(
+                1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
+            )
+            top = self.scroll_offset.y
+            if not top <= new < top + view:
+                self.scroll_to(y=new if new < top else new - view + 1, animate=False)
+            self.refresh()
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor."""
+        self.cursor = max(0, min(self._count - 1, self.cursor + lines))
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by what is in sight."""
+        self.action_move(pages * max(1, self.size.height - 2))
+
+    def index_at(self, y: int) -> int | None:
+        """Return the line at a row of the widget, if there is one."""
+        index = y - self._header + self.scroll_offset.y
+        return index if y >= self._header and 0 <= index < self._count else None
+
+    def refresh_all(self) -> None:
+        """Draw everything anew."""
+        self.refresh(Region(0, 0, self.size.width, self.size.height))

@@ -1,0 +1,39 @@
+"""Things to mark, where a mark is there or not. Textual's own ones show it by the colour of an X alone."""
+
+from typing import TypeVar
+
+from rich.segment import Segment
+from textual.content import Content
+from textual.strip import Strip
+from textual.widgets import Checkbox, SelectionList
+from textual.widgets.option_list import OptionDoesNotExist
+
+Value = TypeVar("Value")
+
+BOX = 3
+"""Segments that Textual draws a mark with: ``[``, ``X``, ``]``."""
+
+
+class MarkList(SelectionList[Value]):
+    """A list in which several can be marked: ``[x]`` or ``[ ]``."""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line with its mark."""
+        strip = super().render_line(y)
+        try:
+            value = self.get_option_at_index(self.scroll_offset.y + y).value
+        except OptionDoesNotExist:
+            return strip
+        box, rest = list(strip)[:BOX], list(strip)[BOX:]
+        style = box[1].style
+        marked = "x" if value in self.selected else " "
+        return Strip([*(Segment(sign, style) for sign in ("[", marked, "]")), *rest])
+
+
+class Tick(Checkbox):
+    """A checkbox: ``[x]`` or ``[ ]``."""
+
+    @property
+    def _button(self) -> Content:
+        style = self.get_visual_style("toggle--button")
+        return Content.assemble(("[", style), ("x" if self.value else " ", style), ("]", style))

@@ -1,0 +1,32 @@
+"""A framed part of the market screen, with a number to call it by and help of its own."""
+
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from tui.view import View
+
+
+class Panel(Vertical):
+    """Shows one side of a ``View``."""
+
+    NUMBER = 0
+    NAME = ""
+    HELP = ""
+
+    def on_mount(self) -> None:
+        """Name the panel."""
+        self.border_title = f"{self.NUMBER} {self.NAME}"
+
+    def show(self, view: View) -> None:
+        """Show a moment of a run."""
+        raise NotImplementedError
+
+    @property
+    def target(self) -> Widget:
+        """The widget that gets the focus when the panel is chosen."""
+        raise NotImplementedError
+
+    def entitle(self, words: str) -> None:
+        """Say more in the title than the panel's name."""
+        # Brackets would be markup.
+        self.border_title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "").replace("[", r"\[")

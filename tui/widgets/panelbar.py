@@ -1,0 +1,36 @@
+"""The panels as tabs, where there is room for one at a time."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import events
+from textual.widgets import Static
+
+from tui.look import tint
+from tui.widgets.panel import Panel
+
+SHORT = {"Order book": "Book", "Services": "Services"}
+
+
+class PanelBar(Static):
+    """``1 Services  2 Curves …``; a click goes there."""
+
+    def show(self, panels: Sequence[Panel], active: int) -> None:
+        """Show the panels' names, the active one in brackets."""
+        line = Text(no_wrap=True)
+        self._starts: list[tuple[int, int]] = []
+        for panel in panels:
+            self._starts.append((len(line.plain), panel.NUMBER))
+            name = f"{panel.NUMBER} {SHORT.get(panel.NAME, panel.NAME)}"
+            chosen = active == panel.NUMBER
+            line.append(
+                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim"
+            )
+            line.append(" ")
+        self.update(line, layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the panel under the mouse."""
+        under = [number for start, number in self._starts if start <= event.x]
+        if under:
+            self.screen.action_panel(under[-1])  # type: ignore[attr-defined]

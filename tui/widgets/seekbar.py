@@ -1,0 +1,62 @@
+"""The run as a line: how far it has come, where services left, and the round that is shown."""
+
+from rich.segment import Segment
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.look import tint
+from tui.messages import Seek
+from tui.view import View
+
+
+class SeekBar(Widget):
+    """``━━━◆━━●──────``: played rounds, exits (◆), the round shown (●), rounds to come. A click goes there."""
+
+    DEFAULT_CSS = "SeekBar { height: 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._view: View | None = None
+
+    def show(self, view: View) -> None:
+        """Show a moment."""
+        self._view = view
+        self.refresh()
+
+    @property
+    def _total(self) -> int:
+        view = self._view
+        if view is None:
+            return 1
+        played = len(view.session.history)
+        if view.session.over or view.scenario is None:
+            return max(1, played)
+        return max(1, played, view.scenario.rounds)
+
+    def _cell(self, number: int) -> int:
+        width = max(1, self.size.width - 2)
+        return min(width - 1, int((number - 1) / max(1, self._total - 1) * (width - 1))) if number else 0
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the line."""
+        view, width = self._view, max(1, self.size.width - 2)
+        if view is None:
+            return Strip.blank(self.size.width)
+        history = view.session.history
+        played = self._cell(len(history)) + 1 if len(history) else 0
+        cells = ["━"] * played + ["─"] * (width - played)
+        styles = [tint(self.app, "primary")] * played + [tint(self.app, "foreground", dim=True)] * (width - played)
+        for number in history.exits:
+            cells[self._cell(number)], styles[self._cell(number)] = "◆", tint(self.app, "success", bold=True)
+        if view.round:
+            cells[self._cell(view.round)] = "●"
+            styles[self._cell(view.round)] = tint(self.app, "accent", bold=True)
+        return Strip([Segment(" "), *map(Segment, cells, styles), Segment(" ")], self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the round under the mouse."""
+        if self._view is not None and len(self._view.session.history):
+            width = max(1, self.size.width - 2)
+            wanted = 1 + round((event.x - 1) / max(1, width - 1) * (self._total - 1))
+            self.post_message(Seek(max(1, min(len(self._view.session.history), wanted))))

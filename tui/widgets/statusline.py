@@ -1,0 +1,87 @@
+"""The line above the market: what runs, where it stands, and the round and time that are shown."""
+
+from rich.text import Text
+from textual.widgets import Static
+
+from tui.look import fit, plain, seconds, tint
+from tui.session import Phase, Session
+from tui.view import View
+from tui.words import event_words
+
+SIGNS = {
+    Phase.STARTING: "… starting",
+    Phase.RUNNING: "▶ live",
+    Phase.PAUSED: "⏸ paused",
+    Phase.GROWING: "▶ being written",
+    Phase.COMPLETE: "✔ complete",
+    Phase.STOPPED: "■ stopped",
+    Phase.INTERRUPTED: "■ interrupted",
+    Phase.FAILED: "✘ failed",
+}
+COLORS = {
+    Phase.RUNNING: "success",
+    Phase.GROWING: "success",
+    Phase.PAUSED: "warning",
+    Phase.FAILED: "error",
+    Phase.INTERRUPTED: "warning",
+}
+
+
+class StatusLine(Static):
+    """Two lines of words."""
+
+    def show(self, view: View, *, following: bool, playing: bool) -> None:
+        """Say where things stand.
+
+        Args:
+            view: the moment that is shown.
+            following: the newest round is shown as it comes.
+            playing: a replay moves by itself.
+        """
+        session = view.session
+        phase = SIGNS[session.phase]
+        if playing:
+            phase = "▶ replaying"
+        state = plain(f" {phase} ", tint(self.app, COLORS.get(session.phase, "primary"), bold=True))
+        rounds = session.scenario.rounds if session.scenario else 0
+        place = f"round {view.round}" + (f"/{rounds}" if rounds else "")
+        if not following and view.round < len(session.history):
+            place += f" ({len(session.history)} played)"
+        speed = "full speed" if session.speed is None else f"{session.speed:g} rounds/s"
+        first = Text.assemble(
+            state, (place, "bold"), f"  clock {seconds(view.clock)}  {speed}  ", (session.label, "dim"), no_wrap=True
+        )
+        first.overflow = "ellipsis"
+        self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
+
+    def _second(self, view: View, session: Session) -> Text:
+        if session.phase is Phase.FAILED:
+            return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
+        if session.catching_up:
+            return plain(
+                f" replaying the {session.hurry} rounds it shares with the original, from the same seed",
+                tint(self.app, "warning"),
+            )
+        if view.event is not None:
+            words = "before the first event" if view.latest is None else event_words(view.latest)
+            return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
+        if view.logged is None:
+            words = "loading data and networks, then the first round" if not session.over else "no round was played"
+            return plain(f" {words}", "dim")
+        if session.error:
+            return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
+        rows = view.logged.services
+        left = sum(row.status.value != "training" for row in rows)
+        spent = sum(row.spent for row in rows) / 1_000_000
+        served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
+        words = (
+            f" {len(rows) - left} of {len(rows)} services in the market · {served} clients served, "
+            f"{refused} offers refused · {spent:.2f} spent"
+        )
+        changes = [
+            f"{c.key} = {c.value}"
+            for c in (session.scenario.interventions if session.scenario else ())
+            if c.round == view.round
+        ]
+        shock = f" · shock: {', '.join(changes)}" if changes else ""
+        return Text.assemble((words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True)

@@ -1,0 +1,34 @@
+"""Events of the market in words."""
+
+from des.money import MICRO
+from des.records import Kind, MarketEvent
+from tui.look import percent
+
+
+def event_words(event: MarketEvent) -> str:
+    """Say what happened, for people."""
+    amount = event.amount or 0
+    money = f"{amount / MICRO:.2f}"
+    match event.event:
+        case Kind.REFRESH:
+            return "all clients refresh their data"
+        case Kind.BID:
+            return f"{event.service} has all bids; the lowest is {money}"
+        case Kind.DECISION:
+            return f"{event.service} offers {money} in all"
+        case Kind.AWARD:
+            return f"client {event.client} gives {event.service} core {event.core} for {money}"
+        case Kind.TRAIN_START:
+            return f"client {event.client} starts training for {event.service} on core {event.core}"
+        case Kind.TRAIN_END:
+            return f"client {event.client} has trained for {event.service}"
+        case Kind.UPLOAD:
+            return f"client {event.client} has sent its update to {event.service}"
+        case Kind.AGGREGATE:
+            return f"{event.service} averages the updates from {amount:g} images"
+        case Kind.EVALUATE:
+            return f"{event.service} tests its model: {percent(float(amount))} %"
+        case Kind.PAY:
+            return f"{event.service} pays client {event.client} {money}"
+        case Kind.EXIT:
+            return f"{event.service} has reached its target with {percent(float(amount))} % and leaves"
