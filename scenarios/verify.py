@@ -83,6 +83,7 @@ def check(logs: Logs) -> Iterator[str]:
     yield from _shape(logs)
     yield from _bids(logs)
     yield from _cores(logs)
+    yield from _budgets(logs)
     yield from _progress(logs)
     yield from _clock(logs)
     for row in logs.rounds:
@@ -130,12 +131,14 @@ def _bids(logs: Logs) -> Iterator[str]:
 
 def _cores(logs: Logs) -> Iterator[str]:
     """A client serves the K highest payments, one on each core (eq. 2)."""
-    cores = logs.scenario.clients.cores
     of_client: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in logs.offers:
         of_client[row["round"], row["client"]].append(row)
     for (number, client), rows in of_client.items():
         where = f"round {number}: client {client}"
+        cores, _, offline = _conditions(logs.scenario, int(number))
+        if int(client) in offline:
+            yield f"{where}: is offline, and is wanted"
         won = [row for row in rows if row["outcome"] in _AWARDED]
         lost = [row for row in rows if row["outcome"] not in _AWARDED]
         if len(won) > cores:
@@ -149,6 +152,30 @@ def _cores(logs: Logs) -> Iterator[str]:
         for row in lost:
             if row["core"] or row["start"] or row["end"]:
                 yield f"{where}: works for {row['service']}, which was outbid"
+
+
+def _conditions(scenario: Scenario, number: int) -> tuple[int, dict[str, float], list[int]]:
+    """Return K, the services' budgets and who is offline in a round, after the interventions up to it."""
+    cores, offline = scenario.clients.cores, []
+    budgets = {service.name: service.budget for service in scenario.services}
+    for change in sorted(scenario.interventions, key=lambda change: change.round):
+        if change.round > number:
+            break
+        if change.key == "clients.cores":
+            cores = change.value
+        elif change.key == "clients.offline":
+            offline = list(change.value)
+        else:
+            budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
+    return cores, budgets, offline
+
+
+def _budgets(logs: Logs) -> Iterator[str]:
+    """Each row's budget is the scenario's."""
+    for row in logs.rounds:
+        budget = _conditions(logs.scenario, int(row["round"]))[1][row["service"]]
+        if abs(micro(row["budget"]) - budget * 1e6) > 0.5:
+            yield f"round {row['round']}: {row['service']}: the budget {row['budget']} is not the scenario's {budget}"
 
 
 def _progress(logs: Logs) -> Iterator[str]:

@@ -58,6 +58,21 @@ budget = 6.5
 target_accuracy = 0.2
 reward_base = 30
 policy = "lcfa"
+
+[[interventions]]
+round = 3
+key = "clients.cores"
+value = 2
+
+[[interventions]]
+round = 4
+key = "services.alpha.budget"
+value = 4.25
+
+[[interventions]]
+round = 5
+key = "clients.offline"
+value = [1, 2]
 """
 
 RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
@@ -213,7 +228,7 @@ class Counts(Policy):
 
     def act(self, observation: Observation) -> Offer:
         wanted = range(min(self.seen + 1, observation.clients))
-        return fill_budget(wanted, observation.own_bids, observation.budget)
+        return fill_budget(wanted, observation.own_bids, observation.budget, available=observation.available)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         self.seen += 1

@@ -46,6 +46,21 @@ budget = 6.5
 target_accuracy = 0.05
 reward_base = 30
 policy = "lcfa"
+
+[[interventions]]
+round = 4
+key = "clients.cores"
+value = 2
+
+[[interventions]]
+round = 5
+key = "services.alpha.budget"
+value = 3.0
+
+[[interventions]]
+round = 6
+key = "clients.offline"
+value = [0, 1]
 """
 
 
@@ -107,6 +122,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "serves 2 services with 1 cores"),
         ("offers", "end", "1e9", served, "works outside of the round"),
         ("offers", "payment", "a lot", served, "a value is not what its column holds"),
+        ("rounds", "budget", "7.000000", lambda row: True, "is not the scenario's 6.5"),
         ("rounds", "spent", "0.000001", lambda row: True, "spent is 0.000001, and its offers come to"),
         ("rounds", "served", "99", lambda row: True, "served is 99"),
         ("rounds", "mean_emd", "0.7", lambda row: row["served"] != "0", "mean_emd is 0.7"),
@@ -126,6 +142,11 @@ def test_tampering_is_named(
 ) -> None:
     change(run / f"{table}.csv", column, value, where)
     assert problem in "\n".join(verify(RunDirectory(run)).problems)
+
+
+def test_an_offer_to_a_client_that_is_offline_is_named(run: Path) -> None:
+    change(run / "offers.csv", "client", "1", lambda row: row["round"] == "6")
+    assert "client 1: is offline, and is wanted" in "\n".join(verify(RunDirectory(run)).problems)
 
 
 def test_what_is_no_table_is_an_input_error(run: Path) -> None:
