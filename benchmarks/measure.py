@@ -31,9 +31,10 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds that one contestant took in each repetition."""
+    """Seconds that one contestant took in each repetition, on the clock and of computing on all cores together."""
 
     seconds: tuple[float, ...]
+    computing: tuple[float, ...]
 
     @property
     def median(self) -> float:
@@ -44,6 +45,11 @@ class Timing:
     def best(self) -> float:
         """The least disturbed repetition: for what shared cores would otherwise hide, such as two workers' gain."""
         return min(self.seconds)
+
+    @property
+    def cpu(self) -> float:
+        """The middle repetition's computing time, which other programs disturb less than the clock."""
+        return statistics.median(self.computing)
 
     @property
     def spread(self) -> float:
@@ -68,13 +74,15 @@ def take_turns(contestants: Mapping[str, Callable[[], Any]], repeat: int) -> dic
     for call in contestants.values():
         call()
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    computing: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(repeat):
         for name, call in contestants.items():
             with no_garbage_collection():
-                start = time.perf_counter()
+                start, cpu = time.perf_counter(), time.process_time()
                 call()
                 seconds[name].append(time.perf_counter() - start)
-    return {name: Timing(tuple(each)) for name, each in seconds.items()}
+                computing[name].append(time.process_time() - cpu)
+    return {name: Timing(tuple(seconds[name]), tuple(computing[name])) for name in contestants}
 
 
 def machine() -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Features:
                 if sizes:
                     d = np.array(sizes, dtype=np.float64)
                     trained[i, n] = True
-                    size[i, n], clients[i, n] = np.log(d.sum() / REFERENCE), np.log(len(d))
+                    size[i, n], clients[i, n] = np.log(d.sum() / REFERENCE), np.log(d.sum() ** 2 / (d @ d))
                     emd[i, n] = d @ np.array(emds) / d.sum()
                     left[i, n] = emd[i, n] * np.sqrt(d @ d) / d.sum()
         return cls(size, clients, emd, left, trained, error)

@@ -68,7 +68,7 @@ class BudgetedUCB(Policy):
             self._error = _log_error(observation.accuracy)
         bounds = self._bounds(features(observation))
         bids = observation.own_bids
-        worth = np.maximum(bounds, LEAST_WORTH)
+        worth = np.maximum(bounds, LEAST_WORTH) * observation.available
         chosen = knapsack(to_micro(bids), worth, to_micro(observation.budget))
         return Offer(chosen, bids[chosen])
 

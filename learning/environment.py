@@ -151,7 +151,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             select, payment = self._codecs[agent].decode(action)
         except ActionError as error:
             raise ActionError(f"service {agent!r}, round {observation.round}: {error}") from None
-        offer = project(select, payment, observation.own_bids, observation.budget)
+        offer = project(select & observation.available, payment, observation.own_bids, observation.budget)
         return offer, int(select.sum()) - len(offer.clients)
 
     def step_offers(self, offers: Mapping[str, Offer]) -> tuple[Step, RoundReport]:

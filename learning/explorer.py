@@ -46,7 +46,7 @@ class Explorer(Policy):
         keys = np.stack([_score(hidden.data_size), _score(hidden.emd), _score(observation.own_bids)])
         score = self._weights @ keys + self._noise * rng.standard_normal(observation.clients)
         budget = observation.budget * rng.uniform(self._least, self._most)
-        offer = fill_budget(np.argsort(-score), observation.own_bids, budget)
+        offer = fill_budget(np.argsort(-score), observation.own_bids, budget, available=observation.available)
         return Offer(offer.clients[: self._clients], offer.payments[: self._clients])
 
 

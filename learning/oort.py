@@ -62,6 +62,7 @@ class OortLike(Policy):
         require_finite(observation)
         bids = observation.own_bids
         shuffled = observation.rng().permutation(observation.clients)
+        shuffled = shuffled[observation.available[shuffled]]
         unknown = shuffled[np.isnan(self._losses[shuffled])]
         known = shuffled[~np.isnan(self._losses[shuffled])]
         known = known[np.argsort(-self._utilities(known, bids[known], observation.round), kind="stable")]

@@ -39,7 +39,7 @@ class BestResponse(Policy):
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         assert hidden.rival_offers is not None  # noqa: S101 - and the walk this, see learning.play.decide
         prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
-        values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2
+        values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
         chosen = knapsack(prices, values, to_micro(observation.budget))
         chosen = chosen[np.argsort(-values[chosen], kind="stable")]
         return Offer(chosen, prices[chosen] / MICRO)

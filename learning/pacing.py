@@ -59,7 +59,7 @@ class RefusalPacing(Policy):
         bids = observation.own_bids
         shuffled = observation.rng().permutation(observation.clients)
         order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
-        return fill_budget(order, bids * (1 + self.markup), observation.budget)
+        return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
 
     def state(self) -> dict[str, FloatArray]:
         """See ``Policy.state``."""

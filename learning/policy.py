@@ -66,6 +66,15 @@ class Policy(ABC):
         """Keep what is known of the market. Subclasses may add keyword arguments: the scenario's ``policy_options``."""
         self.context = context
 
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str | None:  # noqa: ARG003 - for those that load something
+        """Return the SHA-256 of what a new policy would load, which decides what a run gives; None if it loads nothing.
+
+        Args:
+            checkpoint: of the service, if the scenario names one.
+        """
+        return None
+
     @abstractmethod
     def act(self, observation: Observation) -> Offer:
         """Return the service's offers for this round, within constraints (4) and (5)."""
@@ -98,6 +107,8 @@ BUILTIN: Mapping[str, str] = {
     "hqfa": "learning.heuristics:HighQualityFirst",
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
+    "mahdrl": "learning.mahdrl.policy:Mahdrl",
+    "mahdrl-paper": "learning.mahdrl.paper_policy:MahdrlPaper",
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",
     "pacing": "learning.pacing:RefusalPacing",

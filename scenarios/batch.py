@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fl.errors import RunError
-from scenarios.build import Shelf
+from scenarios.build import Shelf, agents_of
 from scenarios.listener import Listener, Progress
 from scenarios.loader import digest, points, with_policy
 from scenarios.pool import Pool
@@ -40,12 +40,13 @@ def plan(
 
     Raises:
         DatasetError: a data set is missing or corrupt.
+        CheckpointError: a learned agent can't be read.
     """
     runs = []
     for scenario in scenarios:
         for point in points(scenario):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
-            hash8 = digest(point.scenario, shelf.digests(point.scenario))
+            hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             for policy in policies or (AS_CONFIGURED,):
                 chosen = point.scenario if policy == AS_CONFIGURED else with_policy(point.scenario, policy)
                 for seed in seeds:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from scenarios.build import Shelf, build, fits_of, images_of
+from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.checkpoint import Checkpointer, resume
 from scenarios.files import WriteError
 from scenarios.loader import dumps
@@ -110,7 +110,7 @@ def _play(
     setup = build(run.scenario, run.seed, shelf, workers=workers)
     try:
         meta["kernel"] = setup.federation.kernels
-        identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel")}
+        identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
         tables, checkpoint = resume(folder, identity, setup, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
@@ -170,7 +170,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
-        "versions": _versions(),
+        "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
@@ -179,11 +179,13 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in images_of(run.scenario)
         },
-        "git": _git_revision(),
+        "agents": agents_of(run.scenario),
+        "git": git_revision(),
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
     found = {"python": platform.python_version()}
     for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
         try:
@@ -193,7 +195,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _git_revision() -> str | None:
+def git_revision() -> str | None:
     """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
     here = Path(__file__).resolve().parent.parent
     if not (here / ".git").exists():

@@ -132,6 +132,55 @@ def run(
 
 
 @app.command()
+def train(
+    source: Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file or built-in name.")],
+    out: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; its log and states go beside it.")],
+    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="What is trained.")] = "mahdrl",
+    episodes: Annotated[int, typer.Option(min=1, help="Markets that are played while learning.")] = 200,
+    backend: Annotated[
+        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each.")] = "0,",
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
+    ] = False,
+    rivals: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode; repeatable."),
+    ] = None,
+    every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
+    ] = None,
+    assignments: Assignments = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a training was stopped or killed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train MAHDRL agents: services that learn whom to hire and what to pay."""
+    from scenarios.store import parse_seeds
+
+    _check_policies(rivals or [])
+    chosen = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
+
+    from learning.mahdrl.training import Plan  # brings torch
+    from scenarios.train import Training, parse_options
+    from tui.training import train_all
+
+    plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
+    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
+    for path in train_all(
+        training, parse_seeds(seeds.rstrip(",")) if seeds != "0," else [0], out,
+        resume=resume, jobs=jobs, workers=workers, quiet=quiet,
+    ):  # fmt: skip
+        typer.echo(str(path))
+
+
+@app.command()
 def validate(sources: Sources, assignments: Assignments = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
     for source, scenario in zip(sources, _load_all(sources, assignments or [], None), strict=True):
