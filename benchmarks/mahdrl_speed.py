@@ -30,7 +30,9 @@ def main() -> None:
     episodes = parser.parse_args().episodes
     torch.set_num_threads(1)
     scenario = load("paper", ["training.backend=surrogate"])
-    plan = Plan(episodes=episodes, epsilon_episodes=max(1, episodes // 2), evaluate_every=episodes, evaluation_seeds=(1,))
+    plan = Plan(
+        episodes=episodes, epsilon_episodes=max(1, episodes // 2), evaluate_every=episodes, evaluation_seeds=(1,)
+    )
     for policy in ("mahdrl", "mahdrl-paper"):
         with tempfile.TemporaryDirectory() as folder:
             start = time.process_time()
@@ -63,9 +65,7 @@ def decision() -> None:
     scenario = load("paper", ["training.backend=surrogate"])
     market = build_market(scenario, 0, build_federation(scenario, 0, Shelf()))
     seen = list(market.open_round().values())
-    agents = {
-        name: create(name, PolicyContext("mnist", 3, 20, 2, 80, 20.0, 0.97, 60.0)) for name in ("mahdrl", "hqfa")
-    }
+    agents = {name: create(name, PolicyContext("mnist", 3, 20, 2, 80, 20.0, 0.97, 60.0)) for name in ("mahdrl", "hqfa")}
     for name, agent in agents.items():
         start = time.process_time()
         for _ in range(200):
