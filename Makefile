@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tui lint format bench bench-peers clean
+.PHONY: help run test tui lint format bench bench-peers screenshots clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -29,6 +29,9 @@ format: $(VENV)/installed-dev  ## Format the code
 
 tui: $(VENV)/installed  ## Set up and start the terminal user interface
 	$(BIN)/flmarket tui
+
+screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
+	$(BIN)/python docs/screenshots/make.py
 
 bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet machine); docs/performance.md says what it means
 	$(BIN)/python benchmarks/engine.py

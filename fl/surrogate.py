@@ -19,9 +19,10 @@ models leave the plateau sooner. Real errors have more high outliers than low on
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import exp, log, log1p, sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from fl.jobs import TrainingJob, TrainingOutcome
 from fl.streams import stream
@@ -148,6 +149,15 @@ class SurrogateFederation:
             )
             for service, own in of_service.items()
         }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Resumable.state``: how far each service is on its curve."""
+        return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Resumable.restore``."""
+        for name, service in self._services.items():
+            service.accuracy, service.u = state[name].tolist()
 
     def close(self) -> None:
         """See ``Federation.close``. There is nothing to release."""

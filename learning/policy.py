@@ -17,6 +17,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
+import numpy.typing as npt
+
 from des.records import Feedback, Observation, Offer
 from fl.errors import InputError
 
@@ -79,6 +81,24 @@ class Policy(ABC):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:  # noqa: B027 - optional
         """Learn from the round's outcome. Policies that don't learn leave this as it is."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what the policy remembers between rounds, as arrays by name, so that an interrupted run can go on.
+
+        A policy that remembers anything overrides this and ``restore``.
+        """
+        return {}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027 - optional, as ``state``
+        """Remember what ``state`` returned, in a policy that was made anew with the same context and options."""
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a run can go on from a checkpoint: a policy that learns must be able to say what it remembers.
+
+        An interrupted run with a policy that can't starts over; its results are the same either way.
+        """
+        return type(self).learn is Policy.learn or type(self).state is not Policy.state
 
 
 BUILTIN: Mapping[str, str] = {

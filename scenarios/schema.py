@@ -238,6 +238,15 @@ class Scenario(Table):
         "every combination is a run of its own.",
     )
 
+    runs: Annotated[
+        tuple[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)], ...], Field(strict=False)
+    ] = Field(
+        default=(),
+        max_length=10_000,
+        description="Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; "
+        "with a sweep, each is combined with all its points.",
+    )
+
     interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
         default=(),
         max_length=10_000,

@@ -21,7 +21,7 @@ class MarketApp(App[None]):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
-    CSS_PATH = ["base.tcss", "home.tcss", "market.tcss", "configure.tcss", "compare.tcss"]
+    CSS_PATH = "base.tcss"
     BINDINGS = [
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
@@ -65,9 +65,12 @@ class MarketApp(App[None]):
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
 
+    def get_default_screen(self) -> HomeScreen:
+        """Return the home screen, which is always the lowest."""
+        return HomeScreen(self.out, self.folder)
+
     def on_mount(self) -> None:
-        """Show home, then what the app was started with."""
-        self.push_screen(HomeScreen(self.out, self.folder))
+        """Go on to what the app was started with."""
         if self._scenario is not None or self._run_path is not None:
             self.call_after_refresh(self._begin)
 
@@ -86,7 +89,7 @@ class MarketApp(App[None]):
 
     def action_home(self) -> None:
         """Go back to the home screen; what runs goes on."""
-        while len(self.screen_stack) > 2:
+        while len(self.screen_stack) > 1:
             self.pop_screen()
 
     def action_help(self) -> None:

@@ -10,9 +10,12 @@ from rich.table import Table
 
 from fl import fused
 from fl.model_names import BUILTIN_NAMES
-from scenarios.batch import BatchResult, plan, run_all
+from scenarios.batch import BatchResult, due, plan, run_all
 from scenarios.build import Shelf, images_of
+from scenarios.cluster import Cluster
+from scenarios.runner import Run
 from scenarios.schema import Scenario
+from scenarios.store import State
 from scenarios.summary import ServiceSummary, summarise
 from tui.console import stdout
 from tui.progress import LiveNarrator, PlainNarrator, QuietNarrator
@@ -24,13 +27,20 @@ def run_batch(
     seeds: Sequence[int],
     out: Path,
     *,
+    jobs: int,
     workers: int | None,
     fresh: bool,
+    fail_fast: bool,
+    dry_run: bool,
     quiet: bool,
+    cluster: Cluster | None = None,
 ) -> int:
     """Run everything that was asked for; return the exit status: 0, or 1 if a run failed."""
     shelf, errors = Shelf(), Console(stderr=True)
     runs = plan(scenarios, policies, seeds, out, shelf)
+    if dry_run:
+        _list(runs, fresh=fresh)
+        return 0
     narrator: QuietNarrator
     if quiet:
         narrator = QuietNarrator(errors)
@@ -41,9 +51,19 @@ def run_batch(
     if not quiet:
         for note in _notes(scenarios, shelf):
             errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    threads = len(os.sched_getaffinity(0)) if workers is None else workers
+    cores = len(os.sched_getaffinity(0))
+    threads = max(1, cores // jobs) if workers is None else workers
     with narrator if isinstance(narrator, LiveNarrator) else nullcontext():
-        result = run_all(runs, shelf, narrator, workers=threads, fresh=fresh)
+        result = run_all(
+            runs,
+            shelf,
+            narrator,
+            jobs=jobs,
+            workers=threads,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            cluster=cluster,
+        )
     _close(result)
     return 1 if result.failed else 0
 
@@ -66,6 +86,21 @@ def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
             "reference path, which is about ten times slower (docs/performance.md)"
         )
     return notes
+
+
+def _list(runs: Sequence[Run], *, fresh: bool) -> None:
+    """Print what would run, and what is complete already."""
+    todo, complete = due(runs, fresh=fresh)
+    console = stdout()
+    for run in runs:
+        if run in complete:
+            word = "complete"
+        elif run.directory.state is State.INCOMPLETE and not fresh:
+            word = "continue"
+        else:
+            word = "run"
+        console.print(f"{word:8}  {run.label}  {run.directory.path}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)
 
 
 def _would_be_fused(scenario: Scenario) -> bool:

@@ -56,6 +56,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
 [b]space[/b] pause or resume those that run
 [b]enter[/b] open the run of the chosen row"""
+    CSS_PATH = "../compare.tcss"
     AUTO_FOCUS = "#compare-table"
 
     def __init__(self, sessions: list[Session], runs: Runs) -> None:

@@ -48,6 +48,8 @@ words of [i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the
 
 Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]."""
 
+    CSS_PATH = "../configure.tcss"
+
     def __init__(self, text: str, file: str, own: Path | None, runs: Runs, out: Path, folder: Path) -> None:
         """Edit a scenario.
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tui.catalogue import Entry
     from tui.runs import Runs
 
+LATER = 0.05
+"""Seconds that the screen gets to draw itself before the lists are filled."""
+
 SECTIONS = {"open": "Open now", "built-in": "Built-in scenarios", "file": "Your scenarios", "run": "Recent runs"}
 
 
@@ -34,6 +37,7 @@ class HomeScreen(Screen[None]):
         Binding("escape", "leave_search", "List", show=False),
         Binding("q", "app.quit", "Quit"),
     ]
+    CSS_PATH = "../home.tcss"
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to look at it again.
 
@@ -69,7 +73,8 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     def on_mount(self) -> None:
         """Look for scenarios and runs once the screen is there."""
-        self.call_after_refresh(self.action_reload)
+        # Its imports would hold up the first picture.
+        self.set_timer(LATER, self.action_reload)
 
     def on_screen_resume(self) -> None:
         """Look again: there may be new runs."""

@@ -65,6 +65,7 @@ class MarketScreen(Screen[None]):
         *[Binding(str(n), f"panel({n})", f"Panel {n}", show=False) for n in range(1, 7)],
         Binding("escape", "back", "Home"),
     ]
+    CSS_PATH = "../market.tcss"
     AUTO_FOCUS = "#services-table"
 
     def __init__(self, session: Session, runs: Runs) -> None:

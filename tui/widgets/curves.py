@@ -27,6 +27,11 @@ MOST_TARGETS = 4
 class Plot(PlotWidget, can_focus=False):
     """The plot itself, with small margins. The panel has the keys."""
 
+    DEFAULT_CSS = """
+    Plot { height: 1fr; }
+    Plot > .plot--axis, Plot > .plot--tick { color: $text-muted; }
+    """
+
     margin_top = reactive(0)
     margin_bottom = reactive(1)
     margin_left = reactive(6)
