@@ -1,4 +1,4 @@
-"""Many runs' logs as one Parquet file, where pyarrow is installed (extra ``parquet``). One run is in memory at a time."""
+"""Many runs' logs as one Parquet file, with pyarrow (extra ``parquet``). One run is in memory at a time."""
 
 from collections.abc import Sequence
 from pathlib import Path
