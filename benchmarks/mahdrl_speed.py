@@ -1,4 +1,4 @@
-"""Speed of MAHDRL in CPU seconds of one process: whole trainings on the surrogate, and stacked against per-agent updates.
+"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, stacked against per-agent updates.
 
     python benchmarks/mahdrl_speed.py [--episodes 20]
 

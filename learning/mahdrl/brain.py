@@ -90,7 +90,9 @@ class Brain:
             chance = np.ones(prices.shape)
         else:
             chance = self.chances(win_features(prices, observation.own_bids, rivals, observation.cores))
-        return plan(self.q(observation), self.kappa(observation), prices, chance, observation.budget)
+        return plan(
+            self.q(observation), self.kappa(observation), prices, chance, observation.budget, observation.available
+        )
 
 
 def wander(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:
@@ -102,7 +104,8 @@ def wander(observation: Observation, rng: Generator, payments: Payments = "plan"
     prices = price_levels(observation, rival_bids(observation))
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
-    offer = fill_budget(rng.permutation(observation.clients), paid, observation.budget, stop_at_misfit=True)
+    order, budget = rng.permutation(observation.clients), observation.budget
+    offer = fill_budget(order, paid, budget, stop_at_misfit=True, available=observation.available)
     if len(offer.clients) > 1 and rng.random() < 0.5:
         kept = int(rng.integers(1, len(offer.clients)))
         return Offer(offer.clients[:kept], offer.payments[:kept])

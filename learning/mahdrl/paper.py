@@ -132,7 +132,9 @@ class Learner:
             rng = stream(self._seed, "explore", self._episode, observation.round, name) if epsilon > 0 else None
             order = serial_order(q[row, 0].numpy(), epsilon, rng)
             payments = observation.own_bids * (1.0 + markup[row, 0].numpy().astype(np.float64))
-            offers[name] = fill_budget(order, payments, observation.budget, stop_at_misfit=True)
+            offers[name] = fill_budget(
+                order, payments, observation.budget, stop_at_misfit=True, available=observation.available
+            )
         return offers
 
     def observe(

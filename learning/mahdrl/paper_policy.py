@@ -60,4 +60,5 @@ class MahdrlPaper(Policy):
                 markup = torch.zeros_like(markup)
             q = self._networks.q(self._weights.critic, states, markup)
         payments = observation.own_bids * (1.0 + markup[0, 0].numpy().astype(np.float64))
-        return fill_budget(serial_order(q[0, 0].numpy(), 0.0, None), payments, observation.budget, stop_at_misfit=True)
+        order, budget = serial_order(q[0, 0].numpy(), 0.0, None), observation.budget
+        return fill_budget(order, payments, budget, stop_at_misfit=True, available=observation.available)

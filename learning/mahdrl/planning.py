@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from des.money import MICRO, to_micro
-from des.records import FloatArray, Observation, Offer
+from des.records import BoolArray, FloatArray, Observation, Offer
 
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 """Worth of money tried, in standard deviations of q per mean price: 0 ignores prices."""
@@ -61,7 +61,14 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
     return np.asarray(to_micro(np.maximum(np.stack(levels, axis=1), bids[:, None])) / MICRO)
 
 
-def plan(q: FloatArray, kappa: CountValue, prices: FloatArray, chance: FloatArray, budget: float) -> Offer:
+def plan(
+    q: FloatArray,
+    kappa: CountValue,
+    prices: FloatArray,
+    chance: FloatArray,
+    budget: float,
+    available: BoolArray | None = None,
+) -> Offer:
     """Return the offers that promise the most within the budget (eq. 4).
 
     Args:
@@ -70,8 +77,11 @@ def plan(q: FloatArray, kappa: CountValue, prices: FloatArray, chance: FloatArra
         prices: [C, L] levels considered for each client, money with six decimals.
         chance: [C, L] probability to be served at each level.
         budget: B_m.
+        available: [C] who can be selected; all when not given.
     """
     exact, left = to_micro(prices), to_micro(budget)
+    if available is not None:
+        exact = np.where(available[:, None], exact, left + 1)  # never fits
     if left < exact.min():
         return Offer.none()
     worth = _worth(q, prices, chance)  # [orders, C, L]

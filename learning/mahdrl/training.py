@@ -21,6 +21,8 @@ from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.training_log import Row, TrainingLog
+from learning.play import decide
+from learning.play import learn as tell_rivals
 from learning.policy import Policy
 
 KEPT_STATES = 2
@@ -168,6 +170,7 @@ def train(
 def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
     """Play one market to the end, or until no learner is left in it."""
     market, mine = table.market, set(table.learners)
+    labels = {spec.name: spec.policy for spec in market.services}
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
     losses: dict[str, list[float]] = {}
     bid = offered = 0.0
@@ -182,10 +185,9 @@ def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn
         for name, observation in own.items():
             bid += float(observation.own_bids[offers[name].clients].sum())
             offered += float(offers[name].payments.sum())
-        others = {name: table.rivals[name].act(o) for name, o in observations.items() if name not in mine}
-        report = market.close_round(offers | others)
-        for name in others:
-            table.rivals[name].learn(observations[name], others[name], report.feedback[name])
+        others = decide(table.rivals, labels, observations, given=offers)
+        report = market.close_round(offers | {name: decision.offer for name, decision in others.items()})
+        tell_rivals(table.rivals, labels, others, report)
         for name in own:
             accuracies[name].append(report.feedback[name].accuracy)
         if learn:

@@ -79,3 +79,11 @@ def test_price_levels_start_at_the_bid_and_step_over_rivals(make_observation):
 def test_the_bid_is_the_only_level_where_nobody_can_be_outbid(make_observation):
     seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=2)
     assert price_levels(seen, np.array([[6.0, 1.0]])).tolist() == [[5.0], [2.0]]
+
+
+def test_who_is_offline_is_passed_over():
+    prices, chance = bids_only([5.0, 5.0, 5.0])
+    online = np.array([True, False, True])
+    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, 20.0, online)
+    assert offer.clients.tolist() == [2]
+    assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, np.zeros(3, dtype=bool)).clients) == 0
