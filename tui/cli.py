@@ -245,21 +245,19 @@ def datasets() -> None:
 @app.command()
 def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
-    target: Annotated[Path, typer.Option("--csv", metavar="FILE", help="Where to write; `-` is stdout.")],
+    target: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Where to write; `-` is stdout.")] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Where to write Parquet, if pyarrow is installed.")
+    ] = None,
     table: Annotated[Literal["rounds", "offers", "events"], typer.Option(help="Which log.")] = "rounds",
     shape: Annotated[
         Literal["long", "wide"], typer.Option(help="`wide` gives rounds one row, with columns such as mnist.accuracy.")
     ] = "long",
 ) -> None:
-    """Gather the logs of runs into one CSV file, with scenario, policy and seed in front."""
-    from scenarios.export import export as write
-    from scenarios.export import export_file
+    """Gather the logs of runs into one file, with scenario, policy and seed in front."""
+    from tui.gather import export_runs
 
-    if str(target) == "-":
-        write(runs, sys.stdout, table, shape)
-    else:
-        count = export_file(runs, target, table, shape)
-        typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
+    export_runs(runs, target, parquet, table, shape)
 
 
 @app.command()
