@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tui lint format bench clean screenshots
+.PHONY: help run test tui lint format bench bench-peers screenshots clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -33,8 +33,15 @@ tui: $(VENV)/installed  ## Set up and start the terminal user interface
 screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
 	$(BIN)/python docs/screenshots/make.py
 
+bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet machine); docs/performance.md says what it means
+	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/market.py
+
+PEERS := .venv-peers
+bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`
+
 clean:  ## Remove the virtual environment and all caches
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-peers build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -47,3 +54,14 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py $(wildcard fl/_native
 $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+# What each peer needs beside torch. One that can't be installed here is left out: make says so and goes on.
+$(PEERS)/flower/ready: PEER := 'flwr[simulation]'
+$(PEERS)/fedlab/ready: PEER := fedlab torchvision
+$(PEERS)/pfl/ready: PEER := pfl
+
+$(PEERS)/%/ready:
+	$(PYTHON) -m venv $(@D)
+	grep -E '^(torch|torchvision|numpy)==' constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/python -m pip --disable-pip-version-check install --quiet --constraint $(@D)/constraints.txt torch $(PEER) \
+		&& touch $@ || { rm -rf $(@D); echo "$(*F) can't be installed here: the benchmark runs without it"; }

@@ -4,8 +4,9 @@ In each round a service receives its budget, offers hold part of it, served clie
 rest of the budget lapses (the paper's budget is per round and is not saved up).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from des.money import Micro, text
 
@@ -64,6 +65,23 @@ class Ledger:
         account = self.accounts[service]
         account.lapsed += account.free + account.held
         account.free = account.held = 0
+
+    def state(self) -> dict[str, Any]:
+        """Return all balances as plain data, micro-units."""
+        return {
+            "accounts": {service: asdict(account) for service, account in self.accounts.items()},
+            "income": list(self.income),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the balances that ``state`` gave.
+
+        Raises:
+            LedgerError: they do not add up.
+        """
+        self.accounts = {service: Account(**balances) for service, balances in state["accounts"].items()}
+        self.income = list(state["income"])
+        self.check()
 
     def check(self) -> None:
         """Raise LedgerError unless every micro-unit granted is accounted for, and clients got what services paid."""

@@ -112,6 +112,36 @@ class Market:
         """Whether no round follows: the last one is over, or every service has left."""
         return self.round >= self.rounds or not any(state.active for state in self.states)
 
+    def state(self) -> dict[str, Any]:
+        """Return all that the market needs to go on from here, as plain data. The federation's models are apart.
+
+        Raises:
+            MarketError: a round is open.
+        """
+        if self._current is not None:
+            raise MarketError(f"round {self._current.number} is still open")
+        return {
+            "round": self.round,
+            "now": self.now,
+            "services": {
+                name: {"accuracy": state.accuracy, "status": state.status.value}
+                for name, state in zip(self._names, self.states, strict=True)
+            },
+            "ledger": self.ledger.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a ``state`` of a market of the same scenario and seed.
+
+        Random draws need no restoring: each comes from a stream that is keyed by its round.
+        """
+        self.round = state["round"]
+        self._env = simpy.Environment(initial_time=state["now"])
+        self._clients.clear()  # they belong to the clock that was; between rounds nobody is at work
+        kept = state["services"]
+        self.states = [ServiceState(kept[name]["accuracy"], Status(kept[name]["status"])) for name in self._names]
+        self.ledger.restore(state["ledger"])
+
     def seat(self, service: str, policy: str, *, privileged: bool) -> None:
         """Name the policy that decides for a service from the next round on, in place of the one in its spec.
 

@@ -33,6 +33,10 @@ _SEARCHED = {  # name: (where the search starts, lowest, highest)
     "spread_left": (0.5, -3.0, 5.0),
 }
 _START, _LOWEST, _HIGHEST = (np.array(column) for column in zip(*_SEARCHED.values(), strict=True))
+_DIFFERENCE = 1e-7
+_ACCURACY_SCALE = 0.05
+"""A miss of this much accuracy costs like one deviation of the noise. The likelihood alone, on a scale of logarithms,
+cares little about the first rounds, where accuracy moves most; cross-validated, this term halves the bias of AUCs."""
 _DECAYS_AND_SHAPES = ((0.8, 1.2), (0.8, 2.0), (1.5, 1.5))
 _HUBER = 2.0
 """Deviations beyond which a residual counts linearly: a slow starter's plateau must not bend the whole curve."""
@@ -67,7 +71,7 @@ class Features:
                 if sizes:
                     d = np.array(sizes, dtype=np.float64)
                     trained[i, n] = True
-                    size[i, n], clients[i, n] = np.log(d.sum() / REFERENCE), np.log(len(d))
+                    size[i, n], clients[i, n] = np.log(d.sum() / REFERENCE), np.log(d.sum() ** 2 / (d @ d))
                     emd[i, n] = d @ np.array(emds) / d.sum()
                     left[i, n] = emd[i, n] * np.sqrt(d @ d) / d.sum()
         return cls(size, clients, emd, left, trained, error)
@@ -88,14 +92,14 @@ def fit(traces: Sequence[Trace]) -> Curve:
     width = highest - _LOWEST
 
     def curve(scaled: FloatArray) -> Curve:
-        return _curve(_LOWEST + width * np.clip(scaled, 0.0, 1.0), start)
+        return _curve((_LOWEST + width * scaled).T, start)
 
-    def cost(scaled: FloatArray) -> float:
-        candidate = curve(scaled)
-        mean, spread = _mean_and_spread(candidate, seen)
-        z = np.abs(_target(candidate, seen) - mean) / spread
-        likelihood = np.where(z < _HUBER, 0.5 * z**2, _HUBER * (z - 0.5 * _HUBER)) + np.log(spread)
-        return float(likelihood[seen.trained].mean())
+    def cost_and_gradient(scaled: FloatArray) -> tuple[float, FloatArray]:
+        # All finite differences in one pass over the rounds: [1 + parameters, traces, rounds].
+        step = np.where(scaled > 0.5, -_DIFFERENCE, _DIFFERENCE)
+        around = np.vstack([scaled, scaled + np.diag(step)])[:, None, None, :]
+        costs = _cost(_curve(np.moveaxis(_LOWEST + width * around, -1, 0), start), seen)
+        return float(costs[0]), (costs[1:] - costs[0]) / step
 
     best: tuple[float, FloatArray] | None = None
     for decay, shape in _DECAYS_AND_SHAPES:
@@ -105,7 +109,7 @@ def fit(traces: Sequence[Trace]) -> Curve:
         first[names.index("decay")], first[names.index("shape")] = decay, shape
         scaled = (first - _LOWEST) / width
         for _ in range(2):  # with numeric gradients L-BFGS stops early; a second search goes on from there
-            found = minimize(cost, scaled, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(scaled))
+            found = minimize(cost_and_gradient, scaled, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(scaled))
             scaled = found.x
         if best is None or found.fun < best[0]:
             best = (float(found.fun), scaled)
@@ -127,21 +131,32 @@ def follow(curve: Curve, trace: Trace, seed: int | None = None) -> FloatArray:
     return np.array(path)
 
 
-def _curve(vector: FloatArray, start: float) -> Curve:
-    named = dict(zip(_SEARCHED, map(float, vector), strict=True))
+def _curve(values: FloatArray, start: float) -> Curve:
+    """Return the curve of the searched parameters; or, of arrays of each, curves whose fields are arrays."""
+    named = dict(zip(_SEARCHED, values.tolist() if values.ndim == 1 else values, strict=True))
     return Curve(start=start, skew=0.0, luck=0.0, loss_0=0.0, loss_error=0.0, loss_emd=0.0, **named)
 
 
+def _cost(c: Curve, seen: Features) -> FloatArray:
+    """Return what the fit minimises, for one curve or for many: how unlikely the traces are, and accuracy missed."""
+    mean, spread = _mean_and_spread(c, seen)
+    z = np.abs(_target(c, seen) - mean) / spread
+    unlikely = np.where(z < _HUBER, 0.5 * z**2, _HUBER * (z - 0.5 * _HUBER)) + np.log(spread)
+    error = c.floor + (c.start - c.floor) * np.exp(np.minimum(mean, 0.0))
+    missed = 0.5 * ((error - seen.error) / _ACCURACY_SCALE) ** 2
+    return np.asarray((unlikely + missed)[..., seen.trained].mean(axis=-1))
+
+
 def _mean_and_spread(c: Curve, seen: Features, luck: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Return mean and deviation of what ``_target`` measures: ``fl.surrogate`` as arrays [traces, rounds]."""
+    """Return mean and deviation of what ``_target`` measures: ``fl.surrogate`` as arrays [..., traces, rounds]."""
     a, b, v = seen.size, seen.clients, seen.emd
     step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
     first = c.first_size * a + c.first_clients * b + c.first_emd * v + luck
     u = np.zeros_like(step)
-    now = np.zeros(len(step))
-    for n in range(step.shape[1]):
-        now = now + np.where(seen.trained[:, n], np.exp(step[:, n] + first[:, n] / (1.0 + now)), 0.0)
-        u[:, n] = now
+    now = np.zeros(step.shape[:-1])
+    for n in range(step.shape[-1]):
+        now = now + np.where(seen.trained[:, n], np.exp(step[..., n] + first[..., n] / (1.0 + now)), 0.0)
+        u[..., n] = now
     spread = np.exp(c.spread_0 + c.spread_progress * np.log1p(u) + c.spread_left * seen.left)
     drift = (c.drift_emd * v + c.drift_left * seen.left) * u / (1.0 + u)
     return drift - c.decay / c.shape * np.log1p(u**c.shape), np.maximum(spread, 1e-3)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from fl.batched import ClientData
@@ -135,6 +136,17 @@ class RealFederation:
             service: TrainingOutcome(self.accuracy(service), np.array([trained[i][1] for i in indices]))
             for service, indices in of_service.items()
         }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Resumable.state``: each service's global model [P] and its accuracy."""
+        models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
+        return models | {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Resumable.restore``."""
+        for name, learner in self._learners.items():
+            learner.parameters = np.array(state[f"{name}/model"])
+            learner.accuracy = float(state[f"{name}/accuracy"][0])
 
     def close(self) -> None:
         """See ``Federation.close``."""

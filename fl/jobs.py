@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -82,4 +82,16 @@ class Federation(Protocol):
 
     def close(self) -> None:
         """Release workers and memory. The federation can't be used afterwards."""
+        ...
+
+
+class Resumable(Protocol):
+    """What a federation also does if runs are to go on where they were interrupted."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays, by name, that training needs to go on from here."""
+        ...
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a ``state`` of a federation for the same services and seed."""
         ...

@@ -1,7 +1,10 @@
 """The models that services train, by name, as plain ``torch.nn.Module``s on images [n, 1, 28, 28].
 
 A model of your own is a callable ``(labels: int) -> torch.nn.Module`` registered under the entry-point group
-``flmarket.models``; its name then works as ``model = "..."`` in a scenario.
+``flmarket.models``; its name then works as ``model = "..."`` in a scenario. It maps images [n, 1, 28, 28] to logits
+[n, labels]. Only parameters travel between clients and server, and results must not depend on which thread trained
+what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`` has none) and random layers
+(``Dropout``) are refused.
 """
 
 from collections.abc import Callable
@@ -11,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from fl.errors import InputError
+from fl.model_names import BUILTIN_NAMES, GROUP, names
 from fl.streams import stream
 
 IMAGE_SIDE = 28
-GROUP = "flmarket.models"
 MLP_HIDDEN = (200, 200)
 
 ModelFactory = Callable[[int], nn.Module]
@@ -25,7 +28,7 @@ class UnknownModelError(InputError):
 
 
 class UnsuitableModelError(InputError):
-    """The model holds state or randomness that federated training here can't carry from round to round."""
+    """A model that an installed package registers can't be used."""
 
 
 class HalveByMax(nn.Module):
@@ -67,13 +70,21 @@ BUILTIN: dict[str, ModelFactory] = {"cnn": cnn, "mlp": mlp}
 
 
 def factory(name: str) -> ModelFactory:
-    """Return the model of that name, built in or registered by an installed package."""
+    """Return the model of that name, built in or registered by an installed package.
+
+    Raises:
+        UnknownModelError: there is none of that name.
+        UnsuitableModelError: the package that registers it can't be imported.
+    """
     if name in BUILTIN:
         return BUILTIN[name]
     for entry in entry_points(group=GROUP, name=name):
-        loaded: ModelFactory = entry.load()
+        try:
+            loaded: ModelFactory = entry.load()
+        except Exception as error:
+            raise UnsuitableModelError(f"model {name!r} ({entry.value}) can't be loaded: {error!r}") from error
         return loaded
-    raise UnknownModelError(f"there is no model {name!r}; built in: {', '.join(BUILTIN)}")
+    raise UnknownModelError(f"there is no model {name!r}; there are {', '.join(names())}")
 
 
 def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
@@ -84,14 +95,37 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
 
     Raises:
         UnknownModelError: there is none of that name.
-        UnsuitableModelError: it has buffers (batch normalisation), which do not travel with the parameters, or dropout,
-            which draws from torch's global generator.
+        UnsuitableModelError: it can't be loaded, or is not fit for federated training (see the top of this module).
     """
+    make = factory(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
-        module = factory(name)(labels)
-    if any(True for _ in module.buffers()):
-        raise UnsuitableModelError(f"model {name!r} has buffers (batch normalisation, say); use group or layer norm")
+        if name in BUILTIN_NAMES:
+            return make(labels)
+        try:
+            module = make(labels)
+            _check(module, labels)
+        except Exception as error:
+            why = str(error) if isinstance(error, UnsuitableModelError) else repr(error)
+            raise UnsuitableModelError(f"model {name!r} for {labels} labels: {why}") from error
+        return module
+
+
+def _check(module: nn.Module, labels: int) -> None:
+    """Raise unless a registered model is fit for federated training."""
+    if not isinstance(module, nn.Module):
+        raise UnsuitableModelError(f"is a {type(module).__name__}, not a torch.nn.Module")
+    if buffers := [buffer for buffer, _ in module.named_buffers()]:
+        raise UnsuitableModelError(
+            f"has buffers ({', '.join(buffers)}), which don't travel with the parameters; use GroupNorm"
+        )
     if any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules()):
-        raise UnsuitableModelError(f"model {name!r} has dropout, whose draws no seed of a run decides; leave it out")
-    return module
+        raise UnsuitableModelError("has dropout, whose draws would depend on which thread trains which client")
+    if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
+        raise UnsuitableModelError("must have parameters, all of them float32")
+    with torch.inference_mode():
+        shape = tuple(module(torch.zeros(2, 1, IMAGE_SIDE, IMAGE_SIDE)).shape)
+    if shape != (2, labels):
+        raise UnsuitableModelError(
+            f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})"
+        )

@@ -3,7 +3,8 @@
 It exists to train policies and to explore in seconds; nothing that it yields is ever a result of real training.
 
 Each service has a latent progress u, which grows with what its round trained on: D images in all, of k clients, with
-mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg.
+mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg;
+k = 1 / |w|^2 is their number if all are equally large, and less if a few large ones dominate.
 
     a = log(D / 400), b = log k, early = 1 / (1 + u)
     u += exp(step . [1, a, b, v] + early * (first . [a, b, v] + luck))
@@ -18,9 +19,10 @@ models leave the plateau sooner. Real errors have more high outliers than low on
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import exp, log, log1p, sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from fl.jobs import TrainingJob, TrainingOutcome
 from fl.streams import stream
@@ -96,7 +98,7 @@ class _Progress:
             samples += job.size
             weighted += job.size * job.emd
             squares += job.size * job.size
-        a, b, v = log(samples / REFERENCE), log(len(jobs)), weighted / samples
+        a, b, v = log(samples / REFERENCE), log(samples * samples / squares), weighted / samples
         s = v * sqrt(squares) / samples
         first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * self.luck
         step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
@@ -147,6 +149,15 @@ class SurrogateFederation:
             )
             for service, own in of_service.items()
         }
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Resumable.state``: how far each service is on its curve."""
+        return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Resumable.restore``."""
+        for name, service in self._services.items():
+            service.accuracy, service.u = state[name].tolist()
 
     def close(self) -> None:
         """See ``Federation.close``. There is nothing to release."""

@@ -1,5 +1,7 @@
 """A budgeted combinatorial bandit: learns what kinds of client are worth from the progress that they bring."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from des.money import to_micro
@@ -82,6 +84,23 @@ class BudgetedUCB(Policy):
         self._moment = self._discount * self._moment + progress * total
         self._squares = self._discount * self._squares + progress**2
         self._weights = self._discount * self._weights + 1
+
+    def state(self) -> dict[str, FloatArray]:
+        """See ``Policy.state``."""
+        error = np.nan if self._error is None else self._error
+        return {
+            "gram": self._gram,
+            "gram_squared": self._gram_squared,
+            "moment": self._moment,
+            "sums": np.array([self._squares, self._weights, error]),
+        }
+
+    def restore(self, state: Mapping[str, FloatArray]) -> None:
+        """See ``Policy.restore``."""
+        self._gram, self._gram_squared = np.array(state["gram"]), np.array(state["gram_squared"])
+        self._moment = np.array(state["moment"])
+        self._squares, self._weights, error = state["sums"].tolist()
+        self._error = None if np.isnan(error) else error
 
     def _bounds(self, x: FloatArray) -> FloatArray:
         """Return the upper confidence bound [C] of each client's worth, for features [C, 4]."""

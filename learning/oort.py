@@ -1,6 +1,10 @@
 """A policy in the manner of Oort: prefers clients whose models still lose much, and those it has not seen for long."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from des.records import Feedback, FloatArray, IntArray, Observation, Offer
 from learning.checks import require_finite
@@ -72,6 +76,14 @@ class OortLike(Policy):
         served = offer.clients[feedback.served]
         self._losses[served] = feedback.losses[feedback.served]
         self._served[served] = feedback.round
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Policy.state``."""
+        return {"losses": self._losses, "served": self._served}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Policy.restore``."""
+        self._losses, self._served = np.array(state["losses"]), np.array(state["served"])
 
     def _share(self, round_: int) -> float:
         """Return the share of the budget that is explored with."""

@@ -1,8 +1,10 @@
 """Pacing: pays above the bid only as far as refusals make it necessary."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.records import Feedback, FloatArray, Observation, Offer
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
@@ -58,6 +60,14 @@ class RefusalPacing(Policy):
         shuffled = observation.rng().permutation(observation.clients)
         order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
         return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
+
+    def state(self) -> dict[str, FloatArray]:
+        """See ``Policy.state``."""
+        return {"markup": np.array([self.markup])}
+
+    def restore(self, state: Mapping[str, FloatArray]) -> None:
+        """See ``Policy.restore``."""
+        self.markup = float(state["markup"][0])
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Raise the markup if more offers than tolerated were refused, else lower it. No offer, no news."""

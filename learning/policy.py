@@ -17,6 +17,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
+import numpy.typing as npt
+
 from des.records import Feedback, Observation, Offer
 from fl.errors import InputError
 
@@ -64,12 +66,39 @@ class Policy(ABC):
         """Keep what is known of the market. Subclasses may add keyword arguments: the scenario's ``policy_options``."""
         self.context = context
 
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str | None:  # noqa: ARG003 - for those that load something
+        """Return the SHA-256 of what a new policy would load, which decides what a run gives; None if it loads nothing.
+
+        Args:
+            checkpoint: of the service, if the scenario names one.
+        """
+        return None
+
     @abstractmethod
     def act(self, observation: Observation) -> Offer:
         """Return the service's offers for this round, within constraints (4) and (5)."""
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:  # noqa: B027 - optional
         """Learn from the round's outcome. Policies that don't learn leave this as it is."""
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what the policy remembers between rounds, as arrays by name, so that an interrupted run can go on.
+
+        A policy that remembers anything overrides this and ``restore``.
+        """
+        return {}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027 - optional, as ``state``
+        """Remember what ``state`` returned, in a policy that was made anew with the same context and options."""
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a run can go on from a checkpoint: a policy that learns must be able to say what it remembers.
+
+        An interrupted run with a policy that can't starts over; its results are the same either way.
+        """
+        return type(self).learn is Policy.learn or type(self).state is not Policy.state
 
 
 BUILTIN: Mapping[str, str] = {
@@ -78,6 +107,8 @@ BUILTIN: Mapping[str, str] = {
     "hqfa": "learning.heuristics:HighQualityFirst",
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
+    "mahdrl": "learning.mahdrl.policy:Mahdrl",
+    "mahdrl-paper": "learning.mahdrl.paper_policy:MahdrlPaper",
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",
     "pacing": "learning.pacing:RefusalPacing",

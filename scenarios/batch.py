@@ -1,44 +1,29 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from des.records import RoundReport
 from fl.errors import RunError
-from scenarios.build import Shelf
+from scenarios.build import Shelf, agents_of
+from scenarios.listener import Listener, Progress
 from scenarios.loader import digest, points, with_policy
+from scenarios.pool import Pool
 from scenarios.runner import Run, execute
 from scenarios.schema import Scenario
 from scenarios.store import AS_CONFIGURED, RunDirectory, State
 
-
-class Listener(Protocol):
-    """Hears how a batch goes; the command line's progress display is one."""
-
-    def started(self, run: Run) -> None:
-        """A run begins."""
-
-    def round_done(self, run: Run, report: RoundReport) -> None:
-        """A run finished a round."""
-
-    def completed(self, run: Run) -> None:
-        """A run finished."""
-
-    def skipped(self, run: Run) -> None:
-        """A run was complete already."""
-
-    def failed(self, run: Run, error: Exception) -> None:
-        """A run failed; the batch goes on."""
+if TYPE_CHECKING:
+    from scenarios.cluster import Cluster
 
 
 @dataclass
 class BatchResult:
     """What became of a batch's runs, in order."""
 
-    complete: list[Run] = field(default_factory=list)
-    failed: list[Run] = field(default_factory=list)
+    complete: list[Run]
+    failed: list[Run]
 
 
 def plan(
@@ -55,12 +40,13 @@ def plan(
 
     Raises:
         DatasetError: a data set is missing or corrupt.
+        CheckpointError: a learned agent can't be read.
     """
     runs = []
     for scenario in scenarios:
         for point in points(scenario):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
-            hash8 = digest(point.scenario, shelf.digests(point.scenario))
+            hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             for policy in policies or (AS_CONFIGURED,):
                 chosen = point.scenario if policy == AS_CONFIGURED else with_policy(point.scenario, policy)
                 for seed in seeds:
@@ -69,28 +55,82 @@ def plan(
     return runs
 
 
+def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Run]]:
+    """Return the runs that are to be played, and those that are complete. All directories are looked at first.
+
+    Raises:
+        StoreError: a directory holds something else.
+    """
+    todo: list[Run] = []
+    complete: list[Run] = []
+    for run in runs:
+        if run.directory.state is State.COMPLETE and not fresh:
+            run.directory.check_is(digest=run.digest, policy=run.policy, seed=run.seed)
+            complete.append(run)
+        else:
+            todo.append(run)
+    return todo, complete
+
+
 def run_all(
-    runs: Iterable[Run], shelf: Shelf, listener: Listener, *, workers: int = 1, fresh: bool = False
+    runs: Sequence[Run],
+    shelf: Shelf,
+    listener: Listener,
+    *,
+    jobs: int = 1,
+    workers: int = 1,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    cluster: "Cluster | None" = None,
 ) -> BatchResult:
-    """Execute runs one after another; skip those that are complete; go on after one that failed.
+    """Execute runs; skip those that are complete; go on after one that failed.
+
+    Args:
+        runs: as planned.
+        shelf: gives the data sets.
+        listener: hears of each run.
+        jobs: runs at a time, each in a process of its own; a single one is played in this process.
+        workers: training threads of a run.
+        fresh: start runs over, complete or not.
+        fail_fast: start no more runs after one that failed, and end those under way; they can be continued.
+        cluster: plays the runs, in place of this machine.
 
     Raises:
         InputError: a data set, an output directory or a policy's options can't be used; this stops the batch.
     """
-    result = BatchResult()
+    todo, complete = due(runs, fresh=fresh)
+    for run in complete:
+        listener.skipped(run)
+    if not todo:
+        failed = []
+    elif cluster:
+        failed = cluster.play(todo, shelf, listener, fresh=fresh, fail_fast=fail_fast)
+    elif jobs == 1:
+        failed = _run_here(todo, shelf, listener, workers=workers, fresh=fresh, fail_fast=fail_fast)
+    else:
+        with Pool(min(jobs, len(todo)), workers=workers, fresh=fresh) as pool:
+            failed = pool.play(todo, listener, fail_fast=fail_fast)
+    # After fail_fast some runs are neither.
+    return BatchResult(
+        [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
+        [run for run in runs if run in failed],
+    )
+
+
+def _run_here(
+    runs: Iterable[Run], shelf: Shelf, listener: Listener, *, workers: int, fresh: bool, fail_fast: bool
+) -> list[Run]:
+    failed = []
     for run in runs:
-        if not fresh and run.directory.state is State.COMPLETE:
-            listener.skipped(run)
-            result.complete.append(run)
-            continue
         listener.started(run)
         try:
-            observers = [lambda report, run=run: listener.round_done(run, report)]
+            observers = [lambda report, run=run: listener.round_done(run, Progress.of(report))]
             execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
         except RunError as error:
             listener.failed(run, error)
-            result.failed.append(run)
+            failed.append(run)
+            if fail_fast:
+                break
         else:
             listener.completed(run)
-            result.complete.append(run)
-    return result
+    return failed

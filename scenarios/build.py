@@ -111,7 +111,23 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
     )
-    return create(service.policy, context, service.policy_options)
+    options = dict(service.policy_options)
+    if service.checkpoint is not None:
+        options["checkpoint"] = service.checkpoint
+    return create(service.policy, context, options)
+
+
+def agents_of(scenario: Scenario) -> dict[str, str]:
+    """Return the SHA-256 of every learned agent that the scenario's services play, by service.
+
+    Raises:
+        CheckpointError: one can't be read.
+    """
+    return {
+        f"agent/{service.name}": digest
+        for service in scenario.services
+        if (digest := load_policy(service.policy).agent_digest(service.checkpoint)) is not None
+    }
 
 
 def build_federation(

@@ -146,7 +146,8 @@ class PointLog:
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
         """Write a point down."""
-        self.known[key] = point
+        # What is kept is what is written: a fit is the same whether its points were measured or read.
+        self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
         with self._path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
 

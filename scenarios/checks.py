@@ -9,6 +9,7 @@ from typing import Protocol
 
 from des.money import to_micro
 from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
+from fl.model_names import BUILTIN_NAMES
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from scenarios.interventions import check_interventions
@@ -51,22 +52,25 @@ class Catalogue:
         datasets: names of the data sets.
         facts: of a data set by name.
         policies: names of the policies.
+        models: names of the models.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
     """
 
     datasets: Collection[str]
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
+    models: Collection[str] = BUILTIN_NAMES
     fits: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
-    """Return the data sets and policies of this installation. ``fits`` as in ``Catalogue``."""
+    """Return the data sets, policies and models of this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
+    from fl import model_names
     from fl.datasets import info, names
     from learning import policy
 
-    return Catalogue(names(), info, policy.names(), fits)
+    return Catalogue(names(), info, policy.names(), model_names.names(), fits)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
@@ -106,6 +110,8 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
             ("policy", "policy", catalogue.policies),
         )
     ]
+    tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
+    named += [((*table, "model"), "model", catalogue.models) for table in tables]
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:

@@ -83,11 +83,17 @@ def parse(
     found: list[Finding] = []
     if isinstance(data.get("sweep"), Mapping):
         data["sweep"], source.moved, found = sweeps.flatten(data["sweep"])
+    if isinstance(data.get("runs"), list):
+        for i, run in enumerate(data["runs"]):
+            if isinstance(run, Mapping):
+                data["runs"][i], moved, wrong = sweeps.flatten(run, ("runs", i))
+                source.moved = {**source.moved, **moved}
+                found += wrong
     source.options, problems = options.apply(data, overrides)
 
     known = catalogue or installed()
     scenario, wrong = examine(data, known)
-    found += [*wrong, *sweeps.check_sweep(data)]
+    found += [*wrong, *sweeps.check_sweep(data), *sweeps.check_runs(data)]
     if scenario and not found and not problems:
         found += sweeps.check_points(scenario, known)
     if scenario and not found and not problems:
@@ -96,16 +102,16 @@ def parse(
 
 
 def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[SweepPoint]:
-    """Return every scenario of a sweep, the last key changing fastest; of one without a sweep, itself.
+    """Return every scenario of a sweep and of ``[[runs]]``, the last key changing fastest; of one without, itself.
 
     Raises:
         ScenarioError: a combination of values breaks the scenario. One that was loaded has been checked for that.
     """
-    if not scenario.sweep:
+    if not scenario.sweep and not scenario.runs:
         return [SweepPoint({}, scenario)]
     known = catalogue or installed()
     data = scenario.model_dump(exclude_none=True)
-    if found := [*sweeps.check_sweep(data)] or [*sweeps.check_points(scenario, known)]:
+    if found := [*sweeps.check_sweep(data), *sweeps.check_runs(data)] or [*sweeps.check_points(scenario, known)]:
         place = f"scenario {scenario.name}"
         raise ScenarioError(Problem(place, None, key_text(f.path, data), f.message) for f in found[:MOST_PROBLEMS])
     return [SweepPoint(values, point) for values, point, _ in sweeps.grid(scenario, known) if point]
@@ -139,7 +145,7 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
                 service.update(policy=policy, policy_options={})
                 service.pop("checkpoint", None)
 
-    swept = [key for key in scenario.sweep if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
+    swept = [key for key in _varied(scenario) if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
     return _changed(scenario, f"--policy {policy}", change, swept, catalogue)
 
 
@@ -149,8 +155,13 @@ def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None 
     Raises:
         ScenarioError: the number is out of range, or the scenario sweeps it.
     """
-    swept = [key for key in scenario.sweep if key == "rounds"]
+    swept = [key for key in _varied(scenario) if key == "rounds"]
     return _changed(scenario, f"--rounds {rounds}", lambda data: data.update(rounds=rounds), swept, catalogue)
+
+
+def _varied(scenario: Scenario) -> list[str]:
+    """Return the keys that differ between the scenario's points."""
+    return list(dict.fromkeys([*scenario.sweep, *(key for run in scenario.runs for key in run)]))
 
 
 def _changed(

@@ -37,6 +37,9 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
     sweep = data.get("sweep")
     if isinstance(sweep, dict) and key in sweep:
         raise AddressError(f"is swept by this scenario: set sweep.{key}=[...] instead")
+    runs = data.get("runs")
+    if isinstance(runs, list) and any(isinstance(run, dict) and key in run for run in runs):
+        raise AddressError("is in this scenario's [[runs]], which it would not change")
     return put(data, address(data, key), value)
 
 

@@ -75,7 +75,7 @@ def key_text(path: Path, data: Mapping[str, Any]) -> str:
     parts: list[str] = []
     for depth, part in enumerate(path):
         if isinstance(part, str):
-            parts.append(part if BARE_KEY.fullmatch(part) or path[0] == "sweep" else quoted(part))
+            parts.append(part if BARE_KEY.fullmatch(part) or path[0] in ("sweep", "runs") else quoted(part))
         elif depth == 1 and path[0] == "services":
             service = data["services"][part]
             name = service.get("name") if isinstance(service, Mapping) else None

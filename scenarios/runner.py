@@ -5,6 +5,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,12 +14,13 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from scenarios.build import Shelf, build, fits_of, images_of
+from scenarios.build import Shelf, agents_of, build, fits_of, images_of
+from scenarios.checkpoint import Checkpointer, resume
+from scenarios.files import WriteError
 from scenarios.loader import dumps
 from scenarios.play import Observer, play
 from scenarios.schema import Scenario
-from scenarios.store import LOG, RunDirectory
-from scenarios.tables import TableWriter
+from scenarios.store import CHECKPOINT, LOG, RunDirectory, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,13 @@ def execute(
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
 ) -> None:
-    """Play a run to its end and write its directory.
+    """Play a run to its end and write its directory; one that was interrupted goes on from its last checkpoint.
 
     Args:
         run: what to run.
         shelf: gives the data sets.
         workers: training threads; the results do not depend on it.
-        fresh: start over what an unfinished run left.
+        fresh: start over what is there, complete or not.
         ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
 
@@ -76,27 +78,63 @@ def execute(
         InputError: the directory, a data set or a policy's options can't be used.
         RunError: the run failed; meta.json and run.log say how.
     """
-    run.directory.prepare(dumps(run.scenario), fresh=fresh)
-    started, clock = datetime.now(UTC), time.perf_counter()
-    with _log(run.directory.path / LOG) as log, TableWriter(run.directory.path) as tables:
-        log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
-        meta = _meta(run, shelf) | {"started": started.isoformat(timespec="seconds")}
-        try:
-            setup = build(run.scenario, run.seed, shelf, workers=workers)
+    with run.directory.locked():
+        run.directory.prepare(dumps(run.scenario), fresh=fresh)
+        with _log(run.directory.path / LOG) as log:
+            log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
+            meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
-                meta["kernel"] = setup.federation.kernels
-                if ready is not None:
-                    ready()
-                play(setup.market, setup.policies, [tables, log.observe, *observers])
-            finally:
-                setup.federation.close()
-        except Exception as error:
-            message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
-            log.exception("failed: %s", message)
-            run.directory.finish(meta | _ending("failed", clock) | {"error": message})
-            raise
-        log.info("complete")
-    run.directory.finish(meta | _ending("complete", clock) | {"rounds": setup.market.round})
+                ending = _play(run, shelf, workers, meta, log, ready, observers)
+            except Exception as error:
+                message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
+                log.exception("failed: %s", message)
+                with suppress(WriteError):  # the disk may be what failed
+                    run.directory.finish(meta | {"status": "failed", "error": message})
+                raise
+            log.info("complete")
+        run.directory.finish(meta | ending | {"status": "complete"})
+
+
+def _play(
+    run: Run,
+    shelf: Shelf,
+    workers: int,
+    meta: dict[str, Any],
+    log: "_log",
+    ready: Callable[[], None] | None,
+    observers: Iterable[Observer],
+) -> dict[str, Any]:
+    """Play what is left of the run; return what meta.json says of its end."""
+    folder = run.directory.path / CHECKPOINT
+    clock = time.perf_counter()
+    setup = build(run.scenario, run.seed, shelf, workers=workers)
+    try:
+        meta["kernel"] = setup.federation.kernels
+        identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
+        tables, checkpoint = resume(folder, identity, setup, log.warning)
+        earlier = checkpoint.seconds if checkpoint else 0.0
+
+        def seconds() -> float:
+            return earlier + time.perf_counter() - clock
+
+        with tables:
+            if checkpoint:
+                log.info("continue after round %d", checkpoint.round)
+            if ready is not None:
+                ready()
+            saves = Checkpointer(folder, setup, tables, identity, seconds)
+            play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
+            tables.sync()  # before meta.json says that they are complete
+    finally:
+        setup.federation.close()
+    return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}
+
+
+class _LogFile(logging.FileHandler):
+    """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Go on without the line."""
 
 
 class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the manner of ``open``
@@ -104,7 +142,10 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
 
     def __init__(self, path: Path) -> None:
         super().__init__("flmarket.run", logging.INFO)
-        handler = logging.FileHandler(path, encoding="utf-8")
+        try:
+            handler = _LogFile(path, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{path}: can't be written: {error.strerror}") from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 
@@ -113,7 +154,8 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
 
     def __exit__(self, *_: object) -> None:
         for handler in self.handlers:
-            handler.close()
+            with suppress(OSError):
+                handler.close()
 
     def observe(self, report: RoundReport) -> None:
         """Log one line for each round."""
@@ -128,7 +170,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
-        "versions": _versions(),
+        "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
@@ -137,15 +179,13 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in images_of(run.scenario)
         },
-        "git": _git_revision(),
+        "agents": agents_of(run.scenario),
+        "git": git_revision(),
     }
 
 
-def _ending(status: str, clock: float) -> dict[str, Any]:
-    return {"status": status, "wall_seconds": round(time.perf_counter() - clock, 3)}
-
-
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
     found = {"python": platform.python_version()}
     for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
         try:
@@ -155,7 +195,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _git_revision() -> str | None:
+def git_revision() -> str | None:
     """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
     here = Path(__file__).resolve().parent.parent
     if not (here / ".git").exists():

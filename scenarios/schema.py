@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-Model = Literal["cnn", "mlp"]
+Model = Name
 LocalEpochs = Annotated[int, Field(ge=1, le=1_000)]
 BatchSize = Annotated[int, Field(ge=1, le=100_000)]
 LearningRate = Annotated[float, Field(gt=0, le=100)]
@@ -110,7 +110,9 @@ class TrainingSettings(Table):
     """How clients train one data set."""
 
     model: Model = Field(
-        default="cnn", description="Network: cnn (two convolutions, three fully connected layers; the paper's) or mlp."
+        default="cnn",
+        description="Network: cnn (two convolutions, three fully connected layers; the paper's), mlp, or one that an "
+        "installed package registers under flmarket.models.",
     )
     local_epochs: LocalEpochs = Field(default=1, description="Passes of a client over its data in one round (E).")
     batch_size: BatchSize = Field(default=10, description="Images in one step of local SGD.")
@@ -234,6 +236,15 @@ class Scenario(Table):
         max_length=MOST_SWEPT,
         description="Dotted keys (services by name) and the list of values that each takes: "
         "every combination is a run of its own.",
+    )
+
+    runs: Annotated[
+        tuple[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)], ...], Field(strict=False)
+    ] = Field(
+        default=(),
+        max_length=10_000,
+        description="Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; "
+        "with a sweep, each is combined with all its points.",
     )
 
     interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(

@@ -63,8 +63,10 @@ class Source:
         for depth in range(len(path), 0, -1):
             if option := self.options.get(path[:depth]):
                 return None, option
-        if path[:2] in self.moved:
-            path = (*self.moved[path[:2]], *path[2:])
+        for depth in (2, 3):  # ("sweep", key) or ("runs", i, key)
+            if path[:depth] in self.moved:
+                path = (*self.moved[path[:depth]], *path[depth:])
+                break
         return self.positions.line(path), None
 
 

@@ -3,26 +3,32 @@
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
 scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
 run.log         what happened, with times      meta.json   written last: a run is complete when it says so
+checkpoint/     only in a run that is not complete: where it goes on
 """
 
+import fcntl
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
+from scenarios.files import WriteError, unfinished, write_durably
 
 AS_CONFIGURED = "as-configured"
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
-_PART = f".{META}.part"
-_OWN_FILES = {SCENARIO, "rounds.csv", "offers.csv", "events.csv", META, LOG, _PART}
+CHECKPOINT = "checkpoint"
+_FRESH = "choose another --out, or run again with --fresh to start over"
+_RESULTS = {"rounds.csv", "offers.csv", "events.csv", META, CHECKPOINT}
+_OWN_FILES = _RESULTS | {SCENARIO, LOG, unfinished(META), unfinished(SCENARIO)}
 
 
 class StoreError(InputError):
@@ -81,35 +87,105 @@ class RunDirectory:
             raise StoreError(f"{self.path / META}: holds no table; run again with --fresh")
         return loaded
 
-    def prepare(self, scenario: str, *, fresh: bool = False) -> None:
-        """Make the directory ready for a new run and write its scenario.
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from running the same run at the same time. A process that dies lets go.
 
         Raises:
-            StoreError: it holds an unfinished run and ``fresh`` is not set, or can't be written.
+            StoreError: another one is at it, or the directory can't be made.
         """
-        if self.state is not State.ABSENT:
-            if not fresh:
-                raise StoreError(f"{self.path}: holds an unfinished run; run again with --fresh to start it over")
-            self._clear()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / SCENARIO).write_text(scenario, encoding="utf-8", newline="\n")
+            descriptor = os.open(self.path, os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StoreError(f"{self.path}: another process is running this run") from None
+            except OSError:  # a file system without locks
+                pass
+            yield
+        finally:
+            os.close(descriptor)
+
+    def prepare(self, scenario: str, *, fresh: bool = False) -> None:
+        """Make the directory ready for a run to begin, or for one of the same scenario to go on.
+
+        Raises:
+            StoreError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds files
+                that are not of a run; or it can't be written.
+        """
+        state = self.state
+        if fresh and state is not State.ABSENT:
+            self._clear()
+        elif state is State.COMPLETE:
+            raise StoreError(f"{self.path}: holds a complete run; run again with --fresh to start it over")
+        elif state is State.INCOMPLETE and self._begun(scenario):
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+        try:
+            write_durably(self.path / SCENARIO, scenario.encode())
+        except WriteError as error:
+            raise StoreError(f"{error.path}: can't be written: {error.error.strerror}") from error
 
     def finish(self, meta: dict[str, Any]) -> None:
-        """Write meta.json in one step, so that it is either whole or absent."""
-        part = self.path / _PART
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            json.dump(meta, file, indent=2, sort_keys=True)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.path / META)
+        """Write meta.json in one step, so that it is either whole or absent; a complete run needs no checkpoints.
+
+        Raises:
+            WriteError: it can't be written.
+        """
+        write_durably(self.path / META, (json.dumps(meta, indent=2, sort_keys=True) + "\n").encode())
+        if meta.get("status") == "complete":
+            shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
+
+    def replace(self, files: Mapping[str, bytes]) -> None:
+        """Put the files of a run that was played elsewhere in place of an unfinished one; meta.json comes last.
+
+        Raises:
+            StoreError: what is there can't be removed.
+            WriteError: a file can't be written.
+        """
+        self._clear()
+        for name in sorted(files, key=lambda name: name == META):
+            write_durably(self.path / name, files[name])
+
+    def check_is(self, *, digest: str, policy: str, seed: int) -> None:
+        """Raise StoreError if meta.json says that the directory holds another run than its path does."""
+        meta = self.meta()
+        for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
+            if meta.get(key) != wanted:
+                raise StoreError(
+                    f"{self.path / META}: is of a run with {key} {meta.get(key)!r}, not {wanted!r}; "
+                    "choose another --out, or run again with --fresh"
+                )
+
+    def _begun(self, scenario: str) -> bool:
+        """Whether an unfinished run of this scenario is there; raise StoreError if it is one of another scenario."""
+        path = self.path / SCENARIO
+        try:
+            if not path.exists():
+                if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
+                    raise StoreError(f"{self.path}: holds {found[0]} and no {SCENARIO}, so no run of ours; {_FRESH}")
+                return False
+            same = path.read_bytes() == scenario.encode()
+        except OSError as error:
+            raise StoreError(f"{path}: can't be read: {error.strerror}") from error
+        if not same:
+            raise StoreError(f"{path}: holds an unfinished run of another scenario; {_FRESH}")
+        return True
 
     def _clear(self) -> None:
         try:
-            shutil.rmtree(self.path)
+            for entry in self.path.iterdir():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
         except OSError as error:
             raise StoreError(f"{error.filename or self.path}: can't be removed: {error.strerror}") from error
 

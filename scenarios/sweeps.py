@@ -1,4 +1,4 @@
-"""``[sweep]``: one scenario file for a grid of scenarios."""
+"""``[sweep]`` and ``[[runs]]``: one scenario file for many scenarios, as a grid and as an explicit list."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -43,11 +43,15 @@ def label(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value_text(value)}" for key, value in values.items())
 
 
-def flatten(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, Path], list[Finding]]:
-    """Return a sweep whose keys are dotted, from one that may use tables for them.
+def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, Any], dict[Path, Path], list[Finding]]:
+    """Return a sweep, or a table of ``[[runs]]``, whose keys are dotted, from one that may use tables for them.
+
+    Args:
+        table: the sweep.
+        at: where it stands in the file.
 
     Returns:
-        the lists by dotted key; where each key stands in the file, by where it now is; and what is wrong.
+        the values by dotted key; where each key stands in the file, by where it now is; and what is wrong.
     """
     flat: dict[str, Any] = {}
     places: dict[Path, Path] = {}
@@ -60,10 +64,10 @@ def flatten(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[Path, Path],
             if isinstance(value, Mapping):
                 walk(keys, value)
             elif key in flat:
-                found.append(Finding(("sweep", *keys), "is in the sweep twice", see=places["sweep", key]))
+                found.append(Finding((*at, *keys), f"is in the {at[0]} twice", see=places[*at, key]))
             else:
                 flat[key] = value
-                places["sweep", key] = ("sweep", *keys)
+                places[*at, key] = (*at, *keys)
 
     walk((), table)
     return flat, places, found
@@ -78,7 +82,7 @@ def check_sweep(data: Mapping[str, Any]) -> Iterator[Finding]:
     sweep = data.get("sweep")
     if not isinstance(sweep, Mapping) or len(sweep) > MOST_SWEPT:
         return  # the schema says so
-    base = {key: value for key, value in data.items() if key != "sweep"}
+    base = {key: value for key, value in data.items() if key not in ("sweep", "runs")}
     paths: dict[str, Path] = {}
     for key, values in sweep.items():
         if not isinstance(values, list | tuple):
@@ -98,10 +102,43 @@ def check_sweep(data: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(("sweep",), f"makes {number(points)} scenarios; the limit is {number(LARGEST_GRID)}")
 
 
+def check_runs(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong with the keys of ``[[runs]]``, and with each value by itself. As ``check_sweep``."""
+    runs, sweep = data.get("runs"), data.get("sweep")
+    base = {key: value for key, value in data.items() if key not in ("sweep", "runs")}
+    for i, run in enumerate(runs if isinstance(runs, list | tuple) else ()):
+        paths: dict[str, Path] = {}
+        for key, value in run.items() if isinstance(run, Mapping) else ():
+            place: Path = ("runs", i, key)
+            try:
+                path = paths[key] = _swept_path(data, key)
+            except AddressError as error:
+                yield Finding(place, str(error))
+                continue
+            if isinstance(sweep, Mapping) and key in sweep:
+                yield Finding(place, "is swept too", see=("sweep", key))
+            for finding in _check_value(base, path, value):
+                yield Finding(place, finding.message)
+        for (_, path), (other, longer) in combinations(sorted(paths.items(), key=lambda item: len(item[1])), 2):
+            if longer[: len(path)] == path:
+                yield Finding(("runs", i, other), "overlaps with another key of this run")
+
+
+def _check_value(base: Mapping[str, Any], path: Path, value: Any) -> Iterator[Finding]:
+    """Yield what the schema says of a value at its place."""
+    data = deepcopy(dict(base))
+    try:
+        plain(value)
+        put(data, path, value)
+    except (ValueError, AddressError):
+        return  # the schema says so, or something on the way is broken, and reported where it stands
+    yield from (finding for finding in read(data)[1] if finding.path[: len(path)] == path)
+
+
 def _swept_path(data: Mapping[str, Any], key: str) -> Path:
     """Return where a swept key leads, if it leads to something that can be swept."""
     path = address(data, key)
-    if path[0] in ("name", "description", "sweep") or (path[0] == "services" and path[-1] == "name"):
+    if path[0] in ("name", "description", "sweep", "runs") or (path[0] == "services" and path[-1] == "name"):
         raise AddressError("cannot be swept")
     for depth in range(1, len(path) + 1):
         if annotation_at(path[:depth]) is None:
@@ -130,48 +167,54 @@ def _check_values(base: Mapping[str, Any], key: str, path: Path, values: Sequenc
             yield Finding((*place, i), f"lists {shown(value)} twice")
             continue
         seen.add(text)
-        data = deepcopy(dict(base))
-        try:
-            put(data, path, value)
-        except AddressError:
-            return  # something on the way is broken, and reported where it stands
-        for finding in read(data)[1]:
-            if finding.path[: len(path)] == path:
-                yield Finding((*place, i), finding.message)
+        for finding in _check_value(base, path, value):
+            yield Finding((*place, i), finding.message)
 
 
 def grid(scenario: Scenario, catalogue: Catalogue) -> Iterator[tuple[dict[str, Any], Scenario | None, list[Finding]]]:
-    """Yield each point of a scenario's sweep in the file's order, the last key changing fastest.
+    """Yield each run of a scenario at each point of its sweep, in the file's order, the last key changing fastest.
 
     Yields:
         the point's values; its scenario, or None; and what is wrong with it.
     """
-    base = scenario.model_dump(exclude_none=True, exclude={"sweep"})
-    paths = [address(base, key) for key in scenario.sweep]
-    for values in product(*scenario.sweep.values()):
+    base = scenario.model_dump(exclude_none=True, exclude={"sweep", "runs"})
+    for run, point in product(scenario.runs or ({},), product(*scenario.sweep.values())):
+        values = {**run, **dict(zip(scenario.sweep, point, strict=True))}
         data = deepcopy(base)
-        for path, value in zip(paths, values, strict=True):
-            put(data, path, value)
-        yield dict(zip(scenario.sweep, values, strict=True)), *examine(data, catalogue)
+        for key, value in values.items():
+            put(data, address(base, key), value)
+        yield values, *examine(data, catalogue)
 
 
 def check_points(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
     """Yield what is wrong with combinations of a sweep's values, each fine by itself; equal problems once."""
-    if not scenario.sweep:
+    if not scenario.sweep and not scenario.runs:
         return
-    paths = {key: address(scenario.model_dump(), key) for key in scenario.sweep}
+    size = prod(len(values) for values in scenario.sweep.values()) * max(1, len(scenario.runs))
+    if size > LARGEST_GRID:
+        yield Finding(("runs",), f"makes {number(size)} scenarios with the sweep; the limit is {number(LARGEST_GRID)}")
+        return
+    data = scenario.model_dump()
+    keys = dict.fromkeys([*scenario.sweep, *(key for run in scenario.runs for key in run)])
+    paths = {key: address(data, key) for key in keys}
     seen = set()
     for values, _, found in grid(scenario, catalogue):
         for finding in found:
             # Said at the swept key that is at fault, else at one that makes the fault of another key.
-            at_fault = [key for key, path in paths.items() if all(map(eq, path, finding.path))]
-            key = next(iter(at_fault or paths))
+            at_fault = [key for key in values if all(map(eq, paths[key], finding.path))]
+            key = next(iter(at_fault or values))
             message = (
                 finding.message if at_fault else f"{key_text(finding.path, scenario.model_dump())}: {finding.message}"
             )
             if (key, message) not in seen:
                 seen.add((key, message))
-                yield Finding(("sweep", key), f"with {_short(label(values))}: {message}")
+                place = ("sweep",) if key in scenario.sweep else ("runs", _first_with(scenario.runs, key, values[key]))
+                yield Finding((*place, key), f"with {_short(label(values))}: {message}")
+
+
+def _first_with(runs: Sequence[Mapping[str, Any]], key: str, value: Any) -> int:
+    """Return the place of the first run in which a key has a value."""
+    return next(i for i, run in enumerate(runs) if key in run and run[key] == value)
 
 
 def _short(text: str) -> str:

@@ -5,12 +5,17 @@ does not apply is empty. The same run writes the same bytes.
 """
 
 import csv
-from collections.abc import Callable, Iterator
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Self
 
 from des.money import text as money
 from des.records import Kind, MarketEvent, OfferReport, RoundReport, ServiceReport
+from scenarios.files import WriteError, write_fully
 
 ROUNDS = (
     "round", "sim_time", "service", "dataset", "policy", "status", "accuracy", "target_accuracy", "reward", "budget",
@@ -53,36 +58,125 @@ ROWS: dict[str, Callable[[RoundReport], Iterator[list[str]]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a table was written.
+
+    Attributes:
+        size: in bytes.
+        sha256: of these bytes.
+    """
+
+    size: int
+    sha256: str
+
+
+class _Table:
+    """One table, written without a buffer: what was written is in the file, and nothing else ever will be."""
+
+    def __init__(self, path: Path, mark: Mark | None) -> None:
+        self._path = path
+        self._hash = hashlib.sha256()
+        self._size = 0
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if mark else os.O_TRUNC), 0o666)
+        if mark:
+            try:
+                self._check(mark)
+            except BaseException:
+                self.close()
+                raise
+
+    def write(self, rows: Iterable[Sequence[str]]) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows(rows)  # the same bytes on every system
+        content = text.getvalue().encode()
+        try:
+            write_fully(self._file, content)
+        except OSError as error:
+            raise WriteError(self._path, error) from error
+        self._hash.update(content)
+        self._size += len(content)
+
+    def sync(self) -> Mark:
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise WriteError(self._path, error) from error
+        return Mark(self._size, self._hash.hexdigest())
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def cut(self) -> None:
+        """Drop what was written after the mark."""
+        os.ftruncate(self._file, self._size)
+
+    def _check(self, mark: Mark) -> None:
+        while self._size < mark.size and (block := os.read(self._file, min(1 << 20, mark.size - self._size))):
+            self._hash.update(block)
+            self._size += len(block)
+        if (self._size, self._hash.hexdigest()) != (mark.size, mark.sha256):
+            raise ValueError(f"{self._path} is not as it was written")
+
+
 class TableWriter:
     """Writes a run's tables as it goes: an observer of rounds. Use as a context manager."""
 
-    def __init__(self, directory: Path) -> None:
-        """Open the tables in a directory that has none yet.
+    def __init__(self, directory: Path, marks: Mapping[str, Mark] | None = None) -> None:
+        """Open the tables of a run, empty but for their headers, or cut to where the run goes on.
+
+        Args:
+            directory: of the run; what tables it holds are overwritten.
+            marks: by table, where to go on.
 
         Raises:
-            OSError: the directory can't be written, or holds tables already.
+            ValueError: a table does not hold what it held at its mark.
+            WriteError: the directory can't be written.
         """
-        self._files: dict[str, IO[str]] = {}
-        for table, columns in TABLES.items():
-            # newline="" and a fixed terminator: the same bytes on every system.
-            self._files[table] = (directory / f"{table}.csv").open("x", encoding="utf-8", newline="")
-            self._write(table, [list(columns)])
+        self._tables: dict[str, _Table] = {}
+        try:
+            for table in TABLES:
+                path = directory / f"{table}.csv"
+                self._tables[table] = _Table(path, marks[table] if marks else None)
+            # Only when all tables are known to be right is any of them changed.
+            for table, columns in TABLES.items():
+                if marks is None:
+                    self._tables[table].write([columns])
+                else:
+                    self._tables[table].cut()
+        except OSError as error:
+            self._close()
+            raise WriteError(path, error) from error
+        except BaseException:
+            self._close()
+            raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files.values():
-            file.close()
+        self._close()
 
     def __call__(self, report: RoundReport) -> None:
-        """Append one round to all tables; complete rounds are on disk even if the run is killed."""
-        for table, rows in ROWS.items():
-            self._write(table, rows(report))
-            self._files[table].flush()
+        """Append one round to all tables.
 
-    def _write(self, table: str, rows: Any) -> None:
-        csv.writer(self._files[table], lineterminator="\n").writerows(rows)
+        Raises:
+            WriteError: the disk is full; the last round may be there in part.
+        """
+        for table, rows in ROWS.items():
+            self._tables[table].write(rows(report))
+
+    def sync(self) -> dict[str, Mark]:
+        """Put the tables onto the disk itself and return how far they are written.
+
+        Raises:
+            WriteError: the disk can't take it.
+        """
+        return {name: table.sync() for name, table in self._tables.items()}
+
+    def _close(self) -> None:
+        for table in self._tables.values():
+            table.close()
 
 
 def _round_row(round_: int, end: float, row: ServiceReport) -> list[str]:

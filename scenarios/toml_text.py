@@ -14,8 +14,9 @@ def dumps(scenario: Scenario) -> str:
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it.
     """
     data = scenario.model_dump(exclude_none=True)
-    if not scenario.sweep:
-        del data["sweep"]
+    for key in ("sweep", "runs", "interventions"):
+        if not data[key]:
+            del data[key]
     lines = _table((), data)
     return "\n".join(lines).strip("\n") + "\n"
 

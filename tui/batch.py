@@ -8,9 +8,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from scenarios.batch import BatchResult, plan, run_all
+from fl import fused
+from fl.model_names import BUILTIN_NAMES
+from scenarios.batch import BatchResult, due, plan, run_all
 from scenarios.build import Shelf, images_of
+from scenarios.cluster import Cluster
+from scenarios.runner import Run
 from scenarios.schema import Scenario
+from scenarios.store import State
 from scenarios.summary import ServiceSummary, summarise
 from tui.console import stdout
 from tui.progress import LiveNarrator, PlainNarrator, QuietNarrator
@@ -22,13 +27,20 @@ def run_batch(
     seeds: Sequence[int],
     out: Path,
     *,
+    jobs: int,
     workers: int | None,
     fresh: bool,
+    fail_fast: bool,
+    dry_run: bool,
     quiet: bool,
+    cluster: Cluster | None = None,
 ) -> int:
     """Run everything that was asked for; return the exit status: 0, or 1 if a run failed."""
     shelf, errors = Shelf(), Console(stderr=True)
     runs = plan(scenarios, policies, seeds, out, shelf)
+    if dry_run:
+        _list(runs, fresh=fresh)
+        return 0
     narrator: QuietNarrator
     if quiet:
         narrator = QuietNarrator(errors)
@@ -39,9 +51,19 @@ def run_batch(
     if not quiet:
         for note in _notes(scenarios, shelf):
             errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    threads = len(os.sched_getaffinity(0)) if workers is None else workers
+    cores = len(os.sched_getaffinity(0))
+    threads = max(1, cores // jobs) if workers is None else workers
     with narrator if isinstance(narrator, LiveNarrator) else nullcontext():
-        result = run_all(runs, shelf, narrator, workers=threads, fresh=fresh)
+        result = run_all(
+            runs,
+            shelf,
+            narrator,
+            jobs=jobs,
+            workers=threads,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            cluster=cluster,
+        )
     _close(result)
     return 1 if result.failed else 0
 
@@ -58,7 +80,35 @@ def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         if not shelf.get(name).official:
             notes.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    if not fused.available() and any(_would_be_fused(scenario) for scenario in scenarios):
+        notes.append(
+            "the fused kernel was not built (it needs a C++ compiler when flmarket is installed); training takes the "
+            "reference path, which is about ten times slower (docs/performance.md)"
+        )
     return notes
+
+
+def _list(runs: Sequence[Run], *, fresh: bool) -> None:
+    """Print what would run, and what is complete already."""
+    todo, complete = due(runs, fresh=fresh)
+    console = stdout()
+    for run in runs:
+        if run in complete:
+            word = "complete"
+        elif run.directory.state is State.INCOMPLETE and not fresh:
+            word = "continue"
+        else:
+            word = "run"
+        console.print(f"{word:8}  {run.label}  {run.directory.path}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)
+
+
+def _would_be_fused(scenario: Scenario) -> bool:
+    """Return whether the fused kernel would train some of a scenario's services, if it were there."""
+    training = scenario.training
+    if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
+        return False
+    return any(scenario.training_for(service.dataset).model in BUILTIN_NAMES for service in scenario.services)
 
 
 def _close(result: BatchResult) -> None:

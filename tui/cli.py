@@ -14,8 +14,10 @@ from rich.table import Table
 
 from fl.errors import InputError, RunError
 from tui.console import stdout
+from tui.judge import report, verify
 
 if TYPE_CHECKING:
+    from scenarios.cluster import Cluster
     from scenarios.schema import Scenario
 
 FAILED, BAD_INPUT = 1, 2
@@ -26,7 +28,11 @@ $ flmarket run quickstart
 
 $ flmarket run paper --policy random --policy hqfa --seeds 5
 
+$ flmarket run paper-cores --seeds 10 --jobs 4
+
 $ flmarket run my-market.toml --set clients.cores=3 --rounds 20
+
+$ flmarket report runs --baseline random --figures figures
 
 $ flmarket export runs --csv all-rounds.csv
 """
@@ -82,14 +88,28 @@ def run(
     seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run each.")] = "1",
     rounds: Annotated[int | None, typer.Option(help="Rounds to run, instead of the scenario's.")] = None,
     assignments: Assignments = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Training threads of a run; the number of cores if not given.")
+        int | None, typer.Option(min=0, help="Training threads of a run; if not given, cores divided by jobs.")
+    ] = None,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster; a local one is started if not given.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there, complete or not.")] = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="End the batch with the first run that fails.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would run, and what is complete already.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")] = False,
 ) -> None:
-    """Run scenarios headlessly and write their logs as CSV."""
+    """Run scenarios headlessly and write their logs as CSV.
+
+    A run that is complete is skipped; one that was interrupted goes on where it was.
+    """
     from scenarios.store import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
@@ -98,7 +118,69 @@ def run(
 
     from tui.batch import run_batch  # brings torch
 
-    raise typer.Exit(run_batch(scenarios, policy or [], chosen_seeds, out, workers=workers, fresh=fresh, quiet=quiet))
+    status = run_batch(
+        scenarios,
+        policy or [],
+        chosen_seeds,
+        out,
+        jobs=jobs,
+        workers=workers,
+        fresh=fresh,
+        fail_fast=fail_fast,
+        dry_run=dry_run,
+        quiet=quiet,
+        cluster=_cluster(engine, ray_address, workers, dry_run=dry_run),
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
+def train(
+    source: Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file or built-in name.")],
+    out: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; its log and states go beside it.")],
+    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="What is trained.")] = "mahdrl",
+    episodes: Annotated[int, typer.Option(min=1, help="Markets that are played while learning.")] = 200,
+    backend: Annotated[
+        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each.")] = "0,",
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
+    ] = False,
+    rivals: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode; repeatable."),
+    ] = None,
+    every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
+    ] = None,
+    assignments: Assignments = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a training was stopped or killed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train MAHDRL agents: services that learn whom to hire and what to pay."""
+    from scenarios.store import parse_seeds
+
+    _check_policies(rivals or [])
+    chosen = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
+
+    from learning.mahdrl.training import Plan  # brings torch
+    from scenarios.train import Training, parse_options
+    from tui.training import train_all
+
+    plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
+    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
+    for path in train_all(
+        training, parse_seeds(seeds.rstrip(",")) if seeds != "0," else [0], out,
+        resume=resume, jobs=jobs, workers=workers, quiet=quiet,
+    ):  # fmt: skip
+        typer.echo(str(path))
 
 
 @app.command()
@@ -249,6 +331,10 @@ def calibrate_surrogate(
     run_surrogate(source, assignments or [], out, runs, seeds, workers)
 
 
+app.command()(report)
+app.command()(verify)
+
+
 def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":
     """Load all scenarios, so that the problems of all files are shown at once."""
     from scenarios.loader import Problem, ScenarioError, load
@@ -264,6 +350,17 @@ def _load_all(sources: list[str], assignments: list[str], rounds: int | None) ->
     if problems:
         raise ScenarioError(problems)
     return scenarios
+
+
+def _cluster(engine: str, address: str | None, workers: int | None, *, dry_run: bool) -> "Cluster | None":
+    """Return the cluster that ``--engine ray`` asks for."""
+    if engine == "local" or dry_run:
+        if address is not None:
+            raise InputError("--ray-address goes with --engine ray")
+        return None
+    from scenarios.cluster import Cluster
+
+    return Cluster(address, cpus=workers or 1)
 
 
 def _check_policies(names: list[str]) -> None:

@@ -1,6 +1,7 @@
 """How a batch is narrated on stderr: a live Rich display on a terminal, plain lines elsewhere."""
 
 import time
+from pathlib import Path
 from typing import Self
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from des.records import RoundReport, Status
+from scenarios.listener import Progress as RunProgress
 from scenarios.runner import Run
 
 PLAIN_INTERVAL = 5.0
@@ -30,7 +31,7 @@ class QuietNarrator:
     def started(self, run: Run) -> None:
         """A run begins."""
 
-    def round_done(self, run: Run, report: RoundReport) -> None:
+    def round_done(self, run: Run, progress: RunProgress) -> None:
         """A run finished a round."""
 
     def completed(self, run: Run) -> None:
@@ -52,25 +53,30 @@ class PlainNarrator(QuietNarrator):
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._last = self._start = 0.0
+        self._begun: dict[Path, float] = {}
+        self._told: dict[Path, float] = {}
+        self._first: dict[Path, int] = {}  # the round that was played first here; runs go on where they were
 
     def started(self, run: Run) -> None:
         """Say that a run begins."""
-        self._last = self._start = time.monotonic()
+        self._begun[run.directory.path] = self._told[run.directory.path] = time.monotonic()
         self._line(f"{run.label}: {run.scenario.rounds} rounds")
 
-    def round_done(self, run: Run, report: RoundReport) -> None:
+    def round_done(self, run: Run, progress: RunProgress) -> None:
         """Say how far the run is, if something happened or some time has passed."""
-        now = time.monotonic()
-        if now - self._last < PLAIN_INTERVAL and not _leaving(report):
+        now, key = time.monotonic(), run.directory.path
+        played = progress.round - self._first.setdefault(key, progress.round) + 1
+        if now - self._told[key] < PLAIN_INTERVAL and not progress.leaving:
             return
-        self._last = now
-        left = (now - self._start) / report.round * (run.scenario.rounds - report.round)
-        self._line(f"{run.label}: round {report.round}/{run.scenario.rounds}, {_accuracies(report)}, {left:.0f} s left")
+        self._told[key] = now
+        left = (now - self._begun[key]) / played * (run.scenario.rounds - progress.round)
+        self._line(
+            f"{run.label}: round {progress.round}/{run.scenario.rounds}, {_accuracies(progress)}, {left:.0f} s left"
+        )
 
     def completed(self, run: Run) -> None:
         """Say that a run finished."""
-        self._line(f"{run.label}: complete in {time.monotonic() - self._start:.1f} s")
+        self._line(f"{run.label}: complete in {time.monotonic() - self._begun[run.directory.path]:.1f} s")
 
     def skipped(self, run: Run) -> None:
         """Say that a run was complete already."""
@@ -78,7 +84,7 @@ class PlainNarrator(QuietNarrator):
 
 
 class LiveNarrator(QuietNarrator):
-    """A bar for the batch and one for the run, with accuracies and the remaining time."""
+    """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
 
     def __init__(self, console: Console, runs: int) -> None:
         super().__init__(console)
@@ -93,7 +99,7 @@ class LiveNarrator(QuietNarrator):
             transient=True,
         )
         self._batch = self._progress.add_task("runs", total=runs, accuracies="", visible=runs > 1)
-        self._run: TaskID | None = None
+        self._bars: dict[Path, TaskID] = {}
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -104,37 +110,33 @@ class LiveNarrator(QuietNarrator):
 
     def started(self, run: Run) -> None:
         """Show a bar for the run."""
-        self._run = self._progress.add_task(run.label, total=run.scenario.rounds, accuracies="")
+        bar = self._progress.add_task(run.label, total=run.scenario.rounds, accuracies="")
+        self._bars[run.directory.path] = bar
 
-    def round_done(self, run: Run, report: RoundReport) -> None:
+    def round_done(self, run: Run, progress: RunProgress) -> None:
         """Move the run's bar."""
-        if self._run is not None:
-            self._progress.update(self._run, completed=report.round, accuracies=_accuracies(report))
+        bar = self._bars[run.directory.path]
+        self._progress.update(bar, completed=progress.round, accuracies=_accuracies(progress))
 
     def completed(self, run: Run) -> None:
         """Move the batch's bar."""
-        self._next()
+        self._next(run)
 
     def skipped(self, run: Run) -> None:
         """Move the batch's bar, and say why nothing ran."""
         self._line(f"{run.label}: complete already, skipped (--fresh runs it again)")
-        self._next()
+        self._next(run)
 
     def failed(self, run: Run, error: Exception) -> None:
         """Say what failed, and go on."""
         super().failed(run, error)
-        self._next()
+        self._next(run)
 
-    def _next(self) -> None:
-        if self._run is not None:
-            self._progress.remove_task(self._run)
-            self._run = None
+    def _next(self, run: Run) -> None:
+        if (bar := self._bars.pop(run.directory.path, None)) is not None:
+            self._progress.remove_task(bar)
         self._progress.advance(self._batch)
 
 
-def _accuracies(report: RoundReport) -> str:
-    return ", ".join(f"{row.service} {100 * row.accuracy:.1f}%" for row in report.services)
-
-
-def _leaving(report: RoundReport) -> bool:
-    return any(row.status is Status.REACHED for row in report.services)
+def _accuracies(progress: RunProgress) -> str:
+    return ", ".join(f"{service} {100 * accuracy:.1f}%" for service, accuracy in progress.accuracies.items())

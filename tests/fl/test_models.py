@@ -1,5 +1,8 @@
 """The models: sizes, pooling, and initial parameters that depend on their key alone."""
 
+from collections.abc import Callable
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -61,22 +64,58 @@ def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownModelError, match="no model 'cn'; built in: cnn, mlp"):
+    with pytest.raises(UnknownModelError, match="no model 'cn'; there are cnn, mlp"):
         build("cn", 10, 0)
 
 
-def test_a_model_of_another_package_works_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Entry:
-        def load(self) -> models.ModelFactory:
-            return lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels))
+Register = Callable[[str, Callable[[], models.ModelFactory]], None]
 
-    def entry_points(*, group: str, name: str) -> list[Entry]:
-        return [Entry()] if (group, name) == ("flmarket.models", "linear") else []
 
-    monkeypatch.setattr(models, "entry_points", entry_points)
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
+    """``register(name, load)``: as if an installed package had the entry point."""
+
+    def register(known: str, load: Callable[[], models.ModelFactory]) -> None:
+        def entry_points(*, group: str, name: str) -> list[SimpleNamespace]:
+            found = (group, name) == ("flmarket.models", known)
+            return [SimpleNamespace(load=load, value=f"package:{known}")] if found else []
+
+        monkeypatch.setattr(models, "entry_points", entry_points)
+
+    return register
+
+
+def test_a_model_of_another_package_works_by_its_name(register: Register) -> None:
+    register("linear", lambda: lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels)))
     assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
     with pytest.raises(UnknownModelError):
         build("linea", 7, 0)
+
+
+def flat(*layers: nn.Module) -> Callable[[], models.ModelFactory]:
+    return lambda: lambda labels: nn.Sequential(nn.Flatten(), *layers, nn.Linear(784, labels))
+
+
+@pytest.mark.parametrize(
+    ("load", "problem"),
+    [
+        (lambda: __import__("no_such_package"), "can't be loaded: ModuleNotFoundError"),
+        (flat(nn.BatchNorm1d(784)), r"has buffers \(1.running_mean, "),
+        (flat(nn.Dropout()), "has dropout"),
+        (flat(nn.Linear(784, 784).double()), "float32"),
+        (lambda: lambda labels: nn.Flatten(), "must have parameters"),
+        (lambda: lambda labels: nn.Linear(28, labels), r"gives \(2, 1, 28, 7\) for images .* not \(2, 7\)"),
+        (lambda: lambda labels: "a network", "is a str, not a torch.nn.Module"),
+        (lambda: lambda: nn.Linear(1, 1), "TypeError"),
+        (flat(nn.Linear(99, 784)), "RuntimeError"),
+    ],
+)
+def test_a_model_that_does_not_fit_says_why(
+    register: Register, load: Callable[[], models.ModelFactory], problem: str
+) -> None:
+    register("odd", load)
+    with pytest.raises(UnsuitableModelError, match=f"model 'odd'.*{problem}"):
+        build("odd", 7, 0)
 
 
 @pytest.mark.parametrize(

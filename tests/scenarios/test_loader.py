@@ -132,8 +132,8 @@ class TestBuiltIns:
         ]
         trained = {name: paper.training_for(name) for name in ("mnist", "fashion-mnist", "emnist-digits")}
         assert {name: (t.local_epochs, t.batch_size, t.learning_rate, t.momentum) for name, t in trained.items()} == {
-            "mnist": (1, 10, 0.05, 0.0),
-            "fashion-mnist": (3, 10, 0.05, 0.0),
+            "mnist": (1, 10, 0.04, 0.0),
+            "fashion-mnist": (2, 10, 0.025, 0.0),
             "emnist-digits": (1, 10, 0.03, 0.0),
         }
 

@@ -92,8 +92,8 @@ BAD = [
         "f:28: is not valid TOML: cannot overwrite a value"]),
     ("an unknown choice", "[training]", '[training]\nkernel = "fusd"', [
         'f:12: training.kernel: must be one of auto, fused, reference, not the text "fusd" (did you mean fused?)']),
-    ("a backend of another issue", "[training]", '[training]\nbackend = "surrogate"', [
-        'f:12: training.backend: must be real, not the text "surrogate"']),
+    ("a backend that there is not", "[training]", '[training]\nbackend = "cloud"', [
+        'f:12: training.backend: must be real or surrogate, not the text "cloud"']),
     ("more tests than images", "[training]", "[training]\neval_samples = 361", [
         "f:12: training.eval_samples: must be at most 360, the test images of digits, not 361"]),
     ("a deadline after the slot", "[timeline]", "[timeline]\nslot = 3\ndeadline = 4.5", [
@@ -101,12 +101,12 @@ BAD = [
     ("clients that are a number", "[clients]", "clients = 4\n[other]", [
         "f:4: clients: must be a table, not 4",
         "f:5: other: unknown key; there are name, description, rounds, dqi, clients, training, timeline, services, "
-        "sweep"]),
+        "sweep, runs, interventions"]),
     ("a date among options", 'policy = "hqfa"', 'policy = "hqfa"\npolicy_options = { since = 2026-01-01 }', [
         "f:35: services.digits.policy_options: must not hold a date or a time of day"]),
     ("a key that acts on terminals", "rounds = 5", 'rounds = 5\n"\\u001b[2J" = 1', [
         'f:3: "\\u001b[2J": unknown key; there are name, description, rounds, dqi, clients, training, timeline, '
-        "services, sweep"]),
+        "services, sweep, runs, interventions"]),
     ("no TOML", "rounds = 5", "rounds 5", ["f:2: is not valid TOML: expected '=' after a key in a key/value pair"]),
     ("an open string", '"hqfa"\n', '"""hqfa\n', ["f:35: is not valid TOML: unterminated string"]),
     ("a key twice", "rounds = 5", "rounds = 5\nrounds = 6", ["f:3: is not valid TOML: cannot overwrite a value"]),

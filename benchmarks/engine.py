@@ -1,0 +1,441 @@
+"""How fast federated training is: flmarket against plain PyTorch, and against other frameworks where installed.
+
+    python benchmarks/engine.py --repeat 7
+
+Parts (``--only`` picks some): ``round`` the reference workload against a plain loop, ``paper`` a round of the paper's
+market on full test sets with one and two workers, ``evaluate``, ``pools`` threads against processes, ``limit`` the
+distance to the arithmetic limit, ``memory`` of the scenario ``paper``, ``peers`` other frameworks (``make bench-peers``
+installs them).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import plain
+import torch
+from measure import Report, Timing, take_turns
+
+from fl.batched import ClientData
+from fl.datasets import DatasetError, load
+from fl.engine import Engine, Kernel
+from fl.federation import RealFederation, Task
+from fl.jobs import TrainingJob
+from fl.local import FloatVector, Trainer, TrainingSettings, visiting_order
+from fl.streams import stream
+from scenarios.build import Shelf, build
+from scenarios.loader import load as load_scenario
+from scenarios.play import play_round
+
+CLIENTS, CHOSEN, SAMPLES, TESTED, BATCH, RATE = 20, 5, 250, 2000, 32, 0.05
+"""The reference workload: each round 5 of 20 clients train on 250 images, and 2,000 test images are evaluated."""
+
+TRAIN_FLOP, EVALUATE_FLOP = 1.517e6, 0.563e6
+"""Dense arithmetic of the paper's network for one image; training is forward, and backward to weights and inputs."""
+
+KERNELS: tuple[Kernel, ...] = ("reference", "auto")
+
+PEERS_FOLDER = Path(os.environ.get("FLMARKET_PEERS", ".venv-peers"))
+PEERS = ("flower", "fedlab", "pfl")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the command line asked for."""
+
+    repeat: int
+    rounds: int
+
+
+def workload_task() -> Task:
+    """Return the reference workload's data and settings: an embedded data set, so that it runs without a download."""
+    settings = TrainingSettings(batch_size=BATCH, learning_rate=RATE, eval_samples=TESTED)
+    return Task("service", load("strokes"), settings)
+
+
+def workload_jobs() -> Iterator[tuple[int, list[TrainingJob]]]:
+    """Yield the rounds: every four rounds, each client has trained once."""
+    for round_ in count(1):
+        first = CHOSEN * round_ % CLIENTS
+        yield round_, [TrainingJob("service", first + i, SAMPLES, 0.0) for i in range(CHOSEN)]
+
+
+def flmarket_rounds(
+    task: Task, rounds: int, *, workers: int, kernel: Kernel
+) -> tuple[RealFederation, Callable[[], None]]:
+    """Return a federation, and a call that plays some rounds of the workload on it."""
+    federation = RealFederation([task], seed=0, workers=workers, kernel=kernel)
+    jobs = workload_jobs()
+
+    def play() -> None:
+        torch.set_num_threads(1)
+        for _ in range(rounds):
+            federation.train_round(*next(jobs))
+
+    return federation, play
+
+
+def plain_rounds(clients: list[plain.Client], test: plain.Client, rounds: int, threads: int) -> Callable[[], None]:
+    """Return a call that plays some rounds of the workload in the plain loop."""
+    torch.manual_seed(0)
+    model = plain.LeNet()
+    chosen = count()
+
+    def play() -> None:
+        torch.set_num_threads(threads)
+        for _ in range(rounds):
+            first = CHOSEN * next(chosen) % CLIENTS
+            plain.federated_round(model, clients[first : first + CHOSEN], test, epochs=1, batch_size=BATCH, rate=RATE)
+
+    return play
+
+
+def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
+    """Return the same work as tensors: 20 clients' images and the test images."""
+    dataset = task.dataset
+
+    def tensors(images: np.ndarray, labels: np.ndarray) -> plain.Client:
+        x = torch.from_numpy(images.astype(np.float32)).unsqueeze(1) * dataset.scale + dataset.offset
+        return x, torch.from_numpy(labels.astype(np.int64))
+
+    order = stream(0, "benchmark").permutation(len(dataset.train_labels)).reshape(-1)[: CLIENTS * SAMPLES]
+    parts = order.reshape(CLIENTS, SAMPLES)
+    clients = [tensors(dataset.train_images[part], dataset.train_labels[part]) for part in parts]
+    return clients, tensors(dataset.test_images[:TESTED], dataset.test_labels[:TESTED])
+
+
+def bench_round(report: Report, choice: Choice) -> None:
+    """Play the reference workload: target 8 times the plain loop on two cores."""
+    task, cores = workload_task(), len(os.sched_getaffinity(0))
+    clients, test = plain_data(task)
+    with ExitStack() as stack:
+        contestants = {
+            f"plain PyTorch, {threads} thread{'s' * (threads > 1)}": plain_rounds(clients, test, choice.rounds, threads)
+            for threads in (1, 2)
+        }
+        for kernel in KERNELS:
+            federation, play = flmarket_rounds(task, choice.rounds, workers=cores, kernel=kernel)
+            stack.callback(federation.close)
+            contestants[f"flmarket, {federation.kernels['service']}, {cores} workers"] = play
+        timings = take_turns(contestants, choice.repeat)
+    best = min(timing.median for name, timing in timings.items() if name.startswith("plain"))
+    report.table(
+        f"Reference workload: {CHOSEN} of {CLIENTS} clients x {SAMPLES} images, batch {BATCH}, {TESTED} test images",
+        [
+            {
+                "engine": name,
+                "rounds/s": choice.rounds / timing.median,
+                "times plain": best / timing.median,
+                "CPU ms/round": 1e3 * timing.cpu / choice.rounds,
+                "spread": timing.spread,
+            }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def paper_rounds(shelf: Shelf, workers: int, kernel: Kernel) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return a call that plays the paper's next round, policies and market included, and one that ends it.
+
+    Every service's target is out of reach, so that all three train in every round.
+    """
+    never = [f"services.{name}.target_accuracy=1.0" for name in ("mnist", "fashion-mnist", "emnist")]
+    scenario = load_scenario("paper", ["rounds=1000000", f"training.kernel={kernel}", *never])
+    setup = build(scenario, 0, shelf, workers=workers)
+
+    def play() -> None:
+        torch.set_num_threads(1)
+        play_round(setup.market, setup.policies)
+
+    return play, setup.federation.close
+
+
+def bench_paper(report: Report, choice: Choice) -> None:
+    """Play the paper's round (three services, full test sets) with one and two workers: target 1.8 times."""
+    shelf = Shelf()
+    try:
+        for name in ("mnist", "fashion-mnist", "emnist-digits"):
+            shelf.get(name)
+    except DatasetError as error:
+        print(f"paper: skipped, {error}")
+        return
+    with ExitStack() as stack:
+        contestants = {}
+        for workers, kernel in ((1, "auto"), (2, "auto"), (2, "reference")):
+            play, close = paper_rounds(shelf, workers, kernel)
+            stack.callback(close)
+            contestants[f"{kernel}, {workers} worker{'s' * (workers > 1)}"] = play
+        # Rounds differ in their work, but each contestant plays the same ones.
+        timings = take_turns(contestants, 3 * choice.repeat)
+    one = timings["auto, 1 worker"]
+    report.table(
+        "The paper's round: 3 services, full test sets (60,000 images)",
+        [
+            {
+                "engine": name,
+                "rounds/s": 1 / timing.median,
+                "times one worker": _paired(one, timing),
+                "best of each": one.best / timing.best,
+                "CPU ms/round": 1e3 * timing.cpu,
+                "spread": timing.spread,
+            }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def bench_evaluate(report: Report, choice: Choice) -> None:
+    """Evaluate alone, one thread: target 6 times ``model(x)`` with max_pool2d."""
+    task = workload_task()
+    dataset = task.dataset
+    _, (images, labels) = plain_data(task)
+    model = plain.LeNet()
+    pixels, classes = dataset.test_images[:TESTED], dataset.test_labels[:TESTED]
+    contestants: dict[str, Callable[[], object]] = {}
+
+    def plainly(batch: int) -> Callable[[], object]:
+        def call() -> float:
+            torch.set_num_threads(1)
+            return plain.evaluate(model, images, labels, batch)
+
+        return call
+
+    for batch in (250, 1000, 2000):
+        contestants[f"model(x), batch {batch}"] = plainly(batch)
+    for kernel in KERNELS:
+        engine = Engine(dataset, task.settings, kernel)
+        trainer, start = engine.trainer(), engine.initial_parameters(0, "benchmark")
+        contestants[f"flmarket, {engine.kernel}"] = lambda t=trainer, p=start: t.correct(p, pixels, classes)  # type: ignore[misc]
+    timings = take_turns(contestants, choice.repeat)
+    best = min(timing.median for name, timing in timings.items() if name.startswith("model"))
+    report.table(
+        f"Evaluation of {TESTED} images, one thread",
+        [
+            {
+                "engine": name,
+                "us/image": 1e6 * timing.median / TESTED,
+                "times model(x)": best / timing.median,
+                "CPU us/image": 1e6 * timing.cpu / TESTED,
+                "spread": timing.spread,
+            }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+_worker: list[tuple[Trainer, FloatVector, list[ClientData], TrainingSettings]] = []
+"""A worker process's own trainer and images, set when it starts."""
+
+
+def _equip(kernel: Kernel) -> None:
+    torch.set_num_threads(1)
+    dataset, settings = load("strokes"), TrainingSettings(batch_size=10, learning_rate=0.01)
+    engine = Engine(dataset, settings, kernel)
+    order = visiting_order(SAMPLES, 1, stream(0, "order"))
+    parts = [slice(first, first + SAMPLES) for first in range(0, 8 * SAMPLES, SAMPLES)]
+    clients = [ClientData(dataset.train_images[part], dataset.train_labels[part], order) for part in parts]
+    _worker[:] = [(engine.trainer(), engine.initial_parameters(0, "benchmark"), clients, settings)]
+
+
+def _train_in_process(task: tuple[FloatVector, int]) -> tuple[FloatVector, float]:
+    parameters, client = task
+    trainer, _, clients, settings = _worker[0]
+    return trainer.train(parameters, *clients[client], settings)
+
+
+def bench_pools(report: Report, choice: Choice) -> None:
+    """Train 8 clients at batch 10 on two threads and on two processes, which send the parameters to and fro."""
+    rows = []
+    for kernel in KERNELS:
+        timings = _time_pools(kernel, 2 * choice.repeat)
+        one = timings["1 thread"]
+        for name, timing in timings.items():
+            rows.append(
+                {
+                    "workers": f"{kernel}, {name}",
+                    "us/image": 1e6 * timing.median / 8 / SAMPLES,
+                    "times 1 thread": _paired(one, timing),
+                    "best of each": one.best / timing.best,
+                    "spread": timing.spread,
+                }
+            )
+    report.table("Threads or processes: 8 clients x 250 images, batch 10", rows)
+
+
+def _time_pools(kernel: Kernel, repeat: int) -> dict[str, Timing]:
+    _equip(kernel)
+    own, start, clients, settings = _worker[0]
+    other = Engine(load("strokes"), settings, kernel).trainer()
+
+    def train(trainer: Trainer, share: list[ClientData]) -> None:
+        for data in share:
+            trainer.train(start, *data, settings)
+
+    with (
+        ThreadPoolExecutor(2) as threads,
+        ProcessPoolExecutor(2, get_context("spawn"), _equip, (kernel,)) as processes,
+    ):
+        contestants: dict[str, Callable[[], object]] = {
+            "1 thread": lambda: train(own, clients),
+            "2 threads": lambda: list(threads.map(train, (own, other), (clients[::2], clients[1::2]))),
+            "2 processes": lambda: list(processes.map(_train_in_process, [(start, c) for c in range(8)])),
+        }
+        return take_turns(contestants, repeat)
+
+
+def bench_limit(report: Report, choice: Choice) -> None:
+    """Compare one thread's arithmetic with a large matrix product's."""
+    task = workload_task()
+    dataset = task.dataset
+    images, labels = dataset.train_images[:SAMPLES].copy(), dataset.train_labels[:SAMPLES].copy()
+    torch.set_num_threads(1)
+    side = 1024
+    a, b = torch.randn(side, side), torch.randn(side, side)
+    contestants: dict[str, Callable[[], object]] = {"matrix product": lambda: [a @ b for _ in range(4)]}
+    work = {"matrix product": 4 * 2.0 * side**3}
+    for batch in (10, 32):
+        settings = TrainingSettings(batch_size=batch, learning_rate=0.01)
+        engine = Engine(dataset, settings, "auto")
+        start = engine.initial_parameters(0, "benchmark")
+        order = visiting_order(SAMPLES, 4, stream(0, "order"))
+        contestants[f"train, batch {batch}"] = partial(engine.trainer().train, start, images, labels, order, settings)
+        work[f"train, batch {batch}"] = TRAIN_FLOP * order.size
+    engine = Engine(dataset, task.settings, "auto")
+    start, trainer = engine.initial_parameters(0, "benchmark"), engine.trainer()
+    contestants["evaluate"] = lambda: trainer.correct(start, dataset.test_images, dataset.test_labels)
+    work["evaluate"] = EVALUATE_FLOP * len(dataset.test_labels)
+    timings = take_turns(contestants, choice.repeat)
+    peak = work["matrix product"] / timings["matrix product"].cpu
+    per_image = {"train, batch 10": TRAIN_FLOP, "train, batch 32": TRAIN_FLOP, "evaluate": EVALUATE_FLOP}
+    report.table(
+        f"Arithmetic of one thread, per CPU second ({engine.kernel}; dense FLOP of the model)",
+        [
+            {
+                "work": name,
+                "GFLOP/s": work[name] / timing.cpu / 1e9,
+                "of the product": work[name] / timing.cpu / peak,
+                "us/image": 1e6 * timing.cpu * per_image[name] / work[name] if name in per_image else None,
+                "spread": timing.spread,
+            }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def bench_memory(report: Report, choice: Choice) -> None:
+    """Run two rounds of the scenario ``paper`` in a process of its own: target at most 1.5 GB at the peak."""
+    # Peak memory is reached at once: data sets are loaded and evaluated before the first round.
+    program = (
+        "import resource, sys, tempfile\nfrom pathlib import Path\n"
+        "from scenarios.batch import plan\nfrom scenarios.build import Shelf\n"
+        "from scenarios.loader import load\nfrom scenarios.runner import execute\n"
+        "shelf = Shelf()\n"
+        "with tempfile.TemporaryDirectory() as out:\n"
+        "    [run] = plan([load('paper', ['rounds=5'])], [], [0], Path(out), shelf)\n"
+        "    execute(run, shelf, workers=int(sys.argv[1]))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    rows = []
+    for workers in (1, 2):
+        command = [sys.executable, "-c", program, str(workers)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"memory: skipped, {done.stderr.strip().splitlines()[-1]}")
+            return
+        rows.append({"workers": workers, "peak GB": int(done.stdout) * 1024 / 1e9})
+    report.table("Peak memory of the scenario `paper`", rows)
+
+
+def bench_peers(report: Report, choice: Choice) -> None:
+    """Play the reference workload in other frameworks, each in the virtual environment that it was installed in."""
+    task = workload_task()
+    clients, (test_images, test_labels) = plain_data(task)
+    here = Path(__file__).parent / "peers"
+    cores = len(os.sched_getaffinity(0))
+    found = {name: PEERS_FOLDER / name / "bin" / "python" for name in PEERS}
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        data = Path(folder) / "workload.npz"
+        np.savez(
+            data,
+            images=np.stack([images.numpy() for images, _ in clients]),
+            labels=np.stack([labels.numpy() for _, labels in clients]),
+            test_images=test_images.numpy(),
+            test_labels=test_labels.numpy(),
+        )
+        federation, ours = flmarket_rounds(task, choice.rounds, workers=cores, kernel="auto")
+        stack.callback(federation.close)
+        ours_name = f"flmarket, {federation.kernels['service']}"
+        plains = {"plain PyTorch": plain_rounds(clients, (test_images, test_labels), choice.rounds, 1)}
+        rates: dict[str, list[float]] = {}
+        for _ in range(choice.repeat):
+            for name, call in ({ours_name: ours} | plains).items():
+                rates.setdefault(name, []).append(choice.rounds / take_turns({name: call}, 1)[name].median)
+            for name, python in found.items():
+                if not python.exists():
+                    continue
+                command = [str(python), str(here / f"{name}_peer.py"), str(choice.rounds)]
+                # One torch thread each: a second gains nothing on a network this small.
+                environment = os.environ | {"FLMARKET_WORKLOAD": str(data), "OMP_NUM_THREADS": "1"}
+                environment.pop("PYTHONPATH", None)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, check=False, timeout=600, env=environment
+                )
+                if done.returncode:
+                    print(f"{name}: failed\n{done.stderr[-800:]}")
+                    found = {other: path for other, path in found.items() if other != name}
+                    continue
+                rates.setdefault(name, []).append(json.loads(done.stdout.splitlines()[-1])["rounds_per_second"])
+    medians = {name: float(np.median(each)) for name, each in rates.items()}
+    report.table(
+        "The reference workload in other frameworks (start-up not counted)",
+        [
+            {"engine": name, "rounds/s": median, "flmarket is faster": medians[ours_name] / median}
+            for name, median in medians.items()
+        ],
+    )
+
+
+def _paired(one: Timing, other: Timing) -> float:
+    """Return the median over repetitions of how much faster the second was: both played the same rounds."""
+    return float(np.median(np.array(one.seconds) / np.array(other.seconds)))
+
+
+PARTS = {
+    "round": bench_round,
+    "paper": bench_paper,
+    "evaluate": bench_evaluate,
+    "pools": bench_pools,
+    "limit": bench_limit,
+    "memory": bench_memory,
+    "peers": bench_peers,
+}
+
+
+def main() -> None:
+    """Run the parts that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=7, help="alternating repetitions (default 7)")
+    parser.add_argument("--rounds", type=int, default=4, help="rounds in one repetition of the workload (default 4)")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="parts to run (default all)")
+    parser.add_argument("--no-save", dest="save", action="store_false", help="write nothing to benchmarks/results/")
+    arguments = parser.parse_args()
+    report = Report("engine", save=arguments.save)
+    for part in arguments.only:
+        PARTS[part](report, Choice(arguments.repeat, arguments.rounds))
+    report.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""How fast the market itself is: rounds per second on a surrogate at the paper's size, and how its cost grows.
+
+    python benchmarks/market.py --repeat 7
+
+Parts (``--only`` picks some): ``paper`` the paper's market, one core, nothing written; ``growth`` seconds per round and
+peak memory up to 10,000 clients x 50 services, each size in a process of its own.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+
+import numpy as np
+from measure import Report, no_garbage_collection, take_turns
+
+from des.market import Market
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from learning.policy import Policy
+from scenarios.build import Shelf, build_federation, build_market, build_policy
+from scenarios.loader import load as load_scenario
+from scenarios.loader import parse
+from scenarios.play import play_round
+from scenarios.schema import Scenario
+
+SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))
+"""Clients and services."""
+
+
+class Stub:
+    """A federation that learns nothing and costs nothing: what remains is the market."""
+
+    def __init__(self, services: Sequence[str]) -> None:
+        self._accuracy = dict.fromkeys(services, 0.1)
+
+    def accuracy(self, service: str) -> float:
+        return self._accuracy[service]
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        of_service: dict[str, int] = {}
+        for job in jobs:
+            of_service[job.service] = of_service.get(job.service, 0) + 1
+        return {name: TrainingOutcome(0.1, np.zeros(n)) for name, n in of_service.items()}
+
+    def close(self) -> None:
+        pass
+
+
+def game(scenario: Scenario, federation: Federation) -> Callable[[int], None]:
+    """Return a call that plays so many rounds of a scenario with its policies."""
+    market: Market = build_market(scenario, 0, federation)  # type: ignore[arg-type]
+    policies: dict[str, Policy] = {service.name: build_policy(scenario, service) for service in scenario.services}
+
+    def play(rounds: int) -> None:
+        for _ in range(rounds):
+            play_round(market, policies)
+
+    return play
+
+
+def paper(policy: str, *more: str) -> Scenario:
+    """Return the paper's market with one policy for all, and targets that no service reaches: all rounds are full."""
+    names = ("mnist", "fashion-mnist", "emnist")
+    settings = [f"services.{name}.{key}" for name in names for key in ("target_accuracy=1.0", f'policy="{policy}"')]
+    return load_scenario("paper", ["rounds=1000000", *settings, *more])
+
+
+def federations(policy: str) -> dict[str, Federation]:
+    """Return the stub, and the surrogate."""
+    scenario = paper(policy)
+    stub = Stub([service.name for service in scenario.services])
+    surrogate = paper(policy, 'training.backend="surrogate"')
+    return {"stub": stub, "surrogate": build_federation(surrogate, 0, Shelf())}
+
+
+def bench_paper(report: Report, repeat: int) -> None:
+    """Play the paper's market: target 2,000 rounds a second on the surrogate."""
+    rounds = 500
+    contestants: dict[str, Callable[[], None]] = {}
+    for policy in ("random", "lcfa", "hqfa"):
+        for name, federation in federations(policy).items():
+            play = game(paper(policy), federation)
+            contestants[f"{policy}, {name}"] = lambda play=play: play(rounds)  # type: ignore[misc]
+    timings = take_turns(contestants, repeat)
+    report.table(
+        "The paper's market: 20 clients, 3 services, one core, all rounds full",
+        [
+            {
+                "policy, federation": name,
+                "rounds/s": rounds / timing.median,
+                "rounds per CPU second": rounds / timing.cpu,
+                "CPU us/round": 1e6 * timing.cpu / rounds,
+                "spread": timing.spread,
+            }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def large(clients: int, services: int) -> Scenario:
+    """Return a market of that size: budgets and cores as in the paper, so that awards grow with the services alone."""
+    head = (
+        f'name = "large"\nrounds = 1000000\ndqi = "published"\n[clients]\ncount = {clients}\ncores = 2\n'
+        "data_size = [100, 200, 300, 400]\nemd = [0.4, 0.6, 0.8, 1.0]\ncost = { per_sample = 0.025, per_emd = 1.0 }\n"
+    )
+    entry = (
+        '[[services]]\nname = "s{}"\ndataset = "mnist"\nbudget = 20\ntarget_accuracy = 1.0\nreward_base = 60\n'
+        'policy = "random"\n'
+    )
+    return parse(head + "".join(entry.format(i) for i in range(services)))
+
+
+def measure_size(clients: int, services: int) -> dict[str, Any]:
+    """Return seconds per round and peak memory of one size. Meant for a process of its own."""
+    scenario = large(clients, services)
+    play = game(scenario, Stub([service.name for service in scenario.services]))
+    play(2)
+    seconds = []
+    for _ in range(20):
+        with no_garbage_collection():
+            start = time.process_time()
+            play(1)
+            seconds.append(time.process_time() - start)
+    return {"seconds": float(np.median(seconds)), "bytes": getrusage(RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def bench_growth(report: Report, repeat: int) -> None:
+    """Grow the market to 10,000 clients x 50 services: cost must stay linear in both."""
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {size: [] for size in SIZES}
+    for _ in range(max(1, repeat // 2)):
+        for size in SIZES:
+            command = [sys.executable, __file__, "--size", *map(str, size)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            found[size].append(json.loads(done.stdout))
+    rows = []
+    for (clients, services), each in found.items():
+        seconds = float(np.median([one["seconds"] for one in each]))
+        rows.append(
+            {
+                "clients": clients,
+                "services": services,
+                "CPU ms/round": 1e3 * seconds,
+                "us/(service)": 1e6 * seconds / services,
+                "ns/(client x service)": 1e9 * seconds / clients / services,
+                "peak MB": each[0]["bytes"] / 1e6,
+            }
+        )
+    report.table("Growth of the market (stub federation, random policies, one core)", rows)
+
+
+PARTS = {"paper": bench_paper, "growth": bench_growth}
+
+
+def main() -> None:
+    """Run the parts that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=7, help="alternating repetitions (default 7)")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="parts to run (default all)")
+    parser.add_argument("--no-save", dest="save", action="store_false", help="write nothing to benchmarks/results/")
+    parser.add_argument("--size", type=int, nargs=2, metavar=("CLIENTS", "SERVICES"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.size:
+        print(json.dumps(measure_size(*arguments.size)))
+        return
+    report = Report("market", save=arguments.save)
+    for part in arguments.only:
+        PARTS[part](report, arguments.repeat)
+    report.close()
+
+
+if __name__ == "__main__":
+    main()

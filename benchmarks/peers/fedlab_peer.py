@@ -1,0 +1,49 @@
+"""The reference workload in FedLab's standalone simulation."""
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from workload import BATCH, CHOSEN, RATE, WARM_UP, Clock, LeNet, evaluate, read, rounds
+
+if find_spec("torchvision") and not hasattr(torch.ops.torchvision, "nms"):
+    # FedLab imports torchvision, for data sets that are not used here; one that was built for CUDA doesn't load its
+    # operators beside a torch that was built for CPUs, and then misses these two.
+    OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
+    for operator in ("nms", "qnms"):
+        OPERATORS.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer
+from fedlab.contrib.algorithm.basic_server import SyncServerHandler
+from fedlab.core.standalone import StandalonePipeline
+from torch.utils.data import DataLoader, TensorDataset
+
+CLIENTS, TEST = read()
+CLOCK = Clock()
+
+
+class Images:
+    """What FedLab asks of a federated data set."""
+
+    def __init__(self) -> None:
+        self.parts = [TensorDataset(*client) for client in CLIENTS]
+
+    def get_dataloader(self, client: int, batch_size: int) -> Any:
+        return DataLoader(self.parts[client], batch_size=batch_size, shuffle=True)
+
+
+class Pipeline(StandalonePipeline):
+    def evaluate(self) -> None:
+        self.accuracy = evaluate(self.handler.model, *TEST)
+        CLOCK.round_ended()
+
+
+if __name__ == "__main__":
+    model = LeNet()
+    handler = SyncServerHandler(model, WARM_UP + rounds(), CHOSEN / len(CLIENTS))
+    trainer = SGDSerialClientTrainer(model, len(CLIENTS))
+    trainer.setup_dataset(Images())
+    trainer.setup_optim(1, BATCH, RATE)
+    pipeline = Pipeline(handler, trainer)
+    pipeline.main()
+    CLOCK.report(pipeline.accuracy)

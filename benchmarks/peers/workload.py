@@ -1,0 +1,54 @@
+"""What every peer needs: the workload as tensors, the plain loop's model, and how to report."""
+
+import json
+import os
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from plain import Client, LeNet, evaluate, train_client
+
+__all__ = ["BATCH", "CHOSEN", "RATE", "WARM_UP", "Clock", "LeNet", "evaluate", "read", "rounds", "train_client"]
+
+CHOSEN, BATCH, RATE = 5, 32, 0.05
+WARM_UP = 1
+"""Rounds that are not counted: a framework may load and compile things in its first."""
+
+
+@cache
+def read() -> tuple[list[Client], Client]:
+    """Return the clients' and the test images from the file that engine.py wrote.
+
+    Each process reads it for itself: a framework need not send images around.
+    """
+    with np.load(os.environ["FLMARKET_WORKLOAD"]) as file:
+        parts = {name: torch.from_numpy(file[name]) for name in file.files}
+    clients = list(zip(parts["images"], parts["labels"], strict=True))
+    return clients, (parts["test_images"], parts["test_labels"])
+
+
+def rounds() -> int:
+    """Return how many rounds count."""
+    return int(sys.argv[1])
+
+
+class Clock:
+    """Notes when each round ends; the first ``WARM_UP`` do not count."""
+
+    def __init__(self) -> None:
+        self._ends: list[float] = []
+
+    def round_ended(self) -> None:
+        self._ends.append(time.perf_counter())
+
+    def report(self, accuracy: float) -> None:
+        """Print the result as the last line, for engine.py."""
+        start, *_, end = self._ends[WARM_UP - 1 :]
+        counted = len(self._ends) - WARM_UP
+        print(json.dumps({"rounds_per_second": counted / (end - start), "accuracy": accuracy}))

@@ -1,0 +1,104 @@
+"""Actor and critic of `mahdrl-paper`, as slots (the paper's) or shared by all clients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from des.records import Observation
+from learning.mahdrl.features import CLIENT_FEATURES, client_features
+from learning.mahdrl.networks import Floats, Mlp
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Parameters of A agents, [A, P] each: theta of the actors and omega of the critics."""
+
+    actor: Tensor
+    critic: Tensor
+
+    def copy(self) -> "Weights":
+        """Return target networks that start as these (line 1 of Algorithm 1)."""
+        return Weights(self.actor.detach().clone(), self.critic.detach().clone())
+
+    def of(self, agents: Sequence[int]) -> "Weights":
+        """Return those of some of the agents."""
+        return Weights(self.actor.detach()[list(agents)], self.critic.detach()[list(agents)])
+
+    def tensors(self) -> dict[str, Floats]:
+        """Return NumPy's view of them, by name."""
+        return {"actor": self.actor.detach().numpy(), "critic": self.critic.detach().numpy()}
+
+
+class Networks:
+    """mu_theta(s) -> a_c and Q_omega(s, a_c) -> Q of each client, for states [A, B, S] of A agents.
+
+    Attributes:
+        state: S, numbers in a state.
+    """
+
+    def __init__(
+        self, network: Literal["slots", "clients"], hidden: Sequence[int], services: int, clients: int
+    ) -> None:
+        """Lay out the networks.
+
+        Args:
+            network: ``slots``: one output for each of C clients; ``clients``: the same small network for every client.
+            hidden: neurons of the hidden layers.
+            services: M.
+            clients: C.
+        """
+        self._slots, self._clients = network == "slots", clients
+        if self._slots:
+            self.state = clients + services * clients + 1
+            self._actor = Mlp((self.state, *hidden, clients))
+            self._critic = Mlp((self.state + clients, *hidden, clients))
+        else:
+            self.state = clients * CLIENT_FEATURES
+            self._actor = Mlp((CLIENT_FEATURES, *hidden, 1))
+            self._critic = Mlp((CLIENT_FEATURES + 1, *hidden, 1))
+
+    def initial(self, rng: Generator, agents: int) -> Weights:
+        """Draw parameters."""
+        actor, critic = self._actor.initial(rng, agents), self._critic.initial(rng, agents)
+        return Weights(torch.from_numpy(actor), torch.from_numpy(critic))
+
+    def shapes(self, agents: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of ``Weights.tensors()``."""
+        return {"actor": (agents, self._actor.parameters), "critic": (agents, self._critic.parameters)}
+
+    def encode(self, observation: Observation) -> Floats:
+        """Return the state [S] of design 3.7: own DQI row, all bids, own budget. Money in units of the budget."""
+        if not self._slots:
+            return client_features(observation).ravel()
+        unit = max(observation.budget, 1e-6)
+        return np.concatenate([observation.dqi, observation.bids.ravel() / unit, [1.0]]).astype(np.float32)
+
+    def markup(self, actor: Tensor, states: Tensor) -> Tensor:
+        """Return a_c = mu(s): the markup on each client's bid, in [0, 1]; [A, B, C]."""
+        if self._slots:
+            output = self._actor.forward(actor, states)
+        else:
+            output = self._actor.forward(actor, self._by_client(states)).view(*states.shape[:2], self._clients)
+        return torch.sigmoid(output - ACTOR_BIAS)
+
+    def q(self, critic: Tensor, states: Tensor, markup: Tensor) -> Tensor:
+        """Return Q of each client, given the state and the continuous action; [A, B, C]."""
+        if self._slots:
+            q: Tensor = self._critic.forward(critic, torch.cat([states, markup], dim=2))
+            return q
+        inputs = torch.cat([self._by_client(states), markup.reshape(len(states), -1, 1)], dim=2)
+        shared: Tensor = self._critic.forward(critic, inputs).view(markup.shape)
+        return shared
+
+    def _by_client(self, states: Tensor) -> Tensor:
+        """Return [A, B * C, F] from [A, B, C * F]."""
+        return states.reshape(len(states), -1, CLIENT_FEATURES)
+
+
+ACTOR_BIAS = 2.0
+"""Taken off the actor's output, so that an untrained actor pays about 12 % over the bid, not 50 %."""

@@ -1,0 +1,121 @@
+"""Checkpoints: named arrays in a safetensors file, everything else in a JSON file beside it. No pickle, ever.
+
+The JSON is written last and holds the SHA-256 of the tensors: a pair of files either belongs together or is refused.
+Both are written aside and renamed, so that a kill leaves the old file or the new one, never half of one.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from fl.errors import InputError
+from learning.mahdrl.networks import Tensors
+
+VERSION = 1
+"""Of the format and of what the networks see; an agent of another version is refused, not guessed at."""
+
+TENSORS, DESCRIPTION = ".safetensors", ".json"
+
+
+class CheckpointError(InputError):
+    """A checkpoint can't be used; says which file, why, and what to do."""
+
+
+def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any]) -> None:
+    """Write a checkpoint.
+
+    Args:
+        path: of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``.
+        kind: what it is: ``agent`` or ``training``.
+        tensors: arrays by name.
+        description: what JSON can hold.
+
+    Raises:
+        CheckpointError: it can't be written.
+    """
+    content = save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
+    digest = hashlib.sha256(content).hexdigest()
+    header = {"flmarket": kind, "version": VERSION, "sha256": digest}
+    text = json.dumps({**header, **description}, indent=1) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+        _replace(path.with_suffix(DESCRIPTION), text.encode())
+    except OSError as error:
+        raise CheckpointError(f"{error.filename or path}: can't be written: {error.strerror}") from error
+
+
+def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tensors and the description of a checkpoint.
+
+    Raises:
+        CheckpointError: it is missing, truncated, changed, of another kind or version.
+    """
+    described = path.with_suffix(DESCRIPTION)
+    content, text = _bytes(path), _bytes(described)
+    try:
+        description = json.loads(text)
+    except ValueError as error:
+        raise CheckpointError(f"{described}: is not JSON: {error}; restore it or train again") from error
+    if not isinstance(description, dict) or description.get("flmarket") != kind:
+        raise CheckpointError(f"{described}: does not describe a checkpoint of kind {kind!r}")
+    if description.get("version") != VERSION:
+        raise CheckpointError(
+            f"{described}: has version {description.get('version')}, this flmarket reads version {VERSION}; train again"
+        )
+    if hashlib.sha256(content).hexdigest() != description.get("sha256"):
+        raise CheckpointError(
+            f"{path}: is not the file that {described.name} describes (truncated, corrupt or of another training); "
+            "restore both or train again"
+        )
+    try:
+        return load(content), description
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: is not a safetensors file: {error}") from error
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a checkpoint's tensors, part of the hash of runs that use it.
+
+    Raises:
+        CheckpointError: the file can't be read.
+    """
+    return hashlib.sha256(_bytes(path)).hexdigest()
+
+
+def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse tensors that are not what a network needs.
+
+    Raises:
+        CheckpointError: says which tensor is missing, not expected, of another shape, or holds no numbers.
+    """
+    if missing := sorted(shapes.keys() - tensors.keys()):
+        raise CheckpointError(f"{path}: has no tensor {missing[0]!r}")
+    for name, shape in shapes.items():
+        if tensors[name].shape != shape:
+            raise CheckpointError(f"{path}: tensor {name!r} has shape {tensors[name].shape}, not {shape}")
+        if not np.isfinite(tensors[name]).all():
+            raise CheckpointError(f"{path}: tensor {name!r} holds numbers that are not finite")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: can't be read: {error.strerror}; train one with flmarket train") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

@@ -1,0 +1,68 @@
+"""Multi-layer perceptrons as flat parameter vectors, stacked over agents.
+
+The parameters of A independent agents are one array [A, P]. One batched matrix product then serves all agents, Adam is
+a handful of operations on that array, and a checkpoint is one tensor. The same forward pass runs on NumPy arrays
+(acting) and on torch tensors (learning): both know ``@``, ``+`` and ``clip``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+Floats = npt.NDArray[np.float32]
+Tensors = Mapping[str, npt.NDArray[Any]]
+"""Named arrays: what a checkpoint holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mlp:
+    """Fully connected layers with ReLU between them.
+
+    Attributes:
+        sizes: width of the input, of each hidden layer, and of the output.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def parameters(self) -> int:
+        """P, the number of weights and biases."""
+        return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
+
+    def initial(self, rng: Generator, agents: int = 1) -> Floats:
+        """Draw initial parameters [A, P]: uniform in +-1/sqrt(fan-in), as ``torch.nn.Linear`` does."""
+        parts = []
+        for fan_in, fan_out in pairwise(self.sizes):
+            bound = 1.0 / np.sqrt(fan_in)
+            parts.append(rng.uniform(-bound, bound, size=(agents, (fan_in + 1) * fan_out)))
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def forward(self, parameters: Any, x: Any) -> Any:
+        """Apply the network of each agent to its own rows.
+
+        Args:
+            parameters: [A, P], NumPy or torch.
+            x: [A, n, inputs], of the same kind.
+
+        Returns:
+            [A, n, outputs].
+        """
+        at, last = 0, len(self.sizes) - 2
+        for layer, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
+            split, end = at + fan_in * fan_out, at + (fan_in + 1) * fan_out
+            weights = parameters[:, at:split].reshape(-1, fan_in, fan_out)
+            x = x @ weights + parameters[:, None, split:end]
+            if layer < last:
+                x = x.clip(min=0)
+            at = end
+        return x
+
+
+def sigmoid(x: Any) -> Any:
+    """Return the logistic function of a NumPy array, without overflow."""
+    return 0.5 * (1.0 + np.tanh(0.5 * x))

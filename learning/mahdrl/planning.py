@@ -1,0 +1,128 @@
+"""Eq. (7) for the set-valued critic: which clients, at which prices, promise the most?
+
+The critic values a set S of served clients as V(S) = mean of q over S + kappa(|S|), and each offer is served with
+probability w(price). The planner fills the budget one client at a time (the paper's serial selection) in several
+orders of preference, each of which weighs a client's worth against its price differently, and keeps the best
+beginning of the best order: where adding a client promises less than stopping, it stops.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from des.money import MICRO, to_micro
+from des.records import BoolArray, FloatArray, Observation, Offer
+
+SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
+"""Worth of money tried, in standard deviations of q per mean price: 0 ignores prices."""
+
+ANCHORS = (0.0, 0.5)
+"""Quantiles of q that count as worthless when a chance to be served is weighed against q."""
+
+RIVAL_LEVELS = 6
+"""Prices just above a rival's bid that are considered for a client, the highest ones."""
+
+OVERBIDS = (1.08, 1.2)
+"""Prices considered beyond the highest rival's bid, as factors: against rivals that overbid as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountValue:
+    """kappa(k) = slope * log k + curvature * (log k)^2 for k >= 1 clients served, and ``nobody`` for none."""
+
+    nobody: float
+    slope: float
+    curvature: float
+
+    def of(self, expected: Any, none: Any) -> FloatArray:
+        """Return kappa for the number of clients expected given that any are served; ``none`` is P(nobody)."""
+        log_count = np.log(np.maximum(expected, 1.0))
+        value: FloatArray = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count + none * self.nobody
+        return value
+
+
+def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
+    """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
+
+    The bid itself; just above each of the highest rival bids; and a little beyond the highest. Where fewer than K
+    rivals are left nobody can be outbid, and the bid is the only level.
+
+    Args:
+        observation: of the service that decides.
+        rivals: [R, C] as ``features.rival_bids`` gives them.
+    """
+    bids = observation.own_bids
+    if len(rivals) < observation.cores:
+        return bids[:, None]
+    just_above = rivals[:RIVAL_LEVELS] + 1.0 / MICRO
+    levels = [bids, *just_above[::-1], *(np.maximum(rivals[0], bids) * factor for factor in OVERBIDS)]
+    return np.asarray(to_micro(np.maximum(np.stack(levels, axis=1), bids[:, None])) / MICRO)
+
+
+def plan(
+    q: FloatArray,
+    kappa: CountValue,
+    prices: FloatArray,
+    chance: FloatArray,
+    budget: float,
+    available: BoolArray | None = None,
+) -> Offer:
+    """Return the offers that promise the most within the budget (eq. 4).
+
+    Args:
+        q: [C] what each client adds to the mean quality of the set.
+        kappa: what the number of served clients is worth.
+        prices: [C, L] levels considered for each client, money with six decimals.
+        chance: [C, L] probability to be served at each level.
+        budget: B_m.
+        available: [C] who can be selected; all when not given.
+    """
+    exact, left = to_micro(prices), to_micro(budget)
+    if available is not None:
+        exact = np.where(available[:, None], exact, left + 1)  # never fits
+    if left < exact.min():
+        return Offer.none()
+    worth = _worth(q, prices, chance)  # [orders, C, L]
+    level = worth.argmax(axis=2)
+    order = np.argsort(-np.take_along_axis(worth, level[..., None], axis=2)[..., 0], axis=1, kind="stable")
+    level = np.take_along_axis(level, order, axis=1)
+    taken = _fill(exact[order, level], left)
+    w = np.where(taken, chance[order, level], 0.0)
+    served = np.cumsum(w, axis=1)
+    none = np.cumprod(1.0 - w, axis=1)
+    mean = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
+    value = (1.0 - none) * mean + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
+    # The first of equal values: the shortest beginning of the order that looks least at prices.
+    value = np.where(taken, value, -np.inf)
+    best, length = np.unravel_index(int(np.argmax(value)), value.shape)
+    chosen = np.flatnonzero(taken[best, : length + 1])
+    clients = order[best][chosen]
+    return Offer(clients, prices[clients, level[best][chosen]])
+
+
+def _worth(q: FloatArray, prices: FloatArray, chance: FloatArray) -> FloatArray:
+    """Return [orders, C, L] by which the planner orders clients and picks their prices."""
+    certain = bool((chance >= 1.0).all())
+    anchors = np.quantile(q, ANCHORS[:1] if certain else ANCHORS) - 1e-3
+    unit = max(float(q.std()), 1e-6) / max(float(prices[:, 0].mean()), 1e-6)
+    shadow = np.array(SHADOW_PRICES) * unit
+    gain = chance * (q[:, None] - anchors[:, None, None])  # [anchors, C, L]
+    worth: FloatArray = gain[:, None] - shadow[None, :, None, None] * prices
+    return worth.reshape(-1, *prices.shape)
+
+
+def _fill(prices: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
+    """Return which clients are taken, [orders, C], when each order fills the budget, skipping what does not fit."""
+    taken = np.zeros(prices.shape, dtype=np.bool_)
+    left = np.full(len(prices), budget)
+    cheapest = prices.min()
+    for position in range(prices.shape[1]):
+        price = prices[:, position]
+        fits = price <= left
+        taken[:, position] = fits
+        left = left - price * fits
+        if (left < cheapest).all():
+            break
+    return taken

@@ -1,0 +1,66 @@
+"""The replay buffers of all agents: ring buffers over arrays, one row for each agent."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from learning.mahdrl.networks import Floats, Tensors
+
+
+class Replay:
+    """Keeps the last ``capacity`` transitions of each of A agents.
+
+    Attributes:
+        fields: name -> [A, capacity, *shape].
+        stored: [A] transitions ever stored; the ring's position is ``stored % capacity``.
+    """
+
+    def __init__(self, agents: int, capacity: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.capacity = capacity
+        self.fields: dict[str, Floats] = {
+            name: np.zeros((agents, capacity, *shape), dtype=np.float32) for name, shape in shapes.items()
+        }
+        self.stored: npt.NDArray[np.int64] = np.zeros(agents, dtype=np.int64)
+
+    def add(self, agent: int, **values: npt.ArrayLike) -> None:
+        """Store one transition; a field shorter than its row is padded with zeros."""
+        at = int(self.stored[agent]) % self.capacity
+        if values.keys() != self.fields.keys():
+            raise ValueError(f"a transition has {sorted(self.fields)}, not {sorted(values)}")
+        for name, value in values.items():
+            rows, given = self.fields[name][agent], np.asarray(value, dtype=np.float32)
+            if given.shape == rows.shape[1:]:
+                rows[at] = given
+            else:
+                rows[at] = 0.0
+                rows[at, : len(given)] = given
+        self.stored[agent] += 1
+
+    @property
+    def held(self) -> npt.NDArray[np.int64]:
+        """[A] transitions that each agent's buffer holds."""
+        return np.minimum(self.stored, self.capacity)
+
+    def sample(self, rng: Generator, batch: int) -> dict[str, Floats]:
+        """Draw a batch uniformly, with replacement, for each agent: name -> [A, batch, *shape].
+
+        Every agent must hold at least one transition.
+        """
+        rows = rng.integers(self.held[:, None], size=(len(self.stored), batch))
+        agents = np.arange(len(self.stored))[:, None]
+        return {name: values[agents, rows] for name, values in self.fields.items()}
+
+    def state(self) -> Tensors:
+        """Return what a checkpoint must hold, by name."""
+        held = int(self.held.max(initial=0))
+        state = {f"replay.{name}": values[:, :held] for name, values in self.fields.items()}
+        return {**state, "replay.stored": self.stored}
+
+    def restore(self, state: Tensors) -> None:
+        """Go on where ``state`` was taken."""
+        self.stored[...] = state["replay.stored"]
+        for name, values in self.fields.items():
+            saved = state[f"replay.{name}"]
+            values[:, : saved.shape[1]] = saved

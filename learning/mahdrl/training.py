@@ -1,0 +1,262 @@
+"""Trains a learner: episodes with exploration, evaluations without, a log, and states to resume from.
+
+A training is a function of its plan: every random draw is keyed by (training seed, episode), and the state that is
+saved between episodes holds all that learning depends on. Resumed after any kill, it gives the same bytes.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from des.market import Market
+from des.records import Feedback, Observation, Offer
+from fl.streams import stream
+from learning.mahdrl import checkpoint
+from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.networks import Tensors
+from learning.mahdrl.training_log import Row, TrainingLog
+from learning.play import decide
+from learning.play import learn as tell_rivals
+from learning.policy import Policy
+
+KEPT_STATES = 2
+"""States kept to resume from: the last, and the one before it."""
+
+
+class Learner(Protocol):
+    """What can be trained: ``learner.Learner`` and ``paper.Learner``."""
+
+    def begin(self, episode: int) -> None:
+        """Start an episode."""
+
+    def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
+        """Return offers, exploring with probability ``epsilon``; 0 must draw nothing and change nothing."""
+
+    def observe(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> dict[str, float]:
+        """Take in what came of a round; return losses by name."""
+
+    def end(self) -> dict[str, float]:
+        """End the episode; return losses by name."""
+
+    def state(self) -> Tensors:
+        """Return all that decides how learning goes on."""
+
+    def restore(self, state: Tensors) -> None:
+        """Go on where ``state`` was taken."""
+
+    def agent(self) -> Tensors:
+        """Return what a trained agent needs to play."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A market at its start, and who plays it.
+
+    Attributes:
+        market: to be played to its end.
+        learners: names of the services that learn.
+        rivals: policies of all other services.
+    """
+
+    market: Market
+    learners: tuple[str, ...]
+    rivals: Mapping[str, Policy]
+
+
+OpenTable = Callable[[int, int, str | None], AbstractContextManager[Table]]
+"""Opens a table for (episode, market seed, seat): with a seat, only that service learns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long and on what to train.
+
+    Attributes:
+        episodes: markets played while learning.
+        seed: of the training: networks, exploration, replay, and the markets' seeds.
+        epsilon: probability of a random action at the start and at the end.
+        epsilon_episodes: over which it falls, on a straight line.
+        evaluate_every: episodes between two evaluations; a state to resume from is saved with each.
+        evaluation_seeds: markets of an evaluation, which no episode plays.
+        seats: services that take turns as the only one that learns; none: all learn at once.
+    """
+
+    episodes: int = 200
+    seed: int = 0
+    epsilon: tuple[float, float] = (1.0, 0.05)
+    epsilon_episodes: int = 100
+    evaluate_every: int = 25
+    evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
+    seats: tuple[str, ...] = ()
+
+    def epsilon_at(self, episode: int) -> float:
+        """Return the probability of a random action in an episode, from 1."""
+        start, end = self.epsilon
+        return max(end, start - (start - end) * (episode - 1) / max(self.epsilon_episodes, 1))
+
+    def market_seed(self, episode: int) -> int:
+        """Return the seed of an episode's market: at least 2^31, so never one of an evaluation or of a small run."""
+        return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
+
+    def seat(self, episode: int) -> str | None:
+        """Return who learns alone in an episode, or None."""
+        return self.seats[episode % len(self.seats)] if self.seats else None
+
+
+def train(
+    learner: Learner,
+    open_table: OpenTable,
+    plan: Plan,
+    out: Path,
+    provenance: Mapping[str, Any],
+    about: Mapping[str, Any],
+    *,
+    resume: bool = False,
+    tell: Callable[[Row], None] = lambda _: None,
+) -> None:
+    """Train to the end of the plan and write the agent.
+
+    Args:
+        learner: new.
+        open_table: gives markets.
+        plan: how long and on what.
+        out: the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside it.
+        provenance: what the agent's description says besides; must be equal where a training is resumed.
+        about: what it says, too, and may change: versions, revision.
+        resume: go on from the last state in ``NAME.training``, if there is one.
+        tell: hears every line of the log.
+
+    Raises:
+        CheckpointError: a state can't be used or written.
+    """
+    # Networks this small gain nothing from a second thread, and the bits of a sum depend on how many there are.
+    torch.set_num_threads(1)
+    states, log = out.with_suffix(".training"), out.with_suffix(".csv")
+    # As JSON gives it back: tuples become lists.
+    identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
+    # An episode's plan may grow when a training is resumed; all else must be as it was.
+    done, curve, logged = _resumed(learner, states, identity) if resume else (0, [], 0)
+    with TrainingLog(log, logged) as writer:
+        for episode in range(done + 1, plan.episodes + 1):
+            seat, epsilon = plan.seat(episode), plan.epsilon_at(episode)
+            with open_table(episode, plan.market_seed(episode), seat) as table:
+                row = _play(learner, table, episode, epsilon, learn=True)
+            writer.write(row)
+            tell(row)
+            if episode % plan.evaluate_every and episode != plan.episodes:
+                continue
+            row = _evaluate(learner, open_table, plan, episode)
+            writer.write(row)
+            tell(row)
+            curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
+            progress = {"episode": episode, "curve": curve, "log_bytes": writer.size()}
+            checkpoint.write(
+                states / f"episode-{episode:06d}.safetensors", "training", learner.state(), identity | progress
+            )
+            _prune(states)
+    checkpoint.write(
+        out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
+    )
+
+
+def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
+    """Play one market to the end, or until no learner is left in it."""
+    market, mine = table.market, set(table.learners)
+    labels = {spec.name: spec.policy for spec in market.services}
+    accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
+    losses: dict[str, list[float]] = {}
+    bid = offered = 0.0
+    if learn:
+        learner.begin(episode)
+    while not market.finished and any(
+        state.active for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
+    ):
+        observations = market.open_round()
+        own = {name: observation for name, observation in observations.items() if name in mine}
+        offers = learner.act(own, epsilon)
+        for name, observation in own.items():
+            bid += float(observation.own_bids[offers[name].clients].sum())
+            offered += float(offers[name].payments.sum())
+        others = decide(table.rivals, labels, observations, given=offers)
+        report = market.close_round(offers | {name: decision.offer for name, decision in others.items()})
+        tell_rivals(table.rivals, labels, others, report)
+        for name in own:
+            accuracies[name].append(report.feedback[name].accuracy)
+        if learn:
+            _gather(losses, learner.observe(own, offers, {name: report.feedback[name] for name in own}))
+    if learn:
+        _gather(losses, learner.end())
+    specs = {spec.name: spec for spec in market.services}
+    held = {name: _held(values, market.rounds) for name, values in accuracies.items()}
+    # Omega^(accuracy - target), at most 1: the paper's reward on one scale for all services.
+    rewards = [np.mean(specs[n].reward_base ** np.minimum(a - specs[n].target_accuracy, 0.0)) for n, a in held.items()]
+    return Row(
+        episode=episode,
+        phase="train" if learn else "evaluate",
+        epsilon=epsilon,
+        reward=float(np.mean(rewards)),
+        auc=float(np.mean([a.mean() for a in held.values()])),
+        reached=float(np.mean([a[-1] >= specs[n].target_accuracy for n, a in held.items()])),
+        markup=offered / bid - 1.0 if bid > 0 else 0.0,
+        losses={name: float(np.mean(values)) for name, values in losses.items()},
+    )
+
+
+def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int) -> Row:
+    rows = []
+    for seed in plan.evaluation_seeds:
+        for seat in plan.seats or (None,):
+            with open_table(0, seed, seat) as table:
+                rows.append(_play(learner, table, episode, 0.0, learn=False))
+    means = {
+        name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")
+    }
+    return Row(episode=episode, phase="evaluate", epsilon=0.0, losses={}, **means)
+
+
+def _held(values: Sequence[float], rounds: int) -> Any:
+    """Return accuracies [N], the last one held."""
+    return np.concatenate([values, np.full(rounds - len(values), values[-1])])
+
+
+def _gather(into: dict[str, list[float]], losses: Mapping[str, float]) -> None:
+    for name, value in losses.items():
+        into.setdefault(name, []).append(value)
+
+
+def _resumed(learner: Learner, states: Path, identity: Mapping[str, Any]) -> tuple[int, list[dict[str, Any]], int]:
+    """Restore the last state; return its episode, the curve so far and the log's length; zeros if there is none."""
+    for path in _states(states):
+        tensors, description = checkpoint.read(path, "training")
+        for part, now in identity.items():
+            before = description[part]
+            for key in sorted(now.keys() | before.keys()):
+                if key != "episodes" and now.get(key) != before.get(key):
+                    raise CheckpointError(
+                        f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
+                        "train into another --out"
+                    )
+        checkpoint.require_shapes(path, tensors, {})
+        learner.restore(tensors)
+        return int(description["episode"]), list(description["curve"]), int(description["log_bytes"])
+    return 0, [], 0
+
+
+def _states(folder: Path) -> Iterator[Path]:
+    """Yield the tensors of the states that are whole, the last one first: the JSON is written after them."""
+    for described in sorted(folder.glob("episode-*.json"), reverse=True):
+        yield described.with_suffix(checkpoint.TENSORS)
+
+
+def _prune(folder: Path) -> None:
+    for path in list(_states(folder))[KEPT_STATES:]:
+        path.with_suffix(checkpoint.DESCRIPTION).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""The training log: a CSV file that a resumed training continues byte for byte."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from learning.mahdrl.checkpoint import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the training log. Means over the learners (and, of evaluations, over markets and seats).
+
+    Attributes:
+        episode: from 1.
+        phase: ``train`` or ``evaluate``.
+        epsilon: probability of a random action.
+        reward: mean over rounds of Omega^accuracy / Omega^target, with the absorbing reward.
+        auc: mean accuracy over all rounds, held once the target is met.
+        reached: share of services that met their target.
+        markup: what was offered over the bids, as a part of the bids.
+        losses: by name, of training episodes.
+    """
+
+    episode: int
+    phase: str
+    epsilon: float
+    reward: float
+    auc: float
+    reached: float
+    markup: float
+    losses: Mapping[str, float]
+
+
+LOG_COLUMNS = (
+    "episode",
+    "phase",
+    "epsilon",
+    "reward",
+    "auc",
+    "reached",
+    "markup",
+    "critic_loss",
+    "actor_loss",
+    "win_loss",
+)
+
+
+class TrainingLog:
+    """The training log, a CSV file. Holds no times: a resumed training writes the same bytes."""
+
+    def __init__(self, path: Path, start: int) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("r+b" if start else "wb")
+        except OSError as error:
+            raise CheckpointError(f"{path}: can't be written: {error.strerror}") from error
+        if start:
+            self._file.truncate(start)  # what came after the state that is resumed is played again
+            self._file.seek(start)
+        else:
+            self._write_line(LOG_COLUMNS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, row: Row) -> None:
+        """Add one line."""
+        values = asdict(row) | dict(row.losses)
+        self._write_line([_text(values.get(name, "")) for name in LOG_COLUMNS])
+
+    def size(self) -> int:
+        """Return the length of what is safely on disk."""
+        self._file.flush()
+        return self._file.tell()
+
+    def _write_line(self, values: Sequence[object]) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(values)
+        self._file.write(text.getvalue().encode())
+
+
+def _text(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value

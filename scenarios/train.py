@@ -1,0 +1,175 @@
+"""``flmarket train``: from a scenario to trained agents."""
+
+import platform
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from fl.errors import InputError
+from fl.streams import stream
+from learning.mahdrl import learner, paper
+from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
+from learning.mahdrl.training import Learner, Plan, Table, train
+from learning.mahdrl.training_log import Row
+from scenarios.build import Shelf, build_federation, build_market, build_policy
+from scenarios.loader import digest
+from scenarios.runner import git_revision, versions
+from scenarios.schema import Scenario
+
+PolicyName = Literal["mahdrl", "mahdrl-paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What to train on what.
+
+    Attributes:
+        scenario: without a sweep, with the backend that is to be trained on.
+        policy: what is trained.
+        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.Settings``).
+        plan: how long; ``seats`` and ``seed`` are set by ``run``.
+        rotate: services take turns as the only learner, against the scenario's own policies or ``rivals``.
+        rivals: policies that the other services draw from in every episode; none: those of the scenario.
+    """
+
+    scenario: Scenario
+    policy: PolicyName
+    options: Mapping[str, Any]
+    plan: Plan
+    rotate: bool = False
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """The services that the scenario gives the trained policy, or all if it gives it to none."""
+        services = self.scenario.services
+        named = tuple(service.name for service in services if service.policy == self.policy)
+        return named or tuple(service.name for service in services)
+
+
+def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
+    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
+    stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
+    return stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
+
+
+def run(
+    training: Training,
+    seed: int,
+    out: Path,
+    shelf: Shelf,
+    *,
+    resume: bool = False,
+    workers: int = 1,
+    tell: Callable[[Row], None] = lambda _: None,
+) -> None:
+    """Train one agent and write it to ``out``.
+
+    Raises:
+        InputError: the scenario, an option, a data set or what is at ``out`` can't be used.
+        RunError: a model's training failed.
+    """
+    if not resume and (out.exists() or out.with_suffix(".training").exists()):
+        raise InputError(f"{out}: there is a training already; go on with --resume, or choose another --out")
+    scenario, names = training.scenario, training.learners
+    plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
+    new, settings = new_learner(training, seed)
+    shared = getattr(settings, "share", False)
+    provenance = {
+        "policy": training.policy,
+        "agents": None if shared else list(names),
+        "settings": asdict(settings),
+        "scenario": scenario.name,
+        "scenario_hash": digest(scenario, shelf.digests(scenario)),
+        "backend": scenario.training.backend,
+        "rivals": list(training.rivals),
+    }
+    about = {"versions": versions(), "machine": platform.machine(), "git": git_revision()}
+
+    def opened(episode: int, market_seed: int, seat: str | None) -> AbstractContextManager[Table]:
+        return open_table(training, names if seat is None else (seat,), episode, market_seed, shelf, workers)
+
+    train(new, opened, plan, out, provenance, about, resume=resume, tell=tell)
+
+
+def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper.Settings]:
+    """Return a learner that knows nothing yet, and its settings.
+
+    Raises:
+        InputError: an option is not one of the policy's hyper-parameters.
+    """
+    kind: Any = paper if training.policy == "mahdrl-paper" else learner
+    settings = _settings(kind.Settings, training.options, training.policy)
+    scenario = training.scenario
+    return kind.Learner(training.learners, _shape(scenario), seed, settings), settings
+
+
+def _shape(scenario: Scenario) -> learner.Shape:
+    return learner.Shape(
+        services=tuple(service.name for service in scenario.services),
+        clients=scenario.clients.count,
+        rounds=scenario.rounds,
+        reward_bases={service.name: service.reward_base for service in scenario.services},
+    )
+
+
+@contextmanager
+def open_table(
+    training: Training, learners: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
+) -> Iterator[Table]:
+    """Open a market of the scenario in which ``learners`` learn and the others play as the training says."""
+    scenario, services = training.scenario, []
+    for service in training.scenario.services:
+        if service.name in learners:
+            service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
+        elif training.rivals:
+            drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
+            rival: dict[str, Any] = {"policy": training.rivals[drawn], "policy_options": {}, "checkpoint": None}
+            service = service.model_copy(update=rival)
+        services.append(service)
+    scenario = scenario.model_copy(update={"services": tuple(services)})
+    rivals = {s.name: build_policy(scenario, s) for s in scenario.services if s.name not in learners}
+    federation = build_federation(scenario, seed, shelf, workers=workers)
+    try:
+        yield Table(build_market(scenario, seed, federation), tuple(learners), rivals)
+    finally:
+        federation.close()
+
+
+def parse_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``--option key=value``; values as in TOML, and bare words as text.
+
+    Raises:
+        InputError: one has no ``=``.
+    """
+    options = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text!r}: must be KEY=VALUE")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value
+        options[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return options
+
+
+def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
+    known = {field.name: field.type for field in fields(kind)}
+    if unknown := sorted(options.keys() - known.keys()):
+        raise InputError(f"--option {unknown[0]}: {policy} has no such hyper-parameter; it has {', '.join(known)}")
+    defaults = asdict(kind())
+    for name, value in options.items():
+        wanted = type(defaults[name])
+        if wanted is float and type(value) is int:
+            continue
+        if type(value) is not wanted:
+            raise InputError(f"--option {name}: must be {wanted.__name__}, not {value!r}")
+    try:
+        return kind(**options)
+    except ValueError as error:
+        raise InputError(f"--option {error}") from error

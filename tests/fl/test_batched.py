@@ -1,0 +1,60 @@
+"""Training of all clients together equals training them one by one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from fl.batched import BatchedTrainer, ClientData
+from fl.local import ReferenceTrainer, TrainingSettings, visiting_order
+from fl.models import build
+from fl.streams import stream
+
+SCALE, OFFSET, LABELS = 1 / 128, -1.0, 4
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small steps of many threads mostly wait for each other, the more so on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def client(index: int, images: int, epochs: int) -> ClientData:
+    rng = stream(0, "client", index)
+    pixels = rng.integers(256, size=(images, 28, 28)).astype(np.uint8)
+    labels = rng.integers(LABELS, size=images).astype(np.uint8)
+    return ClientData(pixels, labels, visiting_order(images, epochs, rng))
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("sizes", [(50, 50), (50, 7, 23)], ids=["equal", "unequal"])
+@pytest.mark.parametrize("model", ["cnn", "mlp"])
+def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int, ...], momentum: float) -> None:
+    settings = TrainingSettings(model=model, local_epochs=5, batch_size=5, learning_rate=0.01, momentum=momentum)
+    clients = [client(index, images, settings.local_epochs) for index, images in enumerate(sizes)]
+    assert max(c.order.size for c in clients) / settings.batch_size == 50
+    module = build(model, LABELS, 0)
+    one_by_one = ReferenceTrainer(build(model, LABELS, 0), SCALE, OFFSET)
+    start = one_by_one.parameters
+    together = BatchedTrainer(module, "cpu", SCALE, OFFSET).train(start, clients, settings)
+    for data, (vector, loss) in zip(clients, together, strict=True):
+        expected, expected_loss = one_by_one.train(start, *data, settings)
+        moved = np.abs(expected - start).max()
+        assert moved > 1e-3  # there was something to compare
+        np.testing.assert_allclose(vector, expected, rtol=0, atol=2e-3 * moved)
+        assert loss == pytest.approx(expected_loss, rel=1e-4)
+
+
+def test_evaluation_counts_as_one_by_one() -> None:
+    pixels, labels, _ = client(0, 200, 1)
+    trainer = ReferenceTrainer(build("cnn", LABELS, 0), SCALE, OFFSET)
+    batched = BatchedTrainer(build("cnn", LABELS, 1), "cpu", SCALE, OFFSET)
+    hits = batched.correct(trainer.parameters, pixels, labels)
+    assert hits == pytest.approx(
+        trainer.correct(trainer.parameters, pixels, labels), abs=1
+    )  # a tie may fall either way
+    assert 0 < hits < 200

@@ -1,0 +1,100 @@
+"""Checkpoints: what comes back, and every way in which one is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fl.streams import stream
+from learning.mahdrl import checkpoint
+from learning.mahdrl.brain import Brain
+from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.policy import Mahdrl
+from learning.policy import PolicyOptionsError, create
+
+TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
+
+
+@pytest.fixture
+def agent(tmp_path):
+    path = tmp_path / "agent.safetensors"
+    brain = Brain.initial(stream(0, "test"), 1)
+    tensors = {"quality": brain.quality, "count": brain.count, "win": brain.win}
+    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    return path
+
+
+def describe(path, **changes):
+    described = path.with_suffix(".json")
+    described.write_text(json.dumps(json.loads(described.read_text()) | changes))
+
+
+def test_what_was_written_is_read(tmp_path):
+    path = tmp_path / "deep" / "down.safetensors"
+    checkpoint.write(path, "training", TENSORS, {"episode": 5})
+    tensors, description = checkpoint.read(path, "training")
+    for name, values in TENSORS.items():
+        np.testing.assert_array_equal(tensors[name], values)
+        assert tensors[name].dtype == values.dtype
+    assert description["episode"] == 5
+    assert description["sha256"] == checkpoint.digest(path)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-10], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b""])
+def test_a_damaged_file_is_refused(agent, make_context, damage):
+    agent.write_bytes(damage(agent.read_bytes()))
+    with pytest.raises(CheckpointError, match="truncated, corrupt or of another training"):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_a_pickle_is_refused(tmp_path, make_context):
+    path = tmp_path / "agent.safetensors"
+    checkpoint.write(path, "agent", TENSORS, {})
+    path.write_bytes(b"\x80\x04K\x01.")
+    describe(path, sha256=checkpoint.digest(path))
+    with pytest.raises(CheckpointError, match="is not a safetensors file"):
+        checkpoint.read(path, "agent")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 0}, "has version 0, this flmarket reads version 1"),
+        ({"flmarket": "training"}, "does not describe a checkpoint of kind 'agent'"),
+        ({"policy": "mahdrl-paper"}, "holds an agent of policy 'mahdrl-paper', not 'mahdrl'"),
+        ({"agents": ["x", "y"]}, "has agents for x, y, and none for service 's0'"),
+        ({"agents": ["s0", "y"]}, r"tensor 'quality' has shape \(1, "),
+    ],
+)
+def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
+    describe(agent, **changes)
+    with pytest.raises(CheckpointError, match=message):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_a_missing_half_is_refused(agent, make_context):
+    agent.with_suffix(".json").write_text("{")
+    with pytest.raises(CheckpointError, match="is not JSON"):
+        Mahdrl(make_context(), checkpoint=str(agent))
+    agent.with_suffix(".json").unlink()
+    with pytest.raises(CheckpointError, match="can't be read"):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_numbers_that_are_none_are_refused(tmp_path, make_context):
+    path = tmp_path / "agent.safetensors"
+    tensors = {name: np.full(size, np.nan, np.float32) for name, size in Brain.shapes(1).items()}
+    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    with pytest.raises(CheckpointError, match="holds numbers that are not finite"):
+        Mahdrl(make_context(), checkpoint=str(path))
+
+
+def test_options_are_checked(agent, make_context):
+    with pytest.raises(PolicyOptionsError, match='payments must be "plan" or "bid"'):
+        create("mahdrl", make_context(), {"checkpoint": str(agent), "payments": "much"})
+
+
+def test_the_shipped_agent_plays(make_context, make_observation):
+    rng = np.random.default_rng(0)
+    offer = create("mahdrl", make_context()).act(make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20)))
+    assert len(offer.clients) > 0

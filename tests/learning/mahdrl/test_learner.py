@@ -1,0 +1,166 @@
+"""`mahdrl`: its losses by hand, its symmetries, odd markets, and that it learns."""
+
+import numpy as np
+import pytest
+import torch
+
+from fl.streams import stream
+from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, wander
+from learning.mahdrl.learner import Learner, Settings, Shape, critic_loss, set_values, win_loss
+from learning.policy import create
+
+
+def shape(names, clients=20, rounds=6):
+    return Shape(tuple(names), clients, rounds, dict.fromkeys(names, 100.0))
+
+
+def constant(network, outputs):
+    """Parameters of a network that gives ``outputs`` whatever it sees."""
+    parameters = np.zeros((1, network.parameters), dtype=np.float32)
+    parameters[0, -len(outputs) :] = outputs
+    return torch.from_numpy(parameters)
+
+
+def play(learner, market, episode, epsilon):
+    learner.begin(episode)
+    while not market.finished:
+        observations = market.open_round()
+        offers = learner.act(observations, epsilon)
+        learner.observe(observations, offers, market.close_round(offers).feedback)
+    return learner.end()
+
+
+def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
+    batch = {
+        "clients": torch.zeros(1, 3, 2, 3),
+        "served": torch.tensor([[[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]),
+        "time": torch.zeros(1, 3, 1),
+        "advantage": torch.tensor([[[0.0], [1.5], [0.0]]]),
+    }
+    quality, count = constant(QUALITY, [0.5]), constant(COUNT, [-2.0, 0.3, 0.1])
+    two = 0.5 + (0.3 + 0.1 * np.log(2)) * np.log(2)
+    np.testing.assert_allclose(set_values(quality, count, batch)[0], [two, 0.5, -2.0], rtol=1e-5)
+    assert critic_loss(quality, count, batch).item() == pytest.approx((two**2 + 1.0 + 4.0) / 3, rel=1e-5)
+
+
+def test_only_contested_offers_teach_the_chance_to_be_served():
+    batch = {
+        "win": torch.zeros(1, 2, 2, 5),
+        "offered": torch.tensor([[[1.0, 1.0], [1.0, 0.0]]]),
+        "served": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
+        "contested": torch.tensor([[[1.0], [0.0]]]),
+    }
+    logit = np.log(3.0)  # a chance of 3/4
+    expected = -(np.log(0.75) + np.log(0.25)) / 2
+    assert win_loss(constant(WIN, [logit]), batch).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_renaming_clients_renames_the_offer(make_observation):
+    brain = Brain.initial(stream(5, "test"), 1)
+    rng = np.random.default_rng(0)
+    bids, dqi, order = rng.uniform(1, 9, size=(3, 20)), rng.random(20), rng.permutation(20)
+    plain = brain.decide(make_observation(bids, dqi))
+    renamed = brain.decide(make_observation(bids[:, order], dqi[order]))
+    assert order[renamed.clients].tolist() == plain.clients.tolist()
+    np.testing.assert_allclose(renamed.payments, plain.payments)
+
+
+@pytest.mark.parametrize(("services", "clients"), [(1, 1), (1, 20), (2, 1), (5, 60), (40, 7)])
+def test_one_agent_plays_markets_of_any_size(make_market, make_context, services, clients):
+    names = [f"s{m}" for m in range(services)]
+    brain = Brain.initial(stream(5, "test"), 1)
+    market = make_market(names, rounds=2, count=clients)
+    while not market.finished:
+        market.close_round({name: brain.decide(seen) for name, seen in market.open_round().items()})
+
+
+def test_payments_frozen_at_the_bid(make_observation):
+    brain = Brain.initial(stream(5, "test"), 1)
+    rng = np.random.default_rng(0)
+    seen = make_observation(rng.uniform(1, 9, size=(8, 20)), rng.random(20))
+    offer = brain.decide(seen, "bid")
+    np.testing.assert_allclose(offer.payments, seen.own_bids[offer.clients], atol=1e-6)
+
+
+def test_nobody_is_affordable(make_observation):
+    seen = make_observation([[5.0, 6.0]], budget=1.0)
+    assert len(Brain.initial(stream(5, "test"), 1).decide(seen).clients) == 0
+    assert len(wander(seen, stream(0, "test")).clients) == 0
+
+
+def test_all_leave_in_the_first_round(make_market):
+    names = ("alpha", "beta", "gamma")
+    learner = Learner(names, shape(names), 0, Settings())
+    for episode in (1, 2, 3):
+        losses = play(learner, make_market(names, seed=episode, target=0.11), episode, 1.0)
+    assert losses.keys() == {"critic_loss", "win_loss"}
+    assert all(np.isfinite(values).all() for values in learner.state().values())
+
+
+def test_no_offer_is_ever_served(make_market):
+    names = ("alpha",)
+    learner = Learner(names, shape(names), 0, Settings())
+    for episode in (1, 2, 3):
+        play(learner, make_market(names, seed=episode, budget=0), episode, 0.5)
+    assert all(np.isfinite(values).all() for values in learner.state().values())
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_the_same_seed_learns_the_same(make_market, share):
+    names = ("alpha", "beta", "gamma")
+    states = []
+    for _ in range(2):
+        learner = Learner(names, shape(names), 7, Settings(share=share))
+        for episode in (1, 2, 3):
+            play(learner, make_market(names, seed=episode), episode, 0.5)
+        states.append(learner.state())
+    for name in states[0]:
+        np.testing.assert_array_equal(states[0][name], states[1][name])
+
+
+def test_it_learns_which_clients_are_worth_it(make_market, make_context):
+    """With FormulaFederation only large data sets make progress: who sees that clearly does better than the blind."""
+    names = ("alpha", "beta")
+
+    def final(decide, seed):
+        market = make_market(names, seed=seed, rounds=8)
+        while not market.finished:
+            market.close_round({name: decide(name, seen) for name, seen in market.open_round().items()})
+        return np.mean([state.accuracy for state in market.states])
+
+    learner = Learner(names, shape(names, rounds=8), 0, Settings(updates=4.0))
+    for episode in range(1, 31):
+        play(learner, make_market(names, seed=1000 + episode, rounds=8), episode, max(0.1, 1 - episode / 20))
+    blind = create("random", make_context())
+    learned = [final(lambda name, seen: learner.brain.decide(seen), seed) for seed in range(10)]
+    random = [final(lambda name, seen: blind.act(seen), seed) for seed in range(10)]
+    untrained = Brain.initial(stream(0, "agent"), 1)
+    before = [final(lambda name, seen: untrained.decide(seen), seed) for seed in range(10)]
+    assert np.mean(learned) > np.mean(random) + 0.01
+    assert np.mean(learned) > np.mean(before) + 0.01
+
+
+def test_it_learns_to_overbid_where_that_decides(make_observation):
+    """Served exactly when paying more than the rival's bid: the chance learned must tell the two apart."""
+    from learning.mahdrl.features import win_features
+
+    win = torch.from_numpy(Brain.initial(stream(0, "test"), 1).win).requires_grad_()
+    rng = np.random.default_rng(0)
+    from learning.mahdrl.adam import Adam
+
+    adam = Adam(win, 1e-2)
+    for _ in range(300):
+        bids, rivals = rng.uniform(1, 9, size=40), rng.uniform(1, 9, size=(1, 40))
+        prices = bids * rng.choice([1.0, 1.5, 3.0], size=40)
+        batch = {
+            "win": torch.from_numpy(win_features(prices[:, None], bids, rivals, 1)[None, :, :1]),
+            "offered": torch.ones(1, 40, 1),
+            "served": torch.from_numpy((prices > rivals[0]).astype(np.float32)[None, :, None]),
+            "contested": torch.ones(1, 40, 1),
+        }
+        adam.step(torch.autograd.grad(win_loss(win, batch), win)[0])
+    brain = Brain.initial(stream(0, "test"), 1)
+    trained = Brain(brain.quality, brain.count, win.detach().numpy())
+    low, high = trained.chances(win_features(np.array([[4.0, 6.1]]), np.array([4.0]), np.array([[6.0]]), 1))[0]
+    assert low < 0.2
+    assert high > 0.8

@@ -1,0 +1,89 @@
+"""The planner: eq. (7) over sets of clients and prices."""
+
+import numpy as np
+import pytest
+
+from learning.mahdrl.planning import CountValue, plan, price_levels
+
+FLAT = CountValue(nobody=0.0, slope=0.0, curvature=0.0)
+MORE = CountValue(nobody=-1.0, slope=5.0, curvature=0.0)
+
+
+def bids_only(bids):
+    prices = np.asarray(bids, dtype=float)[:, None]
+    return prices, np.ones(prices.shape)
+
+
+def test_the_best_client_alone_where_number_is_worth_nothing():
+    prices, chance = bids_only([5.0, 5.0, 5.0])
+    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, budget=20.0)
+    assert offer.clients.tolist() == [1]
+
+
+def test_the_budget_is_filled_where_number_is_worth_much():
+    prices, chance = bids_only([5.0, 5.0, 5.0, 8.0])
+    offer = plan(np.array([0.1, 0.9, 0.5, 0.6]), MORE, prices, chance, budget=15.0)
+    assert sorted(offer.clients.tolist()) == [0, 1, 2]
+    assert offer.payments.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_overbids_only_where_that_makes_the_difference():
+    prices = np.array([[5.0, 6.0], [5.0, 6.0]])
+    q = np.array([1.0, 0.0])
+    sure = plan(q, FLAT, prices, np.array([[1.0, 1.0], [1.0, 1.0]]), budget=6.0)
+    assert (sure.clients.tolist(), sure.payments.tolist()) == ([0], [5.0])
+    kappa = CountValue(nobody=-5.0, slope=0.0, curvature=0.0)
+    contested = plan(q, kappa, prices, np.array([[0.1, 1.0], [0.1, 1.0]]), budget=6.0)
+    assert (contested.clients.tolist(), contested.payments.tolist()) == ([0], [6.0])
+
+
+def test_nobody_where_nobody_can_be_paid():
+    prices, chance = bids_only([5.0, 5.0])
+    assert len(plan(np.array([1.0, 2.0]), FLAT, prices, chance, budget=4.9).clients) == 0
+
+
+@pytest.mark.parametrize("clients", [1, 2, 7])
+def test_any_number_of_clients(clients):
+    prices, chance = bids_only([3.0] * clients)
+    offer = plan(np.zeros(clients), FLAT, prices, chance, budget=20.0)
+    assert len(offer.clients) == 1
+
+
+def test_renaming_clients_renames_the_offer():
+    rng = np.random.default_rng(0)
+    q, prices = rng.normal(size=12), rng.uniform(1, 9, size=(12, 3)).cumsum(axis=1)
+    chance = np.sort(rng.random((12, 3)), axis=1)
+    order = rng.permutation(12)
+    plain, renamed = plan(q, MORE, prices, chance, 20.0), plan(q[order], MORE, prices[order], chance[order], 20.0)
+    assert order[renamed.clients].tolist() == plain.clients.tolist()
+    assert renamed.payments.tolist() == plain.payments.tolist()
+
+
+def test_never_over_the_budget():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        prices = np.round(rng.uniform(0, 9, size=(8, 4)).cumsum(axis=1), 6)
+        offer = plan(rng.normal(size=8), MORE, prices, rng.random((8, 4)), budget=20.0)
+        assert offer.payments.sum() <= 20.0 + 1e-9
+        assert len(set(offer.clients.tolist())) == len(offer.clients)
+
+
+def test_price_levels_start_at_the_bid_and_step_over_rivals(make_observation):
+    seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=1)
+    levels = price_levels(seen, np.array([[6.0, 1.0]]))
+    np.testing.assert_allclose(levels[0], [5.0, 6.000001, 6.48, 7.2])
+    assert levels[1, 0] == 2.0
+    assert (levels >= seen.own_bids[:, None]).all()
+
+
+def test_the_bid_is_the_only_level_where_nobody_can_be_outbid(make_observation):
+    seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=2)
+    assert price_levels(seen, np.array([[6.0, 1.0]])).tolist() == [[5.0], [2.0]]
+
+
+def test_who_is_offline_is_passed_over():
+    prices, chance = bids_only([5.0, 5.0, 5.0])
+    online = np.array([True, False, True])
+    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, 20.0, online)
+    assert offer.clients.tolist() == [2]
+    assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, np.zeros(3, dtype=bool)).clients) == 0

@@ -1,0 +1,233 @@
+"""Batches over several processes: the same bytes, failures that stay alone, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios import pool
+from scenarios.batch import due, plan, run_all
+from scenarios.build import Shelf
+from scenarios.listener import Progress
+from scenarios.loader import parse
+from scenarios.runner import Run
+from scenarios.store import State, StoreError
+
+SCENARIO = """
+name = "batch"
+rounds = 5
+dqi = "published"
+
+[clients]
+count = 6
+cores = 1
+data_size = [20]
+emd = [0.2, 1.0]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+
+[training]
+local_epochs = 1
+eval_samples = 100
+
+[[services]]
+name = "alpha"
+dataset = "digits"
+budget = 3
+target_accuracy = 0.99
+reward_base = 60
+policy = "random"
+
+[sweep]
+"clients.cores" = [1, 2]
+"""
+
+MARK = uuid.uuid4().hex
+
+# Waits, dies or raises in its third round, as its options say.
+ODD = """
+import os, time
+from learning.heuristics import RandomPolicy
+
+class Odd(RandomPolicy):
+    def act(self, observation):
+        if observation.round == 3:
+            if os.environ.get("ODD_DIES"):
+                os.kill(os.getpid(), 9)
+            raise ZeroDivisionError("an odd policy")
+        return super().act(observation)
+
+class Slow(RandomPolicy):
+    def act(self, observation):
+        time.sleep(0.2)
+        return super().act(observation)
+"""
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str, int, object]] = []
+
+    def started(self, run: Run) -> None:
+        self.heard.append(("started", run.policy, run.seed, None))
+
+    def round_done(self, run: Run, progress: Progress) -> None:
+        self.heard.append(("round", run.policy, run.seed, progress.round))
+
+    def completed(self, run: Run) -> None:
+        self.heard.append(("completed", run.policy, run.seed, None))
+
+    def skipped(self, run: Run) -> None:
+        self.heard.append(("skipped", run.policy, run.seed, None))
+
+    def failed(self, run: Run, error: Exception) -> None:
+        self.heard.append(("failed", run.policy, run.seed, str(error)))
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """Everything that must have the same bytes, by its place below ``out``."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.name == "scenario.toml" or path.suffix == ".csv"
+    }
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An installed package with odd policies, for this process and its children."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "odd_policies.py").write_text(ODD)
+    info = folder / "odd_policies-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-policies\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[flmarket.policies]\nodd = odd_policies:Odd\nslow = odd_policies:Slow\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        yield folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def mark() -> Iterator[None]:
+    """What our children's children are known by."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLMARKET_TEST", MARK)
+        yield
+
+
+def children() -> set[str]:
+    """The worker processes that these tests started, at any remove."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words, environment = ((path / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if b"scenarios.worker" in words and f"FLMARKET_TEST={MARK}".encode() in environment:
+            found.add(path.name)
+    return found
+
+
+def test_two_jobs_give_the_same_bytes_as_one(tmp_path: Path, shelf: Shelf) -> None:
+    scenario = parse(SCENARIO)
+    for jobs in (1, 2):
+        listener = Listener()
+        runs = plan([scenario], ["random", "lcfa"], [0, 1], tmp_path / str(jobs), shelf)
+        result = run_all(runs, shelf, listener, jobs=jobs, workers=0)
+        assert result.complete == runs
+        assert not result.failed
+        assert len([word for word, *_ in listener.heard if word == "completed"]) == 8
+        rounds = [number for word, *_, number in listener.heard if word == "round"]
+        assert sorted(map(int, rounds)) == sorted([1, 2, 3, 4, 5] * 8)  # type: ignore[call-overload]
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+    assert len(files(tmp_path / "1")) == 4 * 8
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
+    tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = parse(SCENARIO)
+    for how, word in (("raises", "an odd policy"), ("dies", "was ended by signal 9")):
+        if how == "dies":
+            monkeypatch.setenv("ODD_DIES", "1")
+        runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
+        listener = Listener()
+        result = run_all(runs, shelf, listener, jobs=2, workers=0)
+        assert [run.policy for run in result.failed] == ["odd", "odd"]
+        assert [run.policy for run in result.complete] == ["random", "random"]
+        assert all(word in str(text) for kind, *_, text in listener.heard if kind == "failed")
+        assert [run.directory.state for run in result.failed] == [State.INCOMPLETE] * 2
+    assert not children()
+
+
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_fail_fast_starts_no_more_runs(jobs: int, tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(SCENARIO)], ["odd"], [0, 1, 2], tmp_path, shelf)
+    listener = Listener()
+    result = run_all(runs, shelf, listener, jobs=jobs, workers=0, fail_fast=True)
+    assert len(result.failed) == 1
+    assert len([word for word, *_ in listener.heard if word == "started"]) <= jobs
+
+
+def test_a_foreign_directory_stops_a_batch_before_anything_runs(tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(SCENARIO)], [], [0], tmp_path, shelf)
+    runs[-1].directory.path.mkdir(parents=True)
+    (runs[-1].directory.path / "thesis.tex").write_text("years of work")
+    with pytest.raises(StoreError, match=r"thesis\.tex"):
+        run_all(runs, shelf, Listener(), jobs=2)
+    assert runs[0].directory.state is State.ABSENT
+
+
+def test_a_complete_run_of_another_seed_is_refused(tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(SCENARIO, overrides=["sweep.clients.cores=[1]"])], [], [0, 1], tmp_path, shelf)
+    run_all(runs[:1], shelf, Listener(), workers=0)
+    assert due(runs) == (runs[1:], runs[:1])
+    runs[0].directory.path.rename(runs[1].directory.path)
+    with pytest.raises(StoreError, match="is of a run with seed 0, not 1"):
+        due(runs)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_batch_leaves_no_process_and_goes_on(
+    how: signal.Signals, tmp_path: Path, shelf: Shelf, plugin: Path
+) -> None:
+    (tmp_path / "batch.toml").write_text(SCENARIO)
+    command = [sys.executable, "-P", "-m", "tui.cli", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while len(list(tmp_path.glob("runs/*/slow/*/rounds.csv"))) < 2:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(how)
+    process.communicate(timeout=30)
+    assert process.returncode == (130 if how is signal.SIGINT else -how)
+    deadline = time.monotonic() + 10
+    while children() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not children()
+    if how is signal.SIGINT:
+        done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        run_all(plan([parse(SCENARIO)], ["slow"], [0], tmp_path / "whole", shelf), shelf, Listener(), workers=0)
+        assert files(tmp_path / "runs") == files(tmp_path / "whole")
+
+
+def test_a_worker_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "GRACE", 0.2)
+    with pool.Pool(1, workers=0, fresh=False) as workers:
+        workers._alive.append(pool._Worker(workers._heard))
+        os.kill(workers._alive[0]._process.pid, signal.SIGSTOP)  # deaf to anything but SIGKILL
+    assert not children()
