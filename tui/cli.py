@@ -68,7 +68,10 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the 
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
     try:
-        app(standalone_mode=True)
+        if sys.argv[1:] == ["tui"]:
+            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
+        else:
+            app(standalone_mode=True)
     except InputError as error:
         _complain(str(error), BAD_INPUT)
     except RunError as error:
