@@ -121,8 +121,3 @@ def test_a_table_with_other_columns_is_named(run: RunDirectory) -> None:
     (run.path / "rounds.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"rounds\.csv"):
         export([run.path], io.StringIO())
-
-
-def test_tables_are_never_overwritten(run: RunDirectory) -> None:
-    with pytest.raises(FileExistsError):
-        TableWriter(run.path)

@@ -86,7 +86,18 @@ def test_a_missing_extension_is_told_once_in_a_batch(
     settings = ["rounds=1", "clients.count=4", "training.eval_samples=50", f'training.kernel="{kernel}"']
     scenario = load("quickstart", settings)
     other = load("quickstart", [*settings, "name=other"])
-    status = run_batch([scenario, other], [], [0, 1], tmp_path, workers=0, fresh=False, quiet=False)
+    status = run_batch(
+        [scenario, other],
+        [],
+        [0, 1],
+        tmp_path,
+        jobs=1,
+        workers=0,
+        fresh=False,
+        fail_fast=False,
+        dry_run=False,
+        quiet=False,
+    )
     assert status == 0
     assert capsys.readouterr().err.count(NOTE) == notes
 
@@ -94,5 +105,7 @@ def test_a_missing_extension_is_told_once_in_a_batch(
 @pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 def test_nothing_is_said_where_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = load("quickstart", ["rounds=1", "clients.count=4", "training.eval_samples=50"])
-    run_batch([scenario], [], [0], tmp_path, workers=0, fresh=False, quiet=False)
+    run_batch(
+        [scenario], [], [0], tmp_path, jobs=1, workers=0, fresh=False, fail_fast=False, dry_run=False, quiet=False
+    )
     assert NOTE not in capsys.readouterr().err
