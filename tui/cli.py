@@ -68,7 +68,10 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the 
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
     try:
-        app(standalone_mode=True)
+        if sys.argv[1:] == ["tui"]:
+            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
+        else:
+            app(standalone_mode=True)
     except InputError as error:
         _complain(str(error), BAD_INPUT)
     except RunError as error:
@@ -140,7 +143,9 @@ def train(
     backend: Annotated[
         Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each.")] = "0,",
+    seeds: Annotated[
+        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
+    ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
     ] = False,
@@ -164,8 +169,8 @@ def train(
     from scenarios.store import parse_seeds
 
     _check_policies(rivals or [])
-    chosen = [] if backend is None else [f"training.backend={backend}"]
-    (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
+    backends = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = _load_all([source], [*(assignments or []), *backends], None)
 
     from learning.mahdrl.training import Plan  # brings torch
     from scenarios.train import Training, parse_options
@@ -173,10 +178,8 @@ def train(
 
     plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
-    for path in train_all(
-        training, parse_seeds(seeds.rstrip(",")) if seeds != "0," else [0], out,
-        resume=resume, jobs=jobs, workers=workers, quiet=quiet,
-    ):  # fmt: skip
+    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
+    for path in train_all(training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet):
         typer.echo(str(path))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scenarios.problems import Path
+from scenarios.problems import Path, number
 from scenarios.toml_text import value_text
 
 
@@ -86,9 +86,14 @@ def _describe(info: FieldInfo) -> str:
     for note in limits:
         inner = [note, *getattr(note, "metadata", ())]
         for part in inner:
-            found += [f"{word} {getattr(part, key):,g}" for key, word in words.items() if hasattr(part, key)]
+            found += [f"{word} {limit(getattr(part, key))}" for key, word in words.items() if hasattr(part, key)]
     text = info.description or ""
     return f"{text} ({', '.join(dict.fromkeys(found))})" if found else text
+
+
+def limit(value: float) -> str:
+    """Write a limit, thousands apart where it is whole."""
+    return number(int(value)) if float(value).is_integer() and abs(value) < 1e15 else number(value)
 
 
 def _default(info: FieldInfo) -> str | None:

@@ -63,6 +63,11 @@ def seconds(amount: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
+def same(one: Text | None, other: Text) -> bool:
+    """Whether two texts look the same; their own ``==`` knows nothing of their base style."""
+    return one is not None and one == other and one.style == other.style
+
+
 def plain(content: str, style: Style | str = "") -> Text:
     """Return a text that is taken as it is: a scenario's words are no markup."""
     return Text(content, style, no_wrap=True, overflow="ellipsis", end="")

@@ -50,13 +50,14 @@ async def main() -> None:
             save(app, "configure")
             app.pop_screen()
 
-            session = app.runs.start(Start(text, "quickstart.toml", str(out)), "quickstart")
+            session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
             market = MarketScreen(session, app.runs)
             app.push_screen(market)
-            await until(pilot, lambda: len(session.history) >= 12)
+            await until(pilot, lambda: len(session.history) >= 5)
             await pilot.press("1", "down")
-            await pilot.pause(0.3)
+            await until(pilot, lambda: len(session.history) >= 6)
             save(app, "market")
+            await pilot.press("+", "+", "+", "+")
             await until(pilot, lambda: session.over)
 
             await pilot.press("home", "]", "]")

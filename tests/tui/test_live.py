@@ -152,6 +152,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         await until(pilot, lambda: fork.phase is Phase.COMPLETE, "the end of the fork")
         assert fork.directory != session.directory
         assert not {0, 3} & {offer.client for n in range(4, 13) for offer in fork.history[n].offers}
+        await until(pilot, lambda: fork_screen.head.round == 12, "the fork's last round on the screen")
         book = fork_screen.view.book
         assert book is not None
         assert book.conditions.offline == {0, 3}
@@ -249,7 +250,7 @@ async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can
     app: MarketApp, small: Path
 ) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        _, session, pid = launch(app, start_of(small, speed=4))
+        _, session, pid = launch(app, start_of(small, speed=1))
         await until(pilot, lambda: len(session.history) >= 2, "two rounds")
         await pilot.press("q")
         app.simulate_key("y")

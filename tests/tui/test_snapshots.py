@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+import tui.catalogue
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -19,9 +20,10 @@ Play = Callable[..., Session]
 
 
 @pytest.fixture
-def still(tmp_path: Path) -> MarketApp:
-    """An app in an empty folder, where nothing moves or blinks."""
-    app = MarketApp(out=tmp_path / "runs", folder=tmp_path)
+def still(small: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp:
+    """An app that finds the small scenario alone, and where nothing moves or blinks."""
+    monkeypatch.setattr(tui.catalogue, "builtins", list)
+    app = MarketApp(out=small / "runs", folder=small)
     app.animation_level = "none"
     return app
 

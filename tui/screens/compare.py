@@ -10,7 +10,7 @@ from textual.widgets import DataTable, Footer, Static
 
 from tui.comparison import Row, compare, warnings
 from tui.history import METRICS
-from tui.look import percent, plain, series_color, sign, tint
+from tui.look import percent, plain, same, series_color, sign, tint
 from tui.messages import SessionChanged
 from tui.redraw import Redraw
 from tui.runs import Runs
@@ -149,7 +149,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
                 self._shown.update({(key, column): cell for column, cell in cells.items()})
                 continue
             for column, cell in cells.items():
-                if self._shown.get((key, column)) != cell:
+                if not same(self._shown.get((key, column)), cell):
                     self._shown[key, column] = cell
                     table.update_cell(key, column, cell, update_width=True)
 

@@ -24,6 +24,8 @@ HINTS = {
 class ShockDialog(Dialog[tuple[str, int]]):
     """Asks what changes, to what, and from which round on; the result is the changed scenario and that round."""
 
+    AUTO_FOCUS = "#value"
+
     def __init__(self, session: Session, first: int) -> None:
         super().__init__()
         assert session.scenario is not None  # noqa: S101 - asked only of a run that has rounds

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.widgets import DataTable, Static
 
 from tui.book import WORDS, Line, Verdict, cash
-from tui.look import plain, series_color, sign, tint
+from tui.look import plain, same, series_color, sign, tint
 from tui.messages import Selected
 from tui.view import WALK_WORDS, View
 from tui.widgets.panel import Panel
@@ -62,7 +62,7 @@ class BookPanel(Panel):
         self._subject: object = None
         self._sort = "result"
         self._lines: dict[str, Line] = {}
-        self._shown: dict[tuple[str, str], str] = {}
+        self._shown: dict[tuple[str, str], Text] = {}
         self._view: View | None = None
 
     def compose(self) -> ComposeResult:
@@ -129,12 +129,12 @@ class BookPanel(Panel):
             cells = self._cells(line, names)
             if key not in table.rows:
                 table.add_row(*cells.values(), key=key)
-                self._shown.update({(key, column): cell.plain for column, cell in cells.items()})
+                self._shown.update({(key, column): cell for column, cell in cells.items()})
                 changed = True
                 continue
             for column, cell in cells.items():
-                if self._shown.get((key, column)) != cell.plain:
-                    self._shown[key, column] = cell.plain
+                if not same(self._shown.get((key, column)), cell):
+                    self._shown[key, column] = cell
                     table.update_cell(key, column, cell, update_width=True)
                     changed = True
         if changed:

@@ -11,7 +11,7 @@ from textual.widgets import DataTable
 from des.money import MICRO
 from des.records import ServiceReport, Status
 from scenarios.logs import LoggedRound
-from tui.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
+from tui.look import STATUS, STATUS_COLOR, bar, percent, plain, same, series_color, sign, tint
 from tui.messages import Selected
 from tui.view import View
 from tui.widgets.panel import Panel
@@ -77,7 +77,7 @@ class ServicesPanel(Panel):
                 self._shown.update({(row.service, key): cell for key, cell in cells.items()})
                 continue
             for key, cell in cells.items():
-                if self._shown.get((row.service, key)) != cell:
+                if not same(self._shown.get((row.service, key)), cell):
                     self._shown[row.service, key] = cell
                     table.update_cell(row.service, key, cell, update_width=True)
 
