@@ -25,7 +25,7 @@ from fl.errors import RunError
 from scenarios.build import Setup
 from scenarios.files import WriteError, write_durably
 from scenarios.store import StoreError
-from scenarios.tables import Mark, TableWriter
+from scenarios.tables import TABLES, Mark, TableWriter
 
 INTERVAL = 5.0
 """Seconds of work between two checkpoints, at most; a round that takes longer ends with one."""
@@ -167,6 +167,8 @@ def resume(
             f"{folder}: no checkpoint, or no table that belongs to one, is as it was written; "
             "run again with --fresh to start the run over"
         )
+    for table in TABLES:  # of a run that was interrupted before its first checkpoint
+        (folder.parent / f"{table}.csv").unlink(missing_ok=True)
     return TableWriter(folder.parent), None
 
 

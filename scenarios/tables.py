@@ -78,7 +78,7 @@ class _Table:
         self._path = path
         self._hash = hashlib.sha256()
         self._size = 0
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if mark else os.O_TRUNC), 0o666)
+        self._file = os.open(path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL), 0o666)
         if mark:
             try:
                 self._check(mark)
@@ -126,11 +126,12 @@ class TableWriter:
         """Open the tables of a run, empty but for their headers, or cut to where the run goes on.
 
         Args:
-            directory: of the run; what tables it holds are overwritten.
-            marks: by table, where to go on.
+            directory: of the run.
+            marks: by table, where to go on; without them there are no tables yet.
 
         Raises:
             ValueError: a table does not hold what it held at its mark.
+            FileExistsError: there is a table, and no mark.
             WriteError: the directory can't be written.
         """
         self._tables: dict[str, _Table] = {}
@@ -144,6 +145,9 @@ class TableWriter:
                     self._tables[table].write([columns])
                 else:
                     self._tables[table].cut()
+        except FileExistsError:
+            self._close()
+            raise
         except OSError as error:
             self._close()
             raise WriteError(path, error) from error
