@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from des.records import RoundReport
+from fl.errors import RunError
 from scenarios.build import Setup
 from scenarios.files import WriteError, write_durably
 from scenarios.store import StoreError
@@ -60,7 +62,10 @@ class Checkpoint:
         """Return a checkpoint of a run that is between rounds, or has ended."""
         arrays = {f"federation/{name}": array for name, array in setup.federation.state().items()}
         for service, policy in setup.policies.items():
-            arrays |= {f"policy/{service}/{name}": array for name, array in policy.state().items()}
+            try:
+                arrays |= {f"policy/{service}/{name}": np.asarray(array) for name, array in policy.state().items()}
+            except Exception as error:
+                raise RunError(f"the policy of {service!r} failed to say what it remembers: {error!r}") from error
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
@@ -68,7 +73,10 @@ class Checkpoint:
         setup.federation.restore(_below("federation/", self.arrays))
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
-            policy.restore(_below(f"policy/{service}/", self.arrays))
+            try:
+                policy.restore(_below(f"policy/{service}/", self.arrays))
+            except Exception as error:
+                raise RunError(f"the policy of {service!r} failed to take up what it remembered: {error!r}") from error
 
     @property
     def round(self) -> int:

@@ -37,20 +37,26 @@ def export(sources: Sequence[Path], target: IO[str], table: Table = "rounds", sh
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide: {table} have no fixed number of rows in a round; only rounds can be wide")
-    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
-    if not runs:
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+    runs = complete_runs(sources)
     write = _wide if shape == "wide" else _long
     write(runs, target, table)
     return len(runs)
+
+
+def complete_runs(sources: Sequence[Path]) -> list[RunDirectory]:
+    """Return the complete runs among and below the sources; InputError if there is none."""
+    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
+    if not runs:
+        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+    return runs
 
 
 def _long(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow([*KEYS, *("service_policy" if name == "policy" else name for name in TABLES[table])])
     for run in runs:
-        keys = _keys(run)
-        writer.writerows([*keys, *row] for row in _rows(run, table))
+        front = keys(run)
+        writer.writerows([*front, *row] for row in _rows(run, table))
 
 
 def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
@@ -68,13 +74,14 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
         wide = pivot[order].sort_index(key=lambda level: level.astype(float))
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
-        for position, (name, key) in enumerate(zip(KEYS, _keys(run), strict=True)):
+        for position, (name, key) in enumerate(zip(KEYS, keys(run), strict=True)):
             wide.insert(position, name, key)
         frames.append(wide)
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
-def _keys(run: RunDirectory) -> tuple[str, str, str]:
+def keys(run: RunDirectory) -> tuple[str, str, str]:
+    """Return scenario, policy and seed, as they stand in front of a run's rows."""
     meta = run.meta()
     return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), str(meta["seed"])
 

@@ -28,7 +28,8 @@ LOG = "run.log"
 CHECKPOINT = "checkpoint"
 _FRESH = "choose another --out, or run again with --fresh to start over"
 _RESULTS = {"rounds.csv", "offers.csv", "events.csv", META, CHECKPOINT}
-_OWN_FILES = _RESULTS | {SCENARIO, LOG, unfinished(META), unfinished(SCENARIO)}
+_FILES = {*_RESULTS, SCENARIO, LOG}
+_OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 class StoreError(InputError):
@@ -151,7 +152,7 @@ class RunDirectory:
             WriteError: a file can't be written.
         """
         self._clear()
-        for name in sorted(files, key=lambda name: name == META):
+        for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
             write_durably(self.path / name, files[name])
 
     def check_is(self, *, digest: str, policy: str, seed: int) -> None:
@@ -181,7 +182,8 @@ class RunDirectory:
 
     def _clear(self) -> None:
         try:
-            for entry in self.path.iterdir():
+            # meta.json first and scenario.toml last: cut short, this leaves an unfinished run of ours.
+            for entry in sorted(self.path.iterdir(), key=lambda entry: (entry.name != META, entry.name == SCENARIO)):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry)
                 else:

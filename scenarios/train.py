@@ -75,6 +75,8 @@ def run(
     if not resume and (out.exists() or out.with_suffix(".training").exists()):
         raise InputError(f"{out}: there is a training already; go on with --resume, or choose another --out")
     scenario, names = training.scenario, training.learners
+    if scenario.sweep:
+        raise InputError(f"scenario {scenario.name!r} has a sweep: train on one point of it, with --set")
     plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
     new, settings = new_learner(training, seed)
     shared = getattr(settings, "share", False)

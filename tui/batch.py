@@ -53,17 +53,21 @@ def run_batch(
             errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     cores = len(os.sched_getaffinity(0))
     threads = max(1, cores // jobs) if workers is None else workers
-    with narrator if isinstance(narrator, LiveNarrator) else nullcontext():
-        result = run_all(
-            runs,
-            shelf,
-            narrator,
-            jobs=jobs,
-            workers=threads,
-            fresh=fresh,
-            fail_fast=fail_fast,
-            cluster=cluster,
-        )
+    try:
+        with narrator if isinstance(narrator, LiveNarrator) else nullcontext():
+            result = run_all(
+                runs,
+                shelf,
+                narrator,
+                jobs=jobs,
+                workers=threads,
+                fresh=fresh,
+                fail_fast=fail_fast,
+                cluster=cluster,
+            )
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command goes on where this one stopped")
+        raise
     _close(result)
     return 1 if result.failed else 0
 

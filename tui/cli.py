@@ -143,7 +143,9 @@ def train(
     backend: Annotated[
         Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each.")] = "0,",
+    seeds: Annotated[
+        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
+    ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
     ] = False,
@@ -167,8 +169,8 @@ def train(
     from scenarios.store import parse_seeds
 
     _check_policies(rivals or [])
-    chosen = [] if backend is None else [f"training.backend={backend}"]
-    (scenario,) = _load_all([source], [*(assignments or []), *chosen], None)
+    backends = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = _load_all([source], [*(assignments or []), *backends], None)
 
     from learning.mahdrl.training import Plan  # brings torch
     from scenarios.train import Training, parse_options
@@ -176,10 +178,8 @@ def train(
 
     plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
-    for path in train_all(
-        training, parse_seeds(seeds.rstrip(",")) if seeds != "0," else [0], out,
-        resume=resume, jobs=jobs, workers=workers, quiet=quiet,
-    ):  # fmt: skip
+    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
+    for path in train_all(training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet):
         typer.echo(str(path))
 
 
@@ -248,21 +248,19 @@ def datasets() -> None:
 @app.command()
 def export(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, or what holds some.")],
-    target: Annotated[Path, typer.Option("--csv", metavar="FILE", help="Where to write; `-` is stdout.")],
+    target: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Where to write; `-` is stdout.")] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Where to write Parquet, if pyarrow is installed.")
+    ] = None,
     table: Annotated[Literal["rounds", "offers", "events"], typer.Option(help="Which log.")] = "rounds",
     shape: Annotated[
         Literal["long", "wide"], typer.Option(help="`wide` gives rounds one row, with columns such as mnist.accuracy.")
     ] = "long",
 ) -> None:
-    """Gather the logs of runs into one CSV file, with scenario, policy and seed in front."""
-    from scenarios.export import export as write
-    from scenarios.export import export_file
+    """Gather the logs of runs into one file, with scenario, policy and seed in front."""
+    from tui.gather import export_runs
 
-    if str(target) == "-":
-        write(runs, sys.stdout, table, shape)
-    else:
-        count = export_file(runs, target, table, shape)
-        typer.echo(f"{target}: {table} of {count} run{'s' if count > 1 else ''}")
+    export_runs(runs, target, parquet, table, shape)
 
 
 @app.command()

@@ -64,7 +64,7 @@ class Settings:
     batch: int = 32
     replay: int = 4000
     updates: float = 1.0
-    horizon: int = 10
+    horizon: int = 20
     window: int = 5
     control: float = 0.5
     scale: float = 3.0

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,29 @@ def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
     assert [run.path.relative_to(tmp_path).as_posix() for run in found] == ["a/seed-0001", "b/seed-0000"]
     with pytest.raises(InputError, match="nowhere"):
         find_runs([tmp_path / "nowhere"])
+
+
+def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    names = ["events.csv", "meta.json", "offers.csv", "rounds.csv", "run.log", "scenario.toml"]
+    for survivors in range(1, len(names)):
+        run.prepare("x", fresh=True)
+        for name in names[:-1]:
+            (run.path / name).write_text("")
+        run.finish({"status": "complete"})
+        unlink = Path.unlink
+
+        def fail(path: Path, *, survivors: int = survivors, unlink: Any = unlink) -> None:
+            if len(list(path.parent.iterdir())) == survivors:
+                raise KeyboardInterrupt
+            unlink(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", fail)
+            with pytest.raises(KeyboardInterrupt):
+                run.prepare("x", fresh=True)
+        assert len(list(run.path.iterdir())) == survivors
+        assert run.state is State.INCOMPLETE
+        run.prepare("x")  # it can go on

@@ -1,5 +1,6 @@
 """``flmarket train``: resumed after a kill it gives the same bytes; what does not fit is refused; agents play."""
 
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def small(*overrides, **changes):
 
 
 def files(out):
-    return {path.suffix: path.read_bytes() for path in (out, out.with_suffix(".json"), out.with_suffix(".csv"))}
+    described = json.loads(out.with_suffix(".json").read_text())
+    del described["about"]  # the git revision, which may change while tests run
+    return out.read_bytes(), out.with_suffix(".csv").read_bytes(), described
 
 
 def command(policy, out, *extra):
@@ -124,3 +127,9 @@ def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
     assert list(agents_of(own)) == ["agent/mnist"]
     assert agents_of(own)["agent/mnist"] != shipped
     assert agents_of(load("paper")) == {}
+
+
+def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
+    swept = small().scenario.model_copy(update={"sweep": {"clients.cores": (1, 2)}})
+    with pytest.raises(InputError, match="has a sweep"):
+        run(small(scenario=swept), 0, tmp_path / "agent.safetensors", Shelf())
