@@ -68,7 +68,8 @@ class Session:
         """What the run is called in titles and tables."""
         if self.scenario is None:
             return self._label
-        return f"{self.scenario.name} · {self.policy} · seed {self.seed}"
+        fork = f" · fork from round {self.hurry + 1}" if self.hurry else ""
+        return f"{self.scenario.name} · {self.policy} · seed {self.seed}{fork}"
 
     @property
     def over(self) -> bool:

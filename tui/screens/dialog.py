@@ -3,10 +3,18 @@
 from typing import TypeVar
 
 from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 Result = TypeVar("Result")
+
+
+class Box(VerticalScroll, can_focus=False):
+    """The box. It scrolls where it has to, and is no stop for the tab key."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="box")
 
 
 class Dialog(ModalScreen[Result | None]):

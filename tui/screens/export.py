@@ -5,12 +5,12 @@ from pathlib import Path
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
 from scenarios.tables import TABLES
 from tui.export import write_csv, write_picture
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 from tui.session import Session
 
 PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, PNG"}
@@ -27,7 +27,7 @@ class ExportDialog(Dialog[Path]):
         """Lay out the dialog."""
         kinds = [(f"{table}.csv, all rounds so far", table) for table in TABLES]
         kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static("[b]Export[/b]")
             yield Select(kinds, value="rounds", allow_blank=False, id="kind", compact=True)
             yield Label("file (an existing one is replaced)")

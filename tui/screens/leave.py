@@ -3,10 +3,10 @@
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, Static
 
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 
 
 class LeaveDialog(Dialog[bool]):
@@ -21,7 +21,7 @@ class LeaveDialog(Dialog[bool]):
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
         runs = "A run is" if self._count == 1 else f"{self._count} runs are"
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static(f"[b]{runs} still going on.[/b]\nThe rounds so far stay on disk and can be replayed.")
             with Horizontal(classes="buttons"):
                 yield Button("Quit and stop (y)", variant="error", id="go", compact=True)

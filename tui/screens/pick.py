@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
@@ -14,13 +14,15 @@ from scenarios.protocol import Start
 from scenarios.store import SCENARIO
 from tui.catalogue import recent_runs
 from tui.runs import Runs
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 from tui.session import Session
 from tui.widgets.marks import MarkList
 
 
 class PickRuns(Dialog[None]):
     """Asks, then shows the compare screen."""
+
+    AUTO_FOCUS = "#others"
 
     def __init__(self, session: Session, runs: Runs) -> None:
         super().__init__()
@@ -41,7 +43,7 @@ class PickRuns(Dialog[None]):
                 if name != session.policy
             ]
         options += [Selection(f"run: {name}".replace("[", ""), f"run:{path}") for name, path in self._earlier()]
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (space marks, enter on Compare)")
             yield MarkList[str](*options, id="others", compact=True)
             yield Static("", classes="problem")

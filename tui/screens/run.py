@@ -6,7 +6,7 @@ from typing import Any
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
@@ -17,7 +17,7 @@ from scenarios.schema import Scenario
 from scenarios.store import AS_CONFIGURED, RunDirectory, State
 from tui.catalogue import find_run
 from tui.runs import Runs
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 from tui.widgets.marks import MarkList, Tick
 
 
@@ -44,7 +44,7 @@ class RunDialog(Dialog[Choice]):
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
                 yield Label("seed")

@@ -5,10 +5,10 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, Input, Static
 
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 
 
 class SaveDialog(Dialog[Path]):
@@ -21,7 +21,7 @@ class SaveDialog(Dialog[Path]):
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static("[b]Save as[/b]")
             yield Input(str(self._proposed), id="path", compact=True)
             yield Static("", classes="problem")
@@ -53,7 +53,7 @@ class DiscardDialog(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static("[b]The changes are not saved.[/b]")
             with Horizontal(classes="buttons"):
                 yield Button("Discard them (y)", variant="error", id="go", compact=True)

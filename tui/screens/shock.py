@@ -5,14 +5,14 @@ from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
 from scenarios.checks import installed
 from scenarios.loader import dumps
 from scenarios.toml_text import value_text
 from scenarios.validation import examine
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Box, Dialog
 from tui.session import Session
 
 HINTS = {
@@ -38,7 +38,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         """Lay out the dialog."""
         keys = [f"services.{service.name}.budget" for service in self._scenario.services]
         keys += ["clients.cores", "clients.offline"]
-        with VerticalScroll(classes="box"):
+        with Box():
             yield Static("[b]Shock[/b]  a fork of the run with this change; the original stays as it is")
             yield Label("what")
             yield Select([(key, key) for key in keys], value=keys[0], allow_blank=False, id="key", compact=True)
