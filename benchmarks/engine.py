@@ -35,9 +35,9 @@ from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
 from fl.local import FloatVector, Trainer, TrainingSettings, visiting_order
 from fl.streams import stream
+from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario
-from scenarios.play import play_round
 
 CLIENTS, CHOSEN, SAMPLES, TESTED, BATCH, RATE = 20, 5, 250, 2000, 32, 0.05
 """The reference workload: each round 5 of 20 clients train on 250 images, and 2,000 test images are evaluated."""

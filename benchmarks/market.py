@@ -20,11 +20,11 @@ from measure import Report, no_garbage_collection, take_turns
 
 from des.market import Market
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from learning.play import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.loader import load as load_scenario
 from scenarios.loader import parse
-from scenarios.play import play_round
 from scenarios.schema import Scenario
 
 SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))

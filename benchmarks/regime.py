@@ -13,9 +13,9 @@ from dataclasses import replace
 from statistics import mean
 
 from des.market import Market
+from learning.play import play
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load
-from scenarios.play import play
 
 CANDIDATES = {
     "mnist": ("1:0.03", "1:0.04", "1:0.05"),

@@ -26,6 +26,9 @@ HELD_OUT: Mapping[str, tuple[str, str]] = {
     "random": ("random", "published"),
     "greedy": ("greedy", "published"),
     "lcfa": ("lcfa", "published"),
+    "oort": ("oort", "published"),
+    "pacing": ("pacing", "published"),
+    "ucb": ("ucb", "published"),
 }
 """Policies that the curves are not fitted to, with the DQI they see."""
 

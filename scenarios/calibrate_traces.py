@@ -9,6 +9,7 @@ from des.market import Market
 from fl import traces as files
 from fl.traces import Recorder, Trace
 from learning.explorer import Explorer
+from learning.play import play
 from learning.policy import Policy
 from scenarios.build import (
     Shelf,
@@ -19,7 +20,6 @@ from scenarios.build import (
     timeline,
 )
 from scenarios.loader import digest
-from scenarios.play import play
 from scenarios.schema import Scenario, Service
 
 Narrate = Callable[[str], None]

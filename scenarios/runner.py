@@ -14,11 +14,11 @@ from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
+from learning.play import Observer, play
 from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.checkpoint import Checkpointer, resume
 from scenarios.files import WriteError
 from scenarios.loader import dumps
-from scenarios.play import Observer, play
 from scenarios.schema import Scenario
 from scenarios.store import CHECKPOINT, LOG, RunDirectory, StoreError
 

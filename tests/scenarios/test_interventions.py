@@ -11,11 +11,11 @@ from des.offers import OfferError
 from des.records import Offer, RoundReport
 from fl.errors import InputError
 from fl.jobs import TrainingJob, TrainingOutcome
+from learning.play import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.loader import ScenarioError, digest, dumps, parse
 from scenarios.logs import LogError, LoggedRound, round_text
-from scenarios.play import play
 from scenarios.schema import Scenario
 from scenarios.world import World
 

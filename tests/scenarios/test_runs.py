@@ -12,11 +12,11 @@ import pytest
 from des.records import Observation, Offer
 from fl.datasets import Dataset, DatasetError
 from fl.datasets import load as load_dataset
+from learning.play import play_round
 from learning.policy import BUILTIN, Policy
 from scenarios.batch import plan, run_all
 from scenarios.build import Shelf, build
 from scenarios.loader import load, parse
-from scenarios.play import play_round
 from scenarios.runner import Run
 from scenarios.schema import Scenario
 from scenarios.store import State

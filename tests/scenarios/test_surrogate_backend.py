@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from learning.play import play_round
 from scenarios.batch import plan, run_all
 from scenarios.build import Shelf, build
 from scenarios.loader import ScenarioError, builtin_names, load, points
-from scenarios.play import play_round
 from scenarios.runner import Run
 
 
@@ -64,7 +64,7 @@ def test_targets_are_reached_and_services_leave() -> None:
 def test_a_surrogate_run_brings_no_torch() -> None:
     program = (
         "import sys\nfrom scenarios.build import Shelf, build\nfrom scenarios.loader import load\n"
-        "from scenarios.play import play_round\n"
+        "from learning.play import play_round\n"
         "setup = build(load('paper', ['training.backend=surrogate']), 0, Shelf())\n"
         "play_round(setup.market, setup.policies)\n"
         "assert not {'torch', 'scipy', 'matplotlib'} & set(sys.modules)\n"

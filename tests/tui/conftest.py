@@ -9,10 +9,10 @@ import pytest
 
 from des.market import Market
 from fl.jobs import TrainingJob, TrainingOutcome
+from learning.play import play
 from scenarios.build import build_market
 from scenarios.loader import dumps, parse
 from scenarios.logs import round_text
-from scenarios.play import play
 from scenarios.schema import Scenario
 from tui.app import MarketApp
 from tui.session import Phase, Session
