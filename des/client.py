@@ -1,7 +1,7 @@
 """A client: K cores, and one SimPy process for each job it was awarded."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import simpy
 
@@ -41,6 +41,7 @@ class Job:
         samples: D, images it trains on.
         compute, upload: seconds each takes.
         limit: seconds after which the job is cut off: the platform's patience, or the client leaves.
+        outcome: ``served`` when the update arrives in time, else ``dropped``; certain from the award on.
     """
 
     service: str
@@ -52,11 +53,10 @@ class Job:
     limit: float
     start: float | None = None
     end: float | None = None
+    outcome: Outcome = field(init=False)
 
-    @property
-    def outcome(self) -> Outcome:
-        """``served`` when the update arrives in time, else ``dropped``; certain from the award on."""
-        return Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
+    def __post_init__(self) -> None:
+        self.outcome = Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
 
 
 class Client:

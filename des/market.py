@@ -272,6 +272,8 @@ class Market:
     def _impose(self, number: int) -> None:
         """Play under a round's conditions from here on."""
         now = self._at_first.at(number, self._interventions)
+        if now == self._conditions:
+            return
         if now.cores != self._conditions.cores:
             self._clients.clear()  # between rounds nobody is at work; with their next job they get their new cores
         self._conditions = now

@@ -89,6 +89,11 @@ class Engine:
             raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
         return "reference"
 
+    @property
+    def evaluation_chunk(self) -> int:
+        """Test images to evaluate at once: torch slows down beyond a few hundred, the fused kernel never does."""
+        return 250 if self.kernel == "reference" else 1000
+
     def trainer(self) -> Trainer:
         """Return a new trainer, for one thread."""
         if self.kernel != "reference" and self._architecture is not None:

@@ -25,10 +25,6 @@ from fl.local import FloatVector, Labels, Pixels, Trainer, TrainingSettings, vis
 from fl.partition import draw_images, label_counts
 from fl.streams import stream
 
-EVALUATION_CHUNK = 1000
-"""Test images evaluated at once: large enough for full speed, small enough to spread over workers."""
-
-_Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 
@@ -107,7 +103,8 @@ class RealFederation:
         self._seed = seed
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
         self._learners = {task.service: _Learner(task, seed, kernel, device) for task in tasks}
-        self._evaluate(self._learners.values())
+        for learner in self._learners.values():
+            learner.accuracy = self._evaluate(learner)()
 
     @property
     def kernels(self) -> dict[str, str]:
@@ -120,22 +117,29 @@ class RealFederation:
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """See ``Federation.train_round``."""
-        trained = self._train(round_, jobs)
-        of_service: dict[str, list[int]] = defaultdict(list)
-        for index, job in enumerate(jobs):
-            of_service[job.service].append(index)
-        for service, indices in of_service.items():
+        by_service: dict[str, list[TrainingJob]] = defaultdict(list)
+        for job in jobs:
+            by_service[job.service].append(job)
+        # All training is handed out before any of it is waited for, and a service's evaluation as soon as its own
+        # training is in: workers have something to do until the last service's last images.
+        training = {service: self._train(round_, own) for service, own in by_service.items()}
+        losses, evaluation = {}, {}
+        for service, own in by_service.items():
+            trained = training[service]()
+            for job, (_, loss) in zip(own, trained, strict=True):
+                if not np.isfinite(loss):
+                    raise Diverged(service, round_, job.client)
             # By client, so that the sum does not depend on the order in which a policy chose.
-            indices = sorted(indices, key=lambda index: jobs[index].client)
-            merged = fedavg([trained[i][0] for i in indices], [jobs[i].size for i in indices])
+            order = sorted(range(len(own)), key=lambda index: own[index].client)
+            merged = fedavg([trained[i][0] for i in order], [own[i].size for i in order])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged
-        self._evaluate(self._learners[service] for service in of_service)
-        return {
-            service: TrainingOutcome(self.accuracy(service), np.array([trained[i][1] for i in indices]))
-            for service, indices in of_service.items()
-        }
+            losses[service] = np.array([loss for _, loss in trained])
+            evaluation[service] = self._evaluate(self._learners[service])
+        for service, accuracy in evaluation.items():
+            self._learners[service].accuracy = accuracy()
+        return {service: TrainingOutcome(self.accuracy(service), losses[service]) for service in by_service}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """See ``Resumable.state``: each service's global model [P] and its accuracy."""
@@ -153,57 +157,52 @@ class RealFederation:
         if self._pool:
             self._pool.shutdown()
 
-    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[FloatVector, float]]:
-        """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
+    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> Callable[[], list[tuple[FloatVector, float]]]:
+        """Start training all jobs of one service.
+
+        Returns:
+            what waits for each job's parameters [P] and mean loss, in the order of ``jobs``.
+        """
+        learner = self._learners[jobs[0].service]
+        if learner.batched:
+            clients = [learner.client_data(self._seed, round_, job) for job in jobs]
+            together = learner.batched.train(learner.parameters, clients, learner.task.settings)
+            return lambda: together
 
         def train(index: int) -> tuple[FloatVector, float]:
-            job = jobs[index]
-            learner = self._learners[job.service]
-            data = learner.client_data(self._seed, round_, job)
+            data = learner.client_data(self._seed, round_, jobs[index])
             with learner.trainer() as trainer:
                 return trainer.train(learner.parameters, *data, learner.task.settings)
 
-        results: dict[int, tuple[FloatVector, float]] = {}
-        for learner in self._learners.values():
-            if learner.batched:
-                own = [index for index, job in enumerate(jobs) if job.service == learner.task.service]
-                clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
-                trained = learner.batched.train(learner.parameters, clients, learner.task.settings) if own else []
-                results.update(zip(own, trained, strict=True))
         # The longest first, so that no worker is left with a long one at the end.
-        order = sorted(set(range(len(jobs))) - set(results), key=lambda index: (-self._work(jobs[index]), index))
-        results.update(zip(order, self._map(train, order), strict=True))
-        for index, job in enumerate(jobs):
-            if not np.isfinite(results[index][1]):
-                raise Diverged(job.service, round_, job.client)
-        return [results[index] for index in range(len(jobs))]
+        order = sorted(range(len(jobs)), key=lambda index: -jobs[index].size)
+        results = self._start(train, order)
 
-    def _work(self, job: TrainingJob) -> int:
-        return job.size * self._learners[job.service].task.settings.local_epochs
+        def wait() -> list[tuple[FloatVector, float]]:
+            done = dict(zip(order, results(), strict=True))
+            return [done[index] for index in range(len(jobs))]
 
-    def _evaluate(self, learners: Iterable[_Learner]) -> None:
-        """Set the accuracy of each learner's global model on its test images: correct / tested."""
-        chunks = []
-        hits: dict[str, int] = defaultdict(int)
-        chosen = list(learners)
-        for learner in chosen:
-            if learner.batched:
-                tested = (learner.test_images, learner.test_labels)
-                hits[learner.task.service] = learner.batched.correct(learner.parameters, *tested)
-            else:
-                chunks += [(learner, first) for first in range(0, len(learner.test_labels), EVALUATION_CHUNK)]
+        return wait
 
-        def correct(chunk: tuple[_Learner, int]) -> int:
-            learner, first = chunk
-            part = slice(first, first + EVALUATION_CHUNK)
+    def _evaluate(self, learner: _Learner) -> Callable[[], float]:
+        """Start evaluating a learner's global model; return what waits for its accuracy: correct / tested."""
+        images, labels = learner.test_images, learner.test_labels
+        if learner.batched:
+            together = learner.batched.correct(learner.parameters, images, labels) / len(labels)
+            return lambda: together
+        chunk = learner.engine.evaluation_chunk
+
+        def correct(first: int) -> int:
+            part = slice(first, first + chunk)
             with learner.trainer() as trainer:
-                return trainer.correct(learner.parameters, learner.test_images[part], learner.test_labels[part])
+                return trainer.correct(learner.parameters, images[part], labels[part])
 
-        for (learner, _), count in zip(chunks, self._map(correct, chunks), strict=True):
-            hits[learner.task.service] += count
-        for learner in chosen:
-            learner.accuracy = hits[learner.task.service] / len(learner.test_labels)
+        hits = self._start(correct, range(0, len(labels), chunk))
+        return lambda: sum(hits()) / len(labels)
 
-    def _map(self, function: Callable[[_Task], _Result], items: Sequence[_Task]) -> Iterable[_Result]:
-        """Apply the function to all items on the workers; results in the order of the items."""
-        return self._pool.map(function, items) if self._pool else map(function, items)
+    def _start(self, function: Callable[[int], _Result], items: Iterable[int]) -> Callable[[], list[_Result]]:
+        """Hand items out to the workers; return what waits for the results, in the order of the items."""
+        if self._pool is None:
+            return lambda: [function(item) for item in items]
+        futures = [self._pool.submit(function, item) for item in items]
+        return lambda: [future.result() for future in futures]
