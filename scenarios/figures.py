@@ -21,7 +21,7 @@ from scenarios.results import RunResult, Setting
 FORMATS = ("svg", "png", "pdf")
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_LINES = ("-", "--", "-.", ":")
+_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
 """Offers that a scatter plot shows of each policy; more only make it slow."""
