@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -156,7 +157,6 @@ def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:
 
 def _import_ray() -> ModuleType:
     try:
-        import ray
+        return import_module("ray")
     except ImportError as error:
         raise InputError("--engine ray needs Ray: pip install 'flmarket[ray]'") from error
-    return ray
