@@ -9,6 +9,7 @@ what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`
 
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from threading import Lock
 
 import torch
 from torch import Tensor, nn
@@ -87,6 +88,10 @@ def factory(name: str) -> ModelFactory:
     raise UnknownModelError(f"there is no model {name!r}; there are {', '.join(names())}")
 
 
+_GENERATOR = Lock()
+"""Held while torch's global generator is borrowed: two threads that build at once would draw from each other's seed."""
+
+
 def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
     """Return a new model whose initial parameters depend on (seed, purpose) alone.
 
@@ -98,7 +103,7 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
         UnsuitableModelError: it can't be loaded, or is not fit for federated training (see the top of this module).
     """
     make = factory(name)
-    with torch.random.fork_rng(devices=[]):
+    with _GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
         if name in BUILTIN_NAMES:
             return make(labels)

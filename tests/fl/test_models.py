@@ -1,6 +1,7 @@
 """The models: sizes, pooling, and initial parameters that depend on their key alone."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -129,3 +130,10 @@ def test_models_with_state_or_randomness_of_their_own_are_refused(
     )
     with pytest.raises(UnsuitableModelError, match=problem):
         build("own", 10, 0)
+
+
+def test_threads_that_build_at_once_get_what_each_would_get_alone() -> None:
+    alone = [parameters(build("cnn", 10, seed)) for seed in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda seed: parameters(build("cnn", 10, seed)), range(40)))
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
