@@ -47,7 +47,7 @@ def main() -> None:
 
 def updates(services: tuple[str, ...]) -> float:
     """Return seconds of one update of all agents of ``mahdrl-paper``."""
-    shape = learner.Shape(SERVICES, 20, 80, dict.fromkeys(SERVICES, 60.0))
+    shape = learner.Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
     agents = paper.Learner(services, shape, 0, paper.Settings())
     rng = stream(0, "speed")
     for _ in range(100):

@@ -4,9 +4,11 @@ import platform
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from fl.errors import InputError
 from fl.streams import stream
@@ -113,6 +115,7 @@ def _shape(scenario: Scenario) -> learner.Shape:
     return learner.Shape(
         services=tuple(service.name for service in scenario.services),
         clients=scenario.clients.count,
+        cores=scenario.clients.cores,
         rounds=scenario.rounds,
         reward_bases={service.name: service.reward_base for service in scenario.services},
     )
@@ -161,17 +164,13 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
-    known = {field.name: field.type for field in fields(kind)}
+    known = get_type_hints(kind, include_extras=True)
     if unknown := sorted(options.keys() - known.keys()):
         raise InputError(f"--option {unknown[0]}: {policy} has no such hyper-parameter; it has {', '.join(known)}")
-    defaults = asdict(kind())
+    valid = {}
     for name, value in options.items():
-        wanted = type(defaults[name])
-        if wanted is float and type(value) is int:
-            continue
-        if type(value) is not wanted:
-            raise InputError(f"--option {name}: must be {wanted.__name__}, not {value!r}")
-    try:
-        return kind(**options)
-    except ValueError as error:
-        raise InputError(f"--option {error}") from error
+        try:
+            valid[name] = TypeAdapter(known[name]).validate_python(value, strict=True)
+        except ValidationError as error:
+            raise InputError(f"--option {name}: {error.errors()[0]['msg'].lower()}, not {value!r}") from error
+    return kind(**valid)

@@ -163,6 +163,9 @@ def train(
     workers: Annotated[
         int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
     ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the log for TensorBoard, too (extra `tensorboard`).")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Train MAHDRL agents: services that learn whom to hire and what to pay."""
@@ -179,7 +182,9 @@ def train(
     plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
-    for path in train_all(training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet):
+    for path in train_all(
+        training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet, tensorboard=tensorboard
+    ):
         typer.echo(str(path))
 
 

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,49 +16,78 @@ from scenarios.build import Shelf
 from scenarios.train import Training, place, run
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How trainings are done, besides what is trained.
+
+    Attributes:
+        resume: go on where one was stopped.
+        workers: threads that train clients, for each training.
+        quiet: no progress.
+        tensorboard: folder that gets one of its own for each training.
+    """
+
+    resume: bool
+    workers: int
+    quiet: bool
+    tensorboard: Path | None
+
+
 def train_all(
-    training: Training, seeds: Sequence[int], out: Path, *, resume: bool, jobs: int, workers: int | None, quiet: bool
+    training: Training,
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    resume: bool,
+    jobs: int,
+    workers: int | None,
+    quiet: bool,
+    tensorboard: Path | None = None,
 ) -> list[Path]:
     """Train an agent for each seed; return the files, in the order of the seeds."""
     places = [place(out, seed, seeds) for seed in seeds]
     cores = len(os.sched_getaffinity(0))
     threads = max(1, cores // jobs) if workers is None else workers
+    manner = Manner(resume, threads, quiet, tensorboard)
     if jobs > 1:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            running = [
-                pool.submit(_one, training, seed, at, resume=resume, workers=threads, quiet=quiet)
-                for seed, at in zip(seeds, places, strict=True)
-            ]
+            running = [pool.submit(_one, training, seed, at, manner) for seed, at in zip(seeds, places, strict=True)]
             for future in running:
                 future.result()
         return places
     shelf, errors = Shelf(), Console(stderr=True)
     for seed, at in zip(seeds, places, strict=True):
         if quiet or not errors.is_terminal:
-            _one(training, seed, at, resume=resume, workers=threads, quiet=quiet, shelf=shelf)
+            _one(training, seed, at, manner, shelf)
         else:
-            _live(training, seed, at, errors, shelf, resume=resume, workers=threads)
+            _live(training, seed, at, manner, shelf, errors)
     return places
 
 
-def _one(
-    training: Training,
-    seed: int,
-    out: Path,
-    *,
-    resume: bool,
-    workers: int,
-    quiet: bool,
-    shelf: Shelf | None = None,
-) -> None:
+def _one(training: Training, seed: int, out: Path, manner: Manner, shelf: Shelf | None = None) -> None:
     """Train one agent, telling of it in plain lines."""
-    tell = _ignore if quiet else _plain(Console(stderr=True), seed, training.plan.episodes)
-    run(training, seed, out, shelf or Shelf(), resume=resume, workers=workers, tell=tell)
+    tell = _ignore if manner.quiet else _plain(Console(stderr=True), seed, training.plan.episodes)
+    _run(training, seed, out, manner, shelf or Shelf(), tell)
 
 
-def _live(
-    training: Training, seed: int, out: Path, console: Console, shelf: Shelf, *, resume: bool, workers: int
-) -> None:
+def _run(training: Training, seed: int, out: Path, manner: Manner, shelf: Shelf, tell: Callable[[Row], None]) -> None:
+    """Train one agent, telling TensorBoard as well where that is wanted."""
+    if manner.tensorboard is None:
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=tell)
+        return
+    from learning.mahdrl.board import Board
+
+    with closing(Board(manner.tensorboard / out.stem)) as board:
+
+        def tell_both(row: Row) -> None:
+            board(row)
+            tell(row)
+
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=tell_both)
+
+
+def _live(training: Training, seed: int, out: Path, manner: Manner, shelf: Shelf, console: Console) -> None:
+    """Train one agent under a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     evaluated = _plain(console, seed, training.plan.episodes)
     with Progress(*columns, console=console) as progress:
@@ -67,7 +98,7 @@ def _live(
             if row.phase == "evaluate":
                 evaluated(row)
 
-        run(training, seed, out, shelf, resume=resume, workers=workers, tell=tell)
+        _run(training, seed, out, manner, shelf, tell)
 
 
 def _plain(console: Console, seed: int, episodes: int) -> Callable[[Row], None]:

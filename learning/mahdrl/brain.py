@@ -1,5 +1,6 @@
 """What `mahdrl` has learned, and how it decides with it: NumPy only, so that a market needs no torch to play it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
@@ -9,14 +10,14 @@ from numpy.random import Generator
 from des.records import Observation, Offer
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
-    WIN_FEATURES,
     check,
     client_features,
-    rival_bids,
-    win_features,
+    elapsed,
+    means,
 )
 from learning.mahdrl.networks import Floats, Mlp, sigmoid
 from learning.mahdrl.planning import CountValue, plan, price_levels
+from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, fewer_than, rivals_kept
 from learning.selection import fill_budget
 
 Payments = Literal["plan", "bid"]
@@ -24,11 +25,59 @@ Payments = Literal["plan", "bid"]
 QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
 """q: what a client adds to the mean quality of the set it is in. The same network for every client."""
 
-COUNT = Mlp((1, 16, 3))
-"""kappa's three coefficients at a time of the run: early on, another number of clients may be best than later."""
+COUNT = Mlp((2, 16, 3))
+"""kappa's three coefficients, for a time of the run and a budget: early on, another number may be best than later."""
 
-WIN = Mlp((WIN_FEATURES, 32, 1))
-"""Logit of the chance that an offer at a price is served."""
+WIN = Mlp((RIVAL_FEATURES, 32, 1))
+"""Logit of the chance that a rival outbids an offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What an agent sees and may do: each of these departs from Algorithm 1, and can be switched off to see its worth.
+
+    Attributes:
+        payments: ``plan`` overbids where that promises more; ``bid`` never does.
+        standardise: DQI and bids are seen relative to the round's other clients.
+        schedule: sees how much of the run is over: what is best early may not be best late.
+        count: values the number of clients served, besides who they are.
+        stop: may stop before the budget is used up.
+    """
+
+    payments: Payments = "plan"
+    standardise: bool = True
+    schedule: bool = True
+    count: bool = True
+    stop: bool = True
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the design that a training's settings name.
+
+        Raises:
+            ValueError: one is missing, or is not what it can be.
+        """
+        chosen: dict[str, Any] = {field.name: settings.get(field.name) for field in fields(cls)}
+        design = cls(**chosen)
+        if design.payments not in ("plan", "bid"):
+            raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
+        for name in ("standardise", "schedule", "count", "stop"):
+            if chosen[name] not in (True, False):
+                raise ValueError(f"{name} must be true or false, not {chosen[name]!r}")
+        return design
+
+    def see(self, observation: Observation) -> Floats:
+        """Return the features of all clients, [C, 4]."""
+        return client_features(observation, standardise=self.standardise, schedule=self.schedule)
+
+    def situation(self, observation: Observation) -> Floats:
+        """Return what the worth of a number of clients depends on, [2]: n / N and what the budget can buy."""
+        time = elapsed(observation) if self.schedule else 0.0
+        return np.array([time, means(observation)], dtype=np.float32)
+
+
+DESIGN = Design()
+"""The agent that comes with flmarket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,60 +87,63 @@ class Brain:
     quality: Floats
     count: Floats
     win: Floats
+    design: Design = DESIGN
 
     @classmethod
-    def initial(cls, rng: Generator, agents: int) -> Self:
+    def initial(cls, rng: Generator, agents: int, design: Design = DESIGN) -> Self:
         """Draw the networks of agents that have learned nothing: no number of clients is better, no offer surer."""
         quality, count, win = (network.initial(rng, agents) for network in (QUALITY, COUNT, WIN))
         count[:, -COUNT.sizes[-1] :] = 0.0
-        return cls(quality, 0.1 * count, win)
+        return cls(quality, 0.1 * count, win, design)
 
     @classmethod
     def shapes(cls, agents: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of each tensor, by name."""
-        sizes = (QUALITY.parameters, COUNT.parameters, WIN.parameters)
-        return {field.name: (agents, size) for field, size in zip(fields(cls), sizes, strict=True)}
+        networks = {"quality": QUALITY, "count": COUNT, "win": WIN}
+        return {name: (agents, network.parameters) for name, network in networks.items()}
+
+    def tensors(self) -> dict[str, Floats]:
+        """Return the networks by name: what a trained agent needs to play."""
+        return {"quality": self.quality, "count": self.count, "win": self.win}
 
     def agent(self, index: int) -> "Brain":
         """Return one agent's networks, as views [1, P]."""
         one = slice(index, index + 1)
-        return Brain(self.quality[one], self.count[one], self.win[one])
+        return Brain(self.quality[one], self.count[one], self.win[one], self.design)
 
     def q(self, observation: Observation) -> Any:
         """Return [C] what each client adds to the quality of a set, of the first agent."""
-        return QUALITY.forward(self.quality, client_features(observation)[None])[0, :, 0].astype(np.float64)
+        return QUALITY.forward(self.quality, self.design.see(observation)[None])[0, :, 0].astype(np.float64)
 
     def kappa(self, observation: Observation) -> CountValue:
         """Return what the number of served clients is worth in this round."""
-        time = np.array([[[observation.round / observation.rounds]]], dtype=np.float32)
-        return CountValue(*COUNT.forward(self.count, time)[0, 0].tolist())
+        if not self.design.count:
+            return CountValue(0.0, 0.0, 0.0)
+        return CountValue(*COUNT.forward(self.count, self.design.situation(observation)[None, None])[0, 0].tolist())
 
-    def chances(self, features: Floats) -> Any:
-        """Return the probability that an offer is served, for features [..., 5]."""
-        rows = features.reshape(1, -1, WIN_FEATURES)
-        return sigmoid(WIN.forward(self.win, rows)).reshape(features.shape[:-1]).astype(np.float64)
+    def chances(self, features: Floats, cores: int) -> Any:
+        """Return the probability [...] that an offer is served, for the features of its rivals [..., R, 3]."""
+        outbid = sigmoid(WIN.forward(self.win, features.reshape(1, -1, RIVAL_FEATURES)))
+        return fewer_than(cores, outbid.reshape(features.shape[:-1]).astype(np.float64))
 
-    def decide(self, observation: Observation, payments: Payments = "plan") -> Offer:
+    def decide(self, observation: Observation) -> Offer:
         """Return the offers that the critic thinks best (eq. 7).
-
-        Args:
-            observation: of the service's round.
-            payments: ``bid`` never offers more than the bid.
 
         Raises:
             ObservationError: the observation holds numbers that are none.
         """
         check(observation)
-        rivals = rival_bids(observation)
-        prices = price_levels(observation, rivals)
-        if payments == "bid":
+        rivals, cores = Rivals.of(observation), observation.cores
+        prices = price_levels(observation, rivals.bids)
+        if self.design.payments == "bid":
             prices = prices[:, :1]
-        if len(rivals) < observation.cores:
+        if len(rivals) < cores:
             chance = np.ones(prices.shape)
         else:
-            chance = self.chances(win_features(prices, observation.own_bids, rivals, observation.cores))
+            chance = self.chances(rivals.features(prices, rivals_kept(len(observation.services), cores)), cores)
+        q, kappa = self.q(observation), self.kappa(observation)
         return plan(
-            self.q(observation), self.kappa(observation), prices, chance, observation.budget, observation.available
+            q, kappa, prices, chance, observation.budget, available=observation.available, stop=self.design.stop
         )
 
 
@@ -101,7 +153,7 @@ def wander(observation: Observation, rng: Generator, payments: Payments = "plan"
     Half of the time the budget is filled, stopping at the first client that does not fit; else a random part of that.
     """
     check(observation)
-    prices = price_levels(observation, rival_bids(observation))
+    prices = price_levels(observation, Rivals.of(observation).bids)
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
     order, budget = rng.permutation(observation.clients), observation.budget

@@ -18,7 +18,7 @@ from safetensors.numpy import load, save
 from fl.errors import InputError
 from learning.mahdrl.networks import Tensors
 
-VERSION = 1
+VERSION = 2
 """Of the format and of what the networks see; an agent of another version is refused, not guessed at."""
 
 TENSORS, DESCRIPTION = ".safetensors", ".json"
@@ -79,6 +79,18 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return load(content), description
     except SafetensorError as error:
         raise CheckpointError(f"{path}: is not a safetensors file: {error}") from error
+
+
+def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the hyper-parameters that an agent was trained with.
+
+    Raises:
+        CheckpointError: the description has none.
+    """
+    found = description.get("settings")
+    if not isinstance(found, Mapping):
+        raise CheckpointError(f"{path.with_suffix(DESCRIPTION)}: does not say with which settings it was trained")
+    return found
 
 
 def digest(path: Path) -> str:

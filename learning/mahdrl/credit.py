@@ -3,12 +3,15 @@
 The paper's reward Omega^accuracy says how far training has come, not what one round's choice did: it rises by itself
 with the round, and almost all of its variance is what happened before. Here a decision in round n is credited with
 
-    A_n = scale * ( mean_{j<h} d_{n+j}  -  control * mean_{0<j<=w} d_{n-j} ),      d_n = y_n - baseline_n,
+    A_n = scale * sum_{j<h} w_{n+j} d_{n+j} / sum_{j<h} w_{n+j},      d_n = y_n - baseline_n,   w_n = exp(-baseline_n),
 
 where y = -log(1 - accuracy) turns progress on any data set into comparable steps, the baseline is a running mean over
-episodes of y for that service and round, the sum is cut where the service leaves, and the second term takes off what
-was already ahead or behind before the decision.
+episodes of y for that service and round, and the sum is cut where the service leaves. The weight w is the error that
+is usual in a round, so that w d is, for small d, what the accuracy deviates by: a step of y is worth less later on,
+where it moves the accuracy less, and what helps at once counts for more while the error falls fast.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -29,22 +32,38 @@ def progress(accuracies: npt.ArrayLike) -> Doubles:
     return -np.log(np.maximum(1.0 - np.asarray(accuracies, dtype=np.float64), SMALLEST_ERROR))
 
 
-def advantages(deviations: Doubles, *, horizon: int, window: int, control: float, scale: float) -> Doubles:
+def advantages(deviations: Doubles, weights: Doubles, *, horizon: int, scale: float) -> Doubles:
     """Return A_n for every round of an episode of one service.
 
     Args:
         deviations: [n] d of each round until the service left.
+        weights: [n] w, what a deviation in each round counts.
         horizon: h, rounds that a decision is credited with, its own included.
-        window: w, rounds before it that say how far ahead it started; fewer at the start of the episode.
-        control: weight of what was there before.
         scale: brings the result to about unit size.
     """
-    total = np.concatenate([[0.0], np.cumsum(deviations)])
+    weighted = np.concatenate([[0.0], np.cumsum(weights * deviations)])
+    weight = np.concatenate([[0.0], np.cumsum(weights)])
     now = np.arange(len(deviations))
-    end, start = np.minimum(now + horizon, len(deviations)), np.maximum(now - window, 0)
-    ahead = (total[end] - total[now]) / (end - now)
-    before = (total[now] - total[start]) / np.maximum(now - start, 1)
-    return np.asarray(scale * (ahead - control * before))
+    end = np.minimum(now + horizon, len(deviations))
+    return np.asarray(scale * (weighted[end] - weighted[now]) / (weight[end] - weight[now]))
+
+
+def differences(deviations: Mapping[str, Doubles | None]) -> dict[str, Doubles | None]:
+    """Return each service's deviations less the mean of the others' in the same round: what all met is not credit.
+
+    A service alone in a round keeps its own; one that has no baseline yet (None) is nobody's measure.
+    """
+    known = {name: values for name, values in deviations.items() if values is not None}
+    result: dict[str, Doubles | None] = dict(deviations)
+    for name, own in known.items():
+        others = np.full((len(known), len(own)), np.nan)
+        for row, (other, values) in enumerate(known.items()):
+            if other != name:
+                shared = min(len(own), len(values))
+                others[row, :shared] = values[:shared]
+        number = np.isfinite(others).sum(axis=0)
+        result[name] = own - np.nansum(others, axis=0) / np.maximum(number, 1)
+    return result
 
 
 class Baseline:
@@ -58,6 +77,10 @@ class Baseline:
     def __init__(self, services: int, rounds: int) -> None:
         self.mean: Doubles = np.zeros((services, rounds))
         self.episodes: npt.NDArray[np.int64] = np.zeros(services, dtype=np.int64)
+
+    def errors(self, service: int) -> Doubles:
+        """Return w [N], the error that is usual in each round."""
+        return np.asarray(np.exp(-self.mean[service]))
 
     def deviations(self, service: int, y: Doubles) -> Doubles | None:
         """Return d [n] for an episode's y [n], and count the episode; None for the first, which has no baseline.

@@ -13,7 +13,8 @@ from learning.mahdrl.networks import Floats
 
 Batch = Mapping[str, Tensor]
 """A mini-batch: ``state`` [A, B, S], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
-``next_state``, ``next_bids`` [A, B, C], ``final`` [A, B] (1: nothing follows), and the ``budget`` [A, B]."""
+``next_state``, ``next_bids`` and ``next_here`` (1: the client can be selected) [A, B, C], ``final`` [A, B] (1: nothing
+follows), and the ``budget`` [A, B]."""
 
 
 class ActorCritic(Protocol):
@@ -37,17 +38,18 @@ def serial_order(q: FloatArray | Floats, epsilon: float, rng: Generator | None) 
     return picked
 
 
-def greedy_set(q: Tensor, prices: Tensor, budget: Tensor) -> Tensor:
+def greedy_set(q: Tensor, prices: Tensor, budget: Tensor, here: Tensor) -> Tensor:
     """Return [A, B, C] which clients the serial selection takes: by falling Q, until the first that does not fit.
 
     Args:
         q: [A, B, C].
         prices: [A, B, C] what each client would be paid.
         budget: [A, B].
+        here: [A, B, C] 1 where the client can be selected; the others are passed over.
     """
     order = q.argsort(dim=2, descending=True, stable=True)
-    fits = prices.gather(2, order).cumsum(dim=2) <= budget[..., None] + 1e-4
-    return zeros_like(q).scatter(2, order, fits.to(q.dtype))
+    fits = (prices * here).gather(2, order).cumsum(dim=2) <= budget[..., None] + 1e-4
+    return zeros_like(q).scatter(2, order, fits.to(q.dtype)) * here
 
 
 def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
@@ -55,12 +57,25 @@ def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
     return (q * chosen).sum(dim=2) / chosen.sum(dim=2).clip(min=1.0)
 
 
-def targets(networks: ActorCritic, target: Weights, batch: Batch, discount: float, *, learned_payments: bool) -> Tensor:
-    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B]."""
+def targets(
+    networks: ActorCritic,
+    target: Weights,
+    batch: Batch,
+    discount: float,
+    *,
+    learned_payments: bool,
+    chooser: Tensor | None = None,
+) -> Tensor:
+    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B].
+
+    With the parameters of another critic as the ``chooser``, a_d' is greedy by that one: Double-Q (van Hasselt, Guez
+    and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
+    """
     states = batch["next_state"]
     markup = networks.markup(target.actor, states) if learned_payments else zeros_like(batch["next_bids"])
     q = networks.q(target.critic, states, markup)
-    chosen = greedy_set(q, batch["next_bids"] * (1.0 + markup), batch["budget"])
+    by = q if chooser is None else networks.q(chooser, states, markup)
+    chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
     return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen)
 
 

@@ -6,11 +6,8 @@ from des.records import FloatArray, Observation
 from fl.errors import RunError
 from learning.mahdrl.networks import Floats
 
-CLIENT_FEATURES = 3
-"""DQI and bid of the client among the round's clients, and how much of the run is over."""
-
-WIN_FEATURES = 5
-"""How an offer compares with what rivals would pay at the least."""
+CLIENT_FEATURES = 4
+"""DQI and bid of the client among the round's clients, how much of the run is over, and what the budget can buy."""
 
 SMALLEST_PRICE = 1e-3
 """Money; keeps ratios of prices finite where a client asks for nothing."""
@@ -47,50 +44,32 @@ def standardised(values: FloatArray) -> FloatArray:
     return centred / spread if spread > 1e-9 else np.zeros_like(centred)
 
 
-def client_features(observation: Observation) -> Floats:
-    """Return [C, 3]: DQI and bid, standardised over the round's clients, and n / N."""
-    features = np.empty((observation.clients, CLIENT_FEATURES), dtype=np.float32)
-    features[:, 0] = standardised(observation.dqi)
-    features[:, 1] = standardised(observation.own_bids)
-    features[:, 2] = observation.round / observation.rounds
-    return features
-
-
-def rival_bids(observation: Observation) -> FloatArray:
-    """Return [R, C] each client's bids to the other services that still take part, the highest first.
-
-    A service that left has zeros for all its bids; so would one whose clients all ask for nothing, which cannot
-    outbid anyone either.
-    """
-    own = observation.services.index(observation.service)
-    active = [m for m, row in enumerate(observation.bids) if m != own and row.any()]
-    ascending: FloatArray = np.sort(observation.bids[active], axis=0)
-    return ascending[::-1]
-
-
-def win_features(prices: FloatArray, bids: FloatArray, rivals: FloatArray, cores: int) -> Floats:
-    """Return [C, L, 5]: what decides whether an offer at a price is served.
-
-    Payments are at least bids (eq. 5), so the K-th highest rival bid is what it takes to be served for sure against
-    rivals that pay just their bids. All are ratios, so that they mean the same in any market.
+def client_features(observation: Observation, *, standardise: bool = True, schedule: bool = True) -> Floats:
+    """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
 
     Args:
-        prices: [C, L] prices considered for each client.
-        bids: [C] own bids.
-        rivals: [R, C] as ``rival_bids`` gives them.
-        cores: K.
+        observation: of a service's round.
+        standardise: DQI and bids over the round's clients; else they are as they come, bids in units of the budget.
+        schedule: else 0 in place of n / N.
     """
-    above = (rivals[:, :, None] >= prices).sum(axis=0)
-    critical = rivals[cores - 1] if len(rivals) >= cores else np.zeros(len(bids))
-    features = np.empty((*prices.shape, WIN_FEATURES), dtype=np.float32)
-    features[..., 0] = above / cores
-    features[..., 1] = above >= cores
-    features[..., 2] = _log_ratio(prices, bids[:, None])
-    features[..., 3] = _log_ratio(prices, critical[:, None])
-    features[..., 4] = len(rivals) / (len(rivals) + cores)
+    features = np.empty((observation.clients, CLIENT_FEATURES), dtype=np.float32)
+    if standardise:
+        features[:, 0] = standardised(observation.dqi)
+        features[:, 1] = standardised(observation.own_bids)
+    else:
+        features[:, 0] = observation.dqi
+        features[:, 1] = observation.own_bids / max(observation.budget, SMALLEST_PRICE)
+    features[:, 2] = elapsed(observation) if schedule else 0.0
+    features[:, 3] = means(observation)
     return features
 
 
-def _log_ratio(prices: FloatArray, reference: FloatArray) -> FloatArray:
-    ratio = np.log(np.maximum(prices, SMALLEST_PRICE)) - np.log(np.maximum(reference, SMALLEST_PRICE))
-    return np.asarray(np.clip(ratio, -2.0, 2.0))
+def means(observation: Observation) -> float:
+    """Return the log of how many mean bids the budget is, cut at e^3 either way: what is worth it depends on that."""
+    mean = max(float(observation.own_bids.mean()), SMALLEST_PRICE)
+    return float(np.clip(np.log(max(observation.budget, SMALLEST_PRICE) / mean), -3.0, 3.0))
+
+
+def elapsed(observation: Observation) -> float:
+    """Return n / N, how much of the run is over."""
+    return observation.round / observation.rounds

@@ -9,22 +9,24 @@ Where it departs from Algorithm 1 (docs/mahdrl.md says what each departure is wo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy
 
 from des.records import Feedback, Observation, Offer
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Payments, wander
-from learning.mahdrl.credit import Baseline, advantages, progress
-from learning.mahdrl.features import CLIENT_FEATURES, WIN_FEATURES, client_features, rival_bids, win_features
+from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, Payments, wander
+from learning.mahdrl.credit import Baseline, advantages, differences, progress
+from learning.mahdrl.features import CLIENT_FEATURES
 from learning.mahdrl.networks import Floats, Tensors
+from learning.mahdrl.ranges import Count, Positive, Share
 from learning.mahdrl.replay import Replay
+from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, fewer_than, rivals_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,14 @@ class Shape:
     Attributes:
         services: names of all services of the market, in order.
         clients: C.
+        cores: K.
         rounds: N.
         reward_bases: Omega of each service.
     """
 
     services: tuple[str, ...]
     clients: int
+    cores: int
     rounds: int
     reward_bases: Mapping[str, float]
 
@@ -50,24 +54,38 @@ class Settings:
 
     Attributes:
         share: one network for all services, instead of one for each.
-        payments: ``plan`` overbids where that promises more; ``bid`` never does.
+        payments, standardise, schedule, count, stop: what the agent sees and may do (``brain.Design``).
+        served: the critic values the clients that were served; else all that were chosen, as Algorithm 1 does.
+        difference: credit is what a service did better than the mean of the other learners in the same round.
+        average: rate at which the networks that are played follow those that learn; 1: they are the same.
         learning_rate: of Adam, for all networks.
         batch: transitions of each service in an update.
         replay: transitions of each service that are kept.
         updates: updates for each round played.
-        horizon, window, control, scale: of the advantage (``credit.advantages``).
+        horizon, scale: of the advantage (``credit.advantages``).
+        weighted: it counts what the accuracy deviates by; else steps of -log(1 - accuracy), early or late.
     """
 
     share: bool = True
     payments: Payments = "plan"
-    learning_rate: float = 1e-3
-    batch: int = 32
-    replay: int = 4000
-    updates: float = 1.0
-    horizon: int = 20
-    window: int = 5
-    control: float = 0.5
-    scale: float = 3.0
+    standardise: bool = True
+    schedule: bool = True
+    count: bool = True
+    stop: bool = True
+    served: bool = True
+    difference: bool = False
+    average: Share = 1.0
+    learning_rate: Positive = 1e-3
+    batch: Count = 32
+    replay: Count = 4000
+    updates: Positive = 1.0
+    horizon: Count = 20
+    weighted: bool = True
+    scale: Positive = 3.0
+
+
+UNSURE = 1e-6
+"""No chance that was learned is nearer than this to 0 or 1, so that no offer is infinitely surprising."""
 
 
 @dataclass
@@ -93,21 +111,25 @@ class Learner:
         self._agent = dict.fromkeys(self.services, 0)
         if not settings.share:
             self._agent = {name: index for index, name in enumerate(self.services)}
-        self.brain = Brain.initial(stream(seed, "agent"), agents)
-        networks = (self.brain.quality, self.brain.count, self.brain.win)
-        self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks]
+        self.design = Design.of(asdict(settings))
+        self.brain = Brain.initial(stream(seed, "agent"), agents, self.design)
+        networks = self.brain.tensors()
+        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=self.design)
+        self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
         self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
         self._share = len(self.services) if settings.share else 1
+        self._cores, self._rivals = shape.cores, rivals_kept(len(shape.services), shape.cores)
         self._replay = Replay(
             agents,
             settings.replay * self._share,
             {
                 "clients": (shape.clients, CLIENT_FEATURES),
-                "win": (shape.clients, WIN_FEATURES),
+                "rivals": (shape.clients, self._rivals, RIVAL_FEATURES),
+                "active": (self._rivals,),
                 "offered": (shape.clients,),
                 "contested": (1,),
                 "served": (shape.clients,),
-                "time": (1,),
+                "situation": (2,),
                 "advantage": (1,),
             },
         )
@@ -127,7 +149,8 @@ class Learner:
             if rng.random() < epsilon:
                 offers[name] = wander(observation, rng, self.settings.payments)
             else:
-                offers[name] = self.brain.agent(self._agent[name]).decide(observation, self.settings.payments)
+                brain = self.brain if epsilon > 0 else self.played
+                offers[name] = brain.agent(self._agent[name]).decide(observation)
         return offers
 
     def observe(
@@ -139,19 +162,23 @@ class Learner:
         """Take in what came of a round. Learning happens at the end of the episode, when advantages are known."""
         for name, observation in observations.items():
             offer, came = offers[name], feedback[name]
-            rivals, bids = rival_bids(observation), observation.own_bids
-            prices = np.zeros((len(bids), 1))
+            rivals = Rivals.of(observation)
+            prices = np.zeros((observation.clients, 1))
             prices[offer.clients, 0] = offer.payments
+            against = np.zeros((len(offer.clients), self._rivals, RIVAL_FEATURES))
+            against[:, : len(rivals)] = rivals.features(prices, self._rivals)[offer.clients, 0]
             episode = self._gone.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
                 {
-                    "clients": client_features(observation)[offer.clients],
-                    "win": win_features(prices, bids, rivals, observation.cores)[offer.clients, 0],
+                    "clients": self.design.see(observation)[offer.clients],
+                    "rivals": against,
+                    "active": np.ones(min(len(rivals), self._rivals)),
                     "offered": np.ones(len(offer.clients)),
-                    "contested": [len(rivals) >= observation.cores],
+                    # While an intervention has K changed, offers teach nothing about rivals.
+                    "contested": [len(rivals) >= observation.cores == self._cores],
                     "served": came.served,
-                    "time": [observation.round / observation.rounds],
+                    "situation": self.design.situation(observation),
                 }
             )
         self._due += self.settings.updates
@@ -160,11 +187,17 @@ class Learner:
     def end(self) -> dict[str, float]:
         """End the episode: store its transitions with their advantages, and learn. Returns mean losses."""
         s = self.settings
+        deviations, weights = {}, {}
         for name, episode in self._gone.items():
-            deviations = self._baseline.deviations(self.services.index(name), progress(episode.accuracies))
-            if deviations is None:
+            service, rounds = self.services.index(name), len(episode.accuracies)
+            weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
+            deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
+        if s.difference:
+            deviations = differences(deviations)
+        for name, episode in self._gone.items():
+            if (deviation := deviations[name]) is None:
                 continue
-            credit = advantages(deviations, horizon=s.horizon, window=s.window, control=s.control, scale=s.scale)
+            credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
             for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
                 self._replay.add(self._agent[name], advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
@@ -180,22 +213,29 @@ class Learner:
         batch = self._replay.sample(rng, self.settings.batch * self._share)
         # Offers stand at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
-        for name in ("clients", "win", "offered", "served"):
+        for name in ("clients", "rivals", "offered", "served"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
         quality, count, chance = self._parameters
-        critic, win = critic_loss(quality, count, tensors), win_loss(chance, tensors)
+        valued = tensors if self.settings.served else tensors | {"served": tensors["offered"]}
+        critic = critic_loss(quality, count * float(self.settings.count), valued)
+        win = win_loss(chance, tensors, self._cores)
         gradients = torch.autograd.grad(critic + win, self._parameters)
         for adam, gradient in zip(self._adams, gradients, strict=True):
             adam.step(gradient)
+        self._follow()
         return float(critic.detach()), float(win.detach())
+
+    def _follow(self) -> None:
+        """Let the networks that are played come nearer to those that learn."""
+        for name, values in self.played.tensors().items():
+            values += np.float32(self.settings.average) * (getattr(self.brain, name) - values)
 
     def state(self) -> Tensors:
         """Return all that decides how learning goes on, by name."""
         state: dict[str, Any] = {
-            "brain.quality": self.brain.quality,
-            "brain.count": self.brain.count,
-            "brain.win": self.brain.win,
+            **{f"brain.{name}": values for name, values in self.brain.tensors().items()},
+            **{f"played.{name}": values for name, values in self.played.tensors().items()},
             "due": np.array([self._due]),
             **self._replay.state(),
             **self._baseline.state(),
@@ -208,6 +248,7 @@ class Learner:
         """Go on where ``state`` was taken, between two episodes."""
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             getattr(self.brain, name)[...] = state[f"brain.{name}"]
+            getattr(self.played, name)[...] = state[f"played.{name}"]
             adam.restore(f"adam.{name}", state)
         self._due = float(state["due"][0])
         self._replay.restore(state)
@@ -215,7 +256,7 @@ class Learner:
 
     def agent(self) -> dict[str, Floats]:
         """Return the tensors of a trained agent: its networks alone."""
-        return {"quality": self.brain.quality, "count": self.brain.count, "win": self.brain.win}
+        return self.played.tensors()
 
 
 def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
@@ -223,12 +264,12 @@ def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> T
 
     Args:
         quality, count: [A, P] parameters.
-        batch: ``clients`` [A, B, k, 3], ``served`` [A, B, k] and ``time`` [A, B, 1].
+        batch: ``clients`` [A, B, k, 4], ``served`` [A, B, k] and ``situation`` [A, B, 2].
     """
     clients, served = batch["clients"], batch["served"]
     q = QUALITY.forward(quality, clients.flatten(1, 2))[..., 0].view(served.shape)
     number = served.sum(dim=2)
-    nobody, slope, curvature = COUNT.forward(count, batch["time"]).unbind(dim=2)
+    nobody, slope, curvature = COUNT.forward(count, batch["situation"]).unbind(dim=2)
     log_count = number.clip(min=1).log()
     some = (q * served).sum(dim=2) / number.clip(min=1) + (slope + curvature * log_count) * log_count
     return torch.where(number > 0, some, nobody)
@@ -240,9 +281,17 @@ def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> 
     return error.square().mean(dim=1).sum()
 
 
-def win_loss(win: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
-    """Return the cross-entropy of which contested offers were served, mean over offers, summed over agents."""
-    served, counts = batch["served"], batch["offered"] * batch["contested"]
-    logits = WIN.forward(win, batch["win"].flatten(1, 2))[..., 0].view(served.shape)
-    losses = binary_cross_entropy_with_logits(logits, served, weight=counts, reduction="none")
+def win_loss(win: Tensor, batch: Mapping[str, Tensor], cores: int) -> Tensor:
+    """Return the cross-entropy of which contested offers were served, mean over offers, summed over agents.
+
+    Args:
+        win: [A, P] parameters.
+        batch: ``rivals`` [A, B, k, R, 3], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
+            [A, B, 1].
+        cores: K.
+    """
+    served, rivals, counts = batch["served"], batch["rivals"], batch["offered"] * batch["contested"]
+    outbid = WIN.forward(win, rivals.flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
+    chance = fewer_than(cores, outbid * batch["active"][:, :, None]).clip(UNSURE, 1.0 - UNSURE)
+    losses = binary_cross_entropy(chance, served, weight=counts, reduction="none")
     return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()

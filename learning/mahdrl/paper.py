@@ -37,6 +37,7 @@ from learning.mahdrl.equations import actor_loss, critic_loss, serial_order, sof
 from learning.mahdrl.features import check
 from learning.mahdrl.learner import Shape
 from learning.mahdrl.networks import Floats, Tensors
+from learning.mahdrl.ranges import Count, NotNegative, Positive, Share
 from learning.mahdrl.replay import Replay
 from learning.selection import fill_budget
 
@@ -48,7 +49,8 @@ class Settings:
     Attributes:
         network: ``slots`` maps the state to one output per client; ``clients`` is one network that all clients share.
         payments: ``actor``, or ``bid``: no payment is learned.
-        target: ``td``, eq. (11); or ``advantage``: the n-step advantage of ``credit`` in place of it.
+        target: ``td``, eq. (11); ``double``, the same with Double-Q; or ``advantage``: the n-step advantage of
+            ``credit`` in place of it.
         hidden: neurons of the hidden layers of actor and critic.
         replay: transitions kept for each agent.
         batch: transitions in an update; one update in each round.
@@ -61,18 +63,18 @@ class Settings:
 
     network: Literal["slots", "clients"] = "slots"
     payments: Literal["actor", "bid"] = "actor"
-    target: Literal["td", "advantage"] = "td"
-    hidden: tuple[int, ...] = (120, 60)
-    replay: int = 4000
-    batch: int = 32
-    discount: float = 0.95
-    soft: float = 0.01
-    actor_rate: float = 1e-4
-    critic_rate: float = 1e-3
-    noise: float = 0.2
-    reversion: float = 0.15
-    horizon: int = 10
-    scale: float = 3.0
+    target: Literal["td", "double", "advantage"] = "td"
+    hidden: tuple[Count, ...] = (120, 60)
+    replay: Count = 4000
+    batch: Count = 32
+    discount: Share = 0.95
+    soft: Share = 0.01
+    actor_rate: Positive = 1e-4
+    critic_rate: Positive = 1e-3
+    noise: NotNegative = 0.2
+    reversion: Share = 0.15
+    horizon: Count = 10
+    scale: Positive = 3.0
 
 
 class Learner:
@@ -97,7 +99,7 @@ class Learner:
             settings.replay,
             {
                 "state": state, "chosen": clients, "markup": clients, "reward": (),
-                "next_state": state, "next_bids": clients, "budget": (), "final": (),
+                "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
             },
         )  # fmt: skip
         self._baseline = Baseline(agents, shape.rounds)
@@ -148,7 +150,7 @@ class Learner:
             came = feedback[name]
             state, bids = self.networks.encode(observation), observation.own_bids
             if name in self._waiting:
-                self._store(name, next_state=state, next_bids=bids, final=0.0)
+                self._store(name, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
             chosen, markup = np.zeros(len(bids)), np.zeros(len(bids))
             chosen[offers[name].clients] = 1.0
             paid_for = bids[offers[name].clients]
@@ -161,7 +163,8 @@ class Learner:
             }  # fmt: skip
             self._gone.setdefault(name, _Gone()).accuracies.append(came.accuracy)
             if over:
-                self._store(name, next_state=np.zeros_like(state), next_bids=np.zeros_like(bids), final=1.0)
+                nothing = {"next_state": 0 * state, "next_bids": 0 * bids, "next_here": 0 * bids}
+                self._store(name, **nothing, final=1.0)
         if not self._replay.stored.all():
             return {}
         return self._update(stream(self._seed, "replay", self._episode, next(iter(observations.values())).round))
@@ -175,7 +178,7 @@ class Learner:
                 deviations = self._baseline.deviations(agent, progress(gone.accuracies))
                 if deviations is None:
                     continue
-                credit = advantages(deviations, horizon=s.horizon, window=0, control=0.0, scale=s.scale)
+                credit = advantages(deviations, np.ones(len(deviations)), horizon=s.horizon, scale=s.scale)
                 for transition, advantage in zip(gone.transitions, credit.tolist(), strict=True):
                     self._replay.add(agent, **transition | {"reward": advantage, "final": 1.0})
         return {}
@@ -198,7 +201,7 @@ class Learner:
 
     def _store(self, name: str, **after: Any) -> None:
         transition = self._waiting.pop(name) | after
-        if self.settings.target == "td":
+        if self.settings.target != "advantage":
             self._replay.add(self.services.index(name), **transition)
         else:
             self._gone[name].transitions.append(transition)
@@ -207,7 +210,10 @@ class Learner:
         s = self.settings
         batch = {k: torch.from_numpy(v) for k, v in self._replay.sample(rng, s.batch).items()}
         with torch.no_grad():
-            y = targets(self.networks, self.target_weights, batch, s.discount, learned_payments=s.payments == "actor")
+            y = targets(
+                self.networks, self.target_weights, batch, s.discount, learned_payments=s.payments == "actor",
+                chooser=self.weights.critic if s.target == "double" else None,
+            )  # fmt: skip
         critic = critic_loss(self.networks, self.weights.critic, batch, y)
         losses = {"critic_loss": float(critic.detach())}
         self._adams[1].step(torch.autograd.grad(critic, self.weights.critic)[0])

@@ -38,12 +38,15 @@ class MahdrlPaper(Policy):
         path = Path(checkpoint) if checkpoint else shipped(SHIPPED)
         tensors, description = checkpoints.read(path, "agent")
         index = agent_of(description, path, "mahdrl-paper", context.service)
-        settings = description["settings"]
-        self._networks = Networks(settings["network"], settings["hidden"], context.services, context.clients)
+        settings = checkpoints.settings(path, description)
+        try:
+            self._networks = Networks(settings["network"], settings["hidden"], context.services, context.clients)
+            self._learned_payments = settings["payments"] == "actor"
+        except (KeyError, TypeError) as error:
+            raise checkpoints.CheckpointError(f"{path}: was trained with settings that can't be: {error!r}") from error
         checkpoints.require_shapes(path, tensors, self._networks.shapes(len(description["agents"])))
         weights = Weights(torch.from_numpy(tensors["actor"]), torch.from_numpy(tensors["critic"]))
         self._weights = weights.of([index])
-        self._learned_payments = settings["payments"] == "actor"
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:

@@ -51,7 +51,7 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
 
     Args:
         observation: of the service that decides.
-        rivals: [R, C] as ``features.rival_bids`` gives them.
+        rivals: [R, C] as ``rivalry.Rivals.bids``.
     """
     bids = observation.own_bids
     if len(rivals) < observation.cores:
@@ -67,7 +67,9 @@ def plan(
     prices: FloatArray,
     chance: FloatArray,
     budget: float,
+    *,
     available: BoolArray | None = None,
+    stop: bool = True,
 ) -> Offer:
     """Return the offers that promise the most within the budget (eq. 4).
 
@@ -78,6 +80,7 @@ def plan(
         chance: [C, L] probability to be served at each level.
         budget: B_m.
         available: [C] who can be selected; all when not given.
+        stop: consider every beginning of an order, not only all of what the budget allows.
     """
     exact, left = to_micro(prices), to_micro(budget)
     if available is not None:
@@ -95,7 +98,8 @@ def plan(
     mean = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
     value = (1.0 - none) * mean + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
     # The first of equal values: the shortest beginning of the order that looks least at prices.
-    value = np.where(taken, value, -np.inf)
+    ends = taken if stop else taken & (taken.sum(axis=1, keepdims=True) == taken.cumsum(axis=1))
+    value = np.where(ends, value, -np.inf)
     best, length = np.unravel_index(int(np.argmax(value)), value.shape)
     chosen = np.flatnonzero(taken[best, : length + 1])
     clients = order[best][chosen]

@@ -1,13 +1,14 @@
 """`mahdrl` in a market: plays a trained agent. NumPy only."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from des.records import Observation, Offer
 from learning.mahdrl import checkpoint as checkpoints
-from learning.mahdrl.brain import Brain, Payments
+from learning.mahdrl.brain import Brain, Design, Payments
 from learning.policy import Policy, PolicyContext
 
 SHIPPED = "mahdrl"
@@ -44,27 +45,35 @@ class Mahdrl(Policy):
 
     summary = "learned: one network for all clients and services, learned payments (MAHDRL, improved)"
 
-    def __init__(self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments = "plan") -> None:
+    def __init__(
+        self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments | None = None
+    ) -> None:
         """Load the agent.
 
         Args:
             context: of the service.
             checkpoint: file of ``flmarket train``; the agent that comes with flmarket when not given.
-            payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does.
+            payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; as the agent was
+                trained when not given.
 
         Raises:
             CheckpointError: the checkpoint can't be used.
         """
         super().__init__(context)
-        if payments not in ("plan", "bid"):
+        if payments not in ("plan", "bid", None):
             raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
         path = Path(checkpoint) if checkpoint else shipped(SHIPPED)
         tensors, description = checkpoints.read(path, "agent")
         index = agent_of(description, path, "mahdrl", context.service)
         agents = len(description.get("agents") or [""])
         checkpoints.require_shapes(path, tensors, Brain.shapes(agents))
-        self._brain = Brain(**{name: tensors[name] for name in Brain.shapes(agents)}).agent(index)
-        self._payments = payments
+        try:
+            design = Design.of(checkpoints.settings(path, description))
+        except ValueError as error:
+            raise checkpoints.CheckpointError(f"{path}: was trained with settings that can't be: {error}") from error
+        if payments is not None:
+            design = replace(design, payments=payments)
+        self._brain = Brain(**{name: tensors[name] for name in Brain.shapes(agents)}, design=design).agent(index)
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
@@ -73,4 +82,4 @@ class Mahdrl(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
-        return self._brain.decide(observation, self._payments)
+        return self._brain.decide(observation)

@@ -113,7 +113,13 @@ def test_hyper_parameters_are_checked():
     }
     with pytest.raises(InputError, match="must be KEY=VALUE"):
         parse_options(["share"])
-    for options, message in (({"shar": 1}, "has no such hyper-parameter"), ({"share": 1}, "must be bool")):
+    wrong = [
+        ({"shar": 1}, "has no such hyper-parameter; it has share, payments"),
+        ({"share": 1}, "share: input should be a valid boolean, not 1"),
+        ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
+        ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
+    ]
+    for options, message in wrong:
         with pytest.raises(InputError, match=message):
             run(small(options=options), 0, Path("nowhere.safetensors"), Shelf())
 

@@ -1,6 +1,7 @@
 """Checkpoints: what comes back, and every way in which one is refused."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.brain import Brain
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.learner import Settings
 from learning.mahdrl.policy import Mahdrl
 from learning.policy import PolicyOptionsError, create
 
@@ -19,8 +21,9 @@ TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])
 def agent(tmp_path):
     path = tmp_path / "agent.safetensors"
     brain = Brain.initial(stream(0, "test"), 1)
-    tensors = {"quality": brain.quality, "count": brain.count, "win": brain.win}
-    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    checkpoint.write(
+        path, "agent", brain.tensors(), {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())}
+    )
     return path
 
 
@@ -59,11 +62,13 @@ def test_a_pickle_is_refused(tmp_path, make_context):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 0}, "has version 0, this flmarket reads version 1"),
+        ({"version": 0}, "has version 0, this flmarket reads version 2"),
         ({"flmarket": "training"}, "does not describe a checkpoint of kind 'agent'"),
         ({"policy": "mahdrl-paper"}, "holds an agent of policy 'mahdrl-paper', not 'mahdrl'"),
         ({"agents": ["x", "y"]}, "has agents for x, y, and none for service 's0'"),
         ({"agents": ["s0", "y"]}, r"tensor 'quality' has shape \(1, "),
+        ({"settings": None}, "does not say with which settings it was trained"),
+        ({"settings": {"payments": "plan"}}, "settings that can't be: standardise must be true or false, not None"),
     ],
 )
 def test_what_does_not_fit_is_refused(agent, make_context, changes, message):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learning.mahdrl.credit import Baseline, advantages, progress
+from learning.mahdrl.credit import Baseline, advantages, differences, progress
 
 
 def test_progress_is_bounded_where_nothing_is_wrong_any_more():
@@ -11,14 +11,31 @@ def test_progress_is_bounded_where_nothing_is_wrong_any_more():
 
 def test_the_next_rounds_are_averaged_and_cut_at_the_end():
     d = np.array([1.0, 2.0, 3.0, 4.0])
-    found = advantages(d, horizon=2, window=0, control=0.0, scale=3.0)
+    found = advantages(d, np.ones(4), horizon=2, scale=3.0)
     np.testing.assert_allclose(found, 3.0 * np.array([1.5, 2.5, 3.5, 4.0]))
 
 
-def test_what_was_ahead_before_is_taken_off():
-    d = np.array([1.0, 2.0, 3.0, 4.0])
-    found = advantages(d, horizon=1, window=2, control=0.5, scale=1.0)
-    np.testing.assert_allclose(found, [1.0, 2.0 - 0.5 * 1.0, 3.0 - 0.5 * 1.5, 4.0 - 0.5 * 2.5])
+def test_a_deviation_counts_as_much_as_the_error_that_is_left():
+    d, error = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25, 0.25])
+    found = advantages(d, error, horizon=2, scale=1.0)
+    np.testing.assert_allclose(found, [(0.5 * 1 + 0.25 * 2) / 0.75, 2.5, 3.0])
+
+
+def test_the_usual_error_of_a_round():
+    baseline = Baseline(services=1, rounds=2)
+    baseline.deviations(0, progress([0.5, 0.9]))
+    np.testing.assert_allclose(baseline.errors(0), [0.5, 0.1])
+
+
+def test_differences_take_off_what_the_others_met_too():
+    found = differences({"a": np.array([1.0, 2.0, 5.0]), "b": np.array([3.0, 2.0]), "c": None})
+    np.testing.assert_allclose(found["a"], [1.0 - 3.0, 2.0 - 2.0, 5.0])  # nobody else was left in the third round
+    np.testing.assert_allclose(found["b"], [2.0, 0.0])
+    assert found["c"] is None
+
+
+def test_a_service_alone_keeps_its_own():
+    np.testing.assert_allclose(differences({"a": np.array([1.0, 2.0])})["a"], [1.0, 2.0])
 
 
 def test_the_baseline_is_the_mean_of_earlier_episodes():

@@ -7,9 +7,8 @@ from learning.mahdrl.features import (
     ObservationError,
     check,
     client_features,
-    rival_bids,
+    means,
     standardised,
-    win_features,
 )
 
 
@@ -26,21 +25,19 @@ def test_equal_clients_are_told_apart_by_nothing():
     assert standardised(np.array([7.0])).tolist() == [0.0]
 
 
-def test_rivals_are_sorted_and_those_that_left_are_no_rivals(make_observation):
-    seen = make_observation([[9.0, 9.0], [1.0, 5.0], [0.0, 0.0], [3.0, 2.0]])
-    assert rival_bids(seen).tolist() == [[3.0, 5.0], [1.0, 2.0]]
+def test_what_the_budget_can_buy(make_observation):
+    features = client_features(make_observation([[2.0, 4.0, 6.0]], budget=20.0))
+    np.testing.assert_allclose(features[:, 3], np.log(5.0), rtol=1e-6)
+    assert means(make_observation([[0.0, 0.0]], budget=20.0)) == 3.0
+    assert means(make_observation([[2.0, 4.0]], budget=0.0)) == -3.0
 
 
-def test_win_features_compare_a_price_with_rivals():
-    rivals = np.array([[4.0], [2.0]])
-    (low, high) = win_features(np.array([[3.0, 5.0]]), np.array([3.0]), rivals, cores=1)[0]
-    np.testing.assert_allclose(low, [1.0, 1.0, 0.0, np.log(3 / 4), 2 / 3], rtol=1e-5)
-    np.testing.assert_allclose(high, [0.0, 0.0, np.log(5 / 3), np.log(5 / 4), 2 / 3], rtol=1e-5)
-
-
-def test_free_clients_give_finite_features():
-    features = win_features(np.array([[0.0]]), np.array([0.0]), np.zeros((0, 1)), cores=2)
-    assert np.isfinite(features).all()
+def test_features_as_they_come(make_observation):
+    seen = make_observation([[2.0, 4.0, 6.0]], dqi=[0.501, 0.502, 0.503], budget=20.0, round_=20)
+    features = client_features(seen, standardise=False, schedule=False)
+    np.testing.assert_allclose(features[:, 0], [0.501, 0.502, 0.503])
+    np.testing.assert_allclose(features[:, 1], [0.1, 0.2, 0.3])
+    assert features[:, 2].tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(

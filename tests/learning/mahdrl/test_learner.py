@@ -5,13 +5,15 @@ import pytest
 import torch
 
 from fl.streams import stream
-from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, wander
+from learning.mahdrl.adam import Adam
+from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, wander
 from learning.mahdrl.learner import Learner, Settings, Shape, critic_loss, set_values, win_loss
+from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals
 from learning.policy import create
 
 
 def shape(names, clients=20, rounds=6):
-    return Shape(tuple(names), clients, rounds, dict.fromkeys(names, 100.0))
+    return Shape(tuple(names), clients, 2, rounds, dict.fromkeys(names, 100.0))
 
 
 def constant(network, outputs):
@@ -32,9 +34,9 @@ def play(learner, market, episode, epsilon):
 
 def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
     batch = {
-        "clients": torch.zeros(1, 3, 2, 3),
+        "clients": torch.zeros(1, 3, 2, 4),
         "served": torch.tensor([[[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]),
-        "time": torch.zeros(1, 3, 1),
+        "situation": torch.zeros(1, 3, 2),
         "advantage": torch.tensor([[[0.0], [1.5], [0.0]]]),
     }
     quality, count = constant(QUALITY, [0.5]), constant(COUNT, [-2.0, 0.3, 0.1])
@@ -45,14 +47,17 @@ def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
 
 def test_only_contested_offers_teach_the_chance_to_be_served():
     batch = {
-        "win": torch.zeros(1, 2, 2, 5),
+        "rivals": torch.zeros(1, 2, 2, 3, RIVAL_FEATURES),
+        "active": torch.tensor([[[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]]),
         "offered": torch.tensor([[[1.0, 1.0], [1.0, 0.0]]]),
         "served": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
         "contested": torch.tensor([[[1.0], [0.0]]]),
     }
-    logit = np.log(3.0)  # a chance of 3/4
-    expected = -(np.log(0.75) + np.log(0.25)) / 2
-    assert win_loss(constant(WIN, [logit]), batch).item() == pytest.approx(expected, rel=1e-5)
+    win = constant(WIN, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
+    one = -(np.log(1 / 16) + np.log(15 / 16)) / 2
+    assert win_loss(win, batch, cores=1).item() == pytest.approx(one, rel=1e-5)
+    two = -(np.log(7 / 16) + np.log(9 / 16)) / 2
+    assert win_loss(win, batch, cores=2).item() == pytest.approx(two, rel=1e-5)
 
 
 def test_renaming_clients_renames_the_offer(make_observation):
@@ -75,10 +80,10 @@ def test_one_agent_plays_markets_of_any_size(make_market, make_context, services
 
 
 def test_payments_frozen_at_the_bid(make_observation):
-    brain = Brain.initial(stream(5, "test"), 1)
+    brain = Brain.initial(stream(5, "test"), 1, Design(payments="bid"))
     rng = np.random.default_rng(0)
     seen = make_observation(rng.uniform(1, 9, size=(8, 20)), rng.random(20))
-    offer = brain.decide(seen, "bid")
+    offer = brain.decide(seen)
     np.testing.assert_allclose(offer.payments, seen.own_bids[offer.clients], atol=1e-6)
 
 
@@ -142,25 +147,61 @@ def test_it_learns_which_clients_are_worth_it(make_market, make_context):
 
 def test_it_learns_to_overbid_where_that_decides(make_observation):
     """Served exactly when paying more than the rival's bid: the chance learned must tell the two apart."""
-    from learning.mahdrl.features import win_features
-
     win = torch.from_numpy(Brain.initial(stream(0, "test"), 1).win).requires_grad_()
-    rng = np.random.default_rng(0)
-    from learning.mahdrl.adam import Adam
+    rng, adam = np.random.default_rng(0), Adam(win, 1e-2)
 
-    adam = Adam(win, 1e-2)
+    def features(prices, rivals):
+        seen = make_observation(np.stack([np.full(len(rivals), 9.0), rivals]), cores=1)
+        return Rivals.of(seen).features(prices[:, None], most=1)
+
     for _ in range(300):
-        bids, rivals = rng.uniform(1, 9, size=40), rng.uniform(1, 9, size=(1, 40))
-        prices = bids * rng.choice([1.0, 1.5, 3.0], size=40)
+        rivals = rng.uniform(1, 9, size=40)
+        prices = rng.uniform(1, 9, size=40) * rng.choice([1.0, 1.5], size=40)
         batch = {
-            "win": torch.from_numpy(win_features(prices[:, None], bids, rivals, 1)[None, :, :1]),
+            "rivals": torch.from_numpy(features(prices, rivals)[None, :, :1]),
+            "active": torch.ones(1, 40, 1),
             "offered": torch.ones(1, 40, 1),
-            "served": torch.from_numpy((prices > rivals[0]).astype(np.float32)[None, :, None]),
+            "served": torch.from_numpy((prices > rivals).astype(np.float32)[None, :, None]),
             "contested": torch.ones(1, 40, 1),
         }
-        adam.step(torch.autograd.grad(win_loss(win, batch), win)[0])
+        adam.step(torch.autograd.grad(win_loss(win, batch, cores=1), win)[0])
     brain = Brain.initial(stream(0, "test"), 1)
     trained = Brain(brain.quality, brain.count, win.detach().numpy())
-    low, high = trained.chances(win_features(np.array([[4.0, 6.1]]), np.array([4.0]), np.array([[6.0]]), 1))[0]
+    low, high = trained.chances(features(np.array([4.0, 6.1]), np.array([6.0, 6.0])), cores=1)[:, 0]
     assert low < 0.2
     assert high > 0.8
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"standardise": False},
+        {"schedule": False},
+        {"count": False},
+        {"stop": False},
+        {"served": False},
+        {"difference": True},
+        {"weighted": False},
+        {"average": 0.01},
+    ],
+)
+def test_every_departure_can_be_switched_off(make_market, switch):
+    names = ("alpha", "beta", "gamma")
+    states = []
+    for settings in (Settings(), Settings(**switch)):
+        learner = Learner(names, shape(names), 7, settings)
+        for episode in (1, 2, 3):
+            play(learner, make_market(names, seed=episode, cores=1), episode, 0.5)
+        states.append(learner.agent())
+    assert any(not np.array_equal(states[0][name], states[1][name]) for name in states[0]), "the switch does nothing"
+
+
+def test_what_is_played_follows_what_learns(make_market):
+    names = ("alpha", "beta")
+    learner = Learner(names, shape(names), 7, Settings(average=0.5))
+    for episode in (1, 2):
+        play(learner, make_market(names, seed=episode), episode, 1.0)
+    before, learning = learner.played.quality.copy(), learner.brain.quality.copy()
+    learner._follow()
+    np.testing.assert_allclose(learner.played.quality, (before + learning) / 2, rtol=1e-6)
+    assert learner.agent()["quality"] is learner.played.quality

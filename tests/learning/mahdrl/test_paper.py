@@ -38,7 +38,13 @@ def batch(**fields):
 
 def test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks():
     # Q'(s', mu') = [3 * 2 + .5, 1 * 2 + 2 * .25] = [6.5, 2.5]; payments 4 * 1.5 = 6 and 4 * 1.25 = 5.
-    after = {"next_state": [[2.0]], "next_bids": [[4.0, 4.0]], "reward": [1.0], "final": [0.0]}
+    after = {
+        "next_state": [[2.0]],
+        "next_bids": [[4.0, 4.0]],
+        "next_here": [[1.0, 1.0]],
+        "reward": [1.0],
+        "final": [0.0],
+    }
     y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[11.0], **after), 0.9, learned_payments=True)
     assert y.item() == pytest.approx(1.0 + 0.9 * (6.5 + 2.5) / 2)  # both fit
     y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[10.9], **after), 0.9, learned_payments=True)
@@ -49,7 +55,9 @@ def test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks():
 
 
 def test_nothing_follows_the_last_round():
-    last = batch(next_state=[[2.0]], next_bids=[[4.0, 4.0]], reward=[7.0], final=[1.0], budget=[20.0])
+    last = batch(
+        next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[7.0], final=[1.0], budget=[20.0]
+    )
     assert targets(Linear(), Weights(THETA, OMEGA), last, 0.9, learned_payments=True).item() == 7.0
 
 
@@ -81,8 +89,27 @@ def test_soft_updates():
 def test_the_greedy_set_stops_at_the_first_that_does_not_fit():
     q = torch.tensor([[[3.0, 2.0, 1.0]]])
     prices = torch.tensor([[[5.0, 9.0, 2.0]]])
-    assert greedy_set(q, prices, torch.tensor([[8.0]])).tolist() == [[[1.0, 0.0, 0.0]]]
-    assert greedy_set(q, prices, torch.tensor([[16.0]])).tolist() == [[[1.0, 1.0, 1.0]]]
+    all_here = torch.ones(1, 1, 3)
+    assert greedy_set(q, prices, torch.tensor([[8.0]]), all_here).tolist() == [[[1.0, 0.0, 0.0]]]
+    assert greedy_set(q, prices, torch.tensor([[16.0]]), all_here).tolist() == [[[1.0, 1.0, 1.0]]]
+
+
+def test_the_greedy_set_passes_over_clients_that_are_offline():
+    q = torch.tensor([[[3.0, 2.0, 1.0]]])
+    prices = torch.tensor([[[5.0, 9.0, 2.0]]])
+    here = torch.tensor([[[1.0, 0.0, 1.0]]])
+    assert greedy_set(q, prices, torch.tensor([[8.0]]), here).tolist() == [[[1.0, 0.0, 1.0]]]
+
+
+def test_double_q_values_with_one_critic_what_the_other_chose():
+    # The target critic alone would take the first (Q' = [6, 2], one fits); the chooser prefers the second.
+    after = batch(
+        next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
+    )
+    arguments = (Linear(), Weights(THETA, OMEGA), after, 0.9)
+    assert targets(*arguments, learned_payments=False).item() == pytest.approx(1.0 + 0.9 * 6.0)
+    chooser = torch.tensor([[1.0, 3.0]])
+    assert targets(*arguments, learned_payments=False, chooser=chooser).item() == pytest.approx(1.0 + 0.9 * 2.0)
 
 
 def test_q_of_nobody_is_zero():
@@ -99,7 +126,7 @@ def test_serial_selection_is_greedy_or_random():
 
 def shape(clients=20, services=3):
     names = tuple(f"s{m}" for m in range(services))
-    return Shape(names, clients, 6, dict.fromkeys(names, 100.0))
+    return Shape(names, clients, 2, 6, dict.fromkeys(names, 100.0))
 
 
 def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
@@ -134,7 +161,7 @@ def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
 
 
 @pytest.mark.parametrize("network", ["slots", "clients"])
-@pytest.mark.parametrize("target", ["td", "advantage"])
+@pytest.mark.parametrize("target", ["td", "double", "advantage"])
 def test_it_plays_and_learns_through_episodes(make_market, network, target):
     names = ("s0", "s1", "s2")
     learner = Learner(names, shape(), 0, Settings(network=network, target=target, hidden=(16, 8)))

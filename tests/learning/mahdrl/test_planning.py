@@ -84,6 +84,13 @@ def test_the_bid_is_the_only_level_where_nobody_can_be_outbid(make_observation):
 def test_who_is_offline_is_passed_over():
     prices, chance = bids_only([5.0, 5.0, 5.0])
     online = np.array([True, False, True])
-    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, 20.0, online)
+    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, 20.0, available=online)
     assert offer.clients.tolist() == [2]
-    assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, np.zeros(3, dtype=bool)).clients) == 0
+    assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, available=np.zeros(3, dtype=bool)).clients) == 0
+
+
+def test_without_stopping_the_budget_is_used_up():
+    prices, chance = bids_only([5.0, 5.0, 5.0, 8.0])
+    q = np.array([0.9, 0.1, 0.5, 0.2])
+    assert plan(q, FLAT, prices, chance, budget=15.0).clients.tolist() == [0]
+    assert plan(q, FLAT, prices, chance, budget=15.0, stop=False).clients.tolist() == [0, 2, 1]

@@ -1,0 +1,60 @@
+"""Tables of what `benchmarks/mahdrl.py` measured.
+
+    python benchmarks/mahdrl_table.py docs/results/mahdrl-real.csv --by-service
+
+Differences are paired: an agent and a policy meet in the same markets (and the same seat, with --rotate), so each pair
+of a training seed and a market seed gives one; the interval is a bootstrap over training seeds and over market seeds.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from learning.statistics import paired_bootstrap
+
+AGENTS = ("mahdrl", "shipped")
+"""The entrant that the others are taken from, whichever comes first in the file."""
+
+
+def summary(path: Path, service: str | None = None) -> str:
+    """Return a Markdown table: mean AUC, the worst training seed, and the agent minus this entrant."""
+    frame = pd.read_csv(path)
+    if service is not None:
+        frame = frame[frame.service == service]
+    scores: dict[str, Any] = {name: matrix(rows) for name, rows in frame.groupby("entrant", sort=False)}
+    best = next((name for name in scores if name in AGENTS), None)
+    title = "entrant" if service is None else f"entrant, {service}"
+    lines = [f"| {title} | AUC | worst training seed | {best or 'agent'} minus this |", "|---|---|---|---|"]
+    for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
+        against = ""
+        if best not in (None, name) and (len(values) == 1 or len(values) == len(scores[best])):
+            interval = paired_bootstrap(scores[best], values)
+            against = f"{interval.estimate:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
+        worst = f"{values.mean(axis=1).min():.4f}" if len(values) > 1 else ""
+        lines.append(f"| {name} | {values.mean():.4f} | {worst} | {against} |")
+    return "\n".join(lines) + "\n"
+
+
+def matrix(rows: pd.DataFrame) -> Any:
+    """Return the mean AUC over the services, [training seeds, market seeds]; heuristics have one row."""
+    seeds = rows.training_seed.fillna(-1)
+    wide = rows.assign(training_seed=seeds).pivot_table("auc", "training_seed", "market_seed", aggfunc="mean")
+    return np.asarray(wide, dtype=np.float64)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--by-service", action="store_true", help="one more table for each service")
+    arguments = parser.parse_args()
+    print(summary(arguments.results))
+    if arguments.by_service:
+        for service in pd.read_csv(arguments.results).service.unique():
+            print(summary(arguments.results, str(service)))
+
+
+if __name__ == "__main__":
+    main()
