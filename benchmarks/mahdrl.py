@@ -111,7 +111,7 @@ def train(scenario: Scenario, shelf: Shelf, agent: Agent, seed: int, out: Path, 
         return
     plan = Plan(
         episodes=arguments.episodes, epsilon_episodes=min(100, arguments.episodes // 2), evaluate_every=50,
-        evaluation_seeds=(900_001,),
+        evaluation_seeds=(900_001,), together=arguments.together,
     )  # fmt: skip
     training = Training(scenario, agent.policy, agent.trained, plan, arguments.rotate, tuple(arguments.rivals))
     start = time.perf_counter()
@@ -162,6 +162,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--markets", type=int, default=10, help="market seeds")
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--rotate", action="store_true", help="one learner at a time, in every seat")
+    parser.add_argument("--together", type=int, default=1, help="with --rotate: how many learn in the same episode")
     parser.add_argument("--rivals", nargs="*", default=[], help="what the others play; evaluated against the first")
     parser.add_argument("--set", nargs="*", default=[])
     parser.add_argument("--workers", type=int, default=1)

@@ -33,7 +33,7 @@ class Training:
         policy: what is trained.
         options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.Settings``).
         plan: how long; ``seats`` and ``seed`` are set by ``run``.
-        rotate: services take turns as the only learner, against the scenario's own policies or ``rivals``.
+        rotate: services take turns to learn, against the scenario's own policies or ``rivals``.
         rivals: policies that the other services draw from in every episode; none: those of the scenario.
     """
 
@@ -93,8 +93,8 @@ def run(
     }
     about = {"versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
-    def opened(episode: int, market_seed: int, seat: str | None) -> AbstractContextManager[Table]:
-        return open_table(training, names if seat is None else (seat,), episode, market_seed, shelf, workers)
+    def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
+        return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
     train(new, opened, plan, out, provenance, about, resume=resume, tell=tell)
 

@@ -74,7 +74,7 @@ class Settings:
     stop: bool = True
     served: bool = True
     difference: bool = False
-    average: Share = 1.0
+    average: Share = 0.003
     learning_rate: Positive = 1e-3
     batch: Count = 32
     replay: Count = 4000

@@ -71,8 +71,8 @@ class Table:
     rivals: Mapping[str, Policy]
 
 
-OpenTable = Callable[[int, int, str | None], AbstractContextManager[Table]]
-"""Opens a table for (episode, market seed, seat): with a seat, only that service learns."""
+OpenTable = Callable[[int, int, Sequence[str]], AbstractContextManager[Table]]
+"""Opens a table for (episode, market seed, seats): only the services in the seats learn, or all if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ class Plan:
         epsilon_episodes: over which it falls, on a straight line.
         evaluate_every: episodes between two evaluations; a state to resume from is saved with each.
         evaluation_seeds: markets of an evaluation, which no episode plays.
-        seats: services that take turns as the only one that learns; none: all learn at once.
+        seats: services that take turns to learn; none: all learn at once.
+        together: services of the seats that learn in the same episode.
     """
 
     episodes: int = 200
@@ -96,6 +97,7 @@ class Plan:
     evaluate_every: int = 25
     evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
     seats: tuple[str, ...] = ()
+    together: int = 1
 
     def epsilon_at(self, episode: int) -> float:
         """Return the probability of a random action in an episode, from 1."""
@@ -106,9 +108,12 @@ class Plan:
         """Return the seed of an episode's market: at least 2^31, so never one of an evaluation or of a small run."""
         return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
 
-    def seat(self, episode: int) -> str | None:
-        """Return who learns alone in an episode, or None."""
-        return self.seats[episode % len(self.seats)] if self.seats else None
+    def learners(self, episode: int) -> tuple[str, ...]:
+        """Return who learns in an episode: one after another, or some drawn at random; nobody named: all."""
+        if self.together == 1 or not self.seats:
+            return self.seats[episode % len(self.seats) :][:1] if self.seats else ()
+        drawn = stream(self.seed, "episode", episode, "learners").permutation(len(self.seats))[: self.together]
+        return tuple(self.seats[index] for index in sorted(drawn))
 
 
 def train(
@@ -146,8 +151,8 @@ def train(
     done, curve, logged = _resumed(learner, states, identity) if resume else (0, [], 0)
     with TrainingLog(log, logged) as writer:
         for episode in range(done + 1, plan.episodes + 1):
-            seat, epsilon = plan.seat(episode), plan.epsilon_at(episode)
-            with open_table(episode, plan.market_seed(episode), seat) as table:
+            epsilon = plan.epsilon_at(episode)
+            with open_table(episode, plan.market_seed(episode), plan.learners(episode)) as table:
                 row = _play(learner, table, episode, epsilon, learn=True)
             writer.write(row)
             tell(row)
@@ -214,7 +219,7 @@ def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int)
     rows = []
     for seed in plan.evaluation_seeds:
         for seat in plan.seats or (None,):
-            with open_table(0, seed, seat) as table:
+            with open_table(0, seed, () if seat is None else (seat,)) as table:
                 rows.append(_play(learner, table, episode, 0.0, learn=False))
     means = {
         name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")

@@ -137,7 +137,7 @@ def test_it_learns_which_clients_are_worth_it(make_market, make_context):
     for episode in range(1, 31):
         play(learner, make_market(names, seed=1000 + episode, rounds=8), episode, max(0.1, 1 - episode / 20))
     blind = create("random", make_context())
-    learned = [final(lambda name, seen: learner.brain.decide(seen), seed) for seed in range(10)]
+    learned = [final(lambda name, seen: learner.played.decide(seen), seed) for seed in range(10)]
     random = [final(lambda name, seen: blind.act(seen), seed) for seed in range(10)]
     untrained = Brain.initial(stream(0, "agent"), 1)
     before = [final(lambda name, seen: untrained.decide(seen), seed) for seed in range(10)]
@@ -182,7 +182,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
         {"served": False},
         {"difference": True},
         {"weighted": False},
-        {"average": 0.01},
+        {"average": 1.0},
     ],
 )
 def test_every_departure_can_be_switched_off(make_market, switch):
