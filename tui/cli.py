@@ -147,8 +147,11 @@ def train(
         str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
     ] = None,
     rotate: Annotated[
-        bool, typer.Option("--rotate", help="Services take turns as the only learner against the others' policies.")
+        bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
     ] = False,
+    together: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --rotate: services that learn in the same episode.")
+    ] = 1,
     rivals: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode; repeatable."),
@@ -179,7 +182,12 @@ def train(
     from scenarios.train import Training, parse_options
     from tui.training import train_all
 
-    plan = Plan(episodes=episodes, epsilon_episodes=min(100, max(1, episodes // 2)), evaluate_every=every)
+    plan = Plan(
+        episodes=episodes,
+        epsilon_episodes=min(100, max(1, episodes // 2)),
+        evaluate_every=every,
+        together=together,
+    )
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     for path in train_all(

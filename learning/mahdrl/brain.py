@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.random import Generator
 
-from des.records import Observation, Offer
+from des.records import FloatArray, Observation, Offer
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
     check,
@@ -17,7 +17,7 @@ from learning.mahdrl.features import (
 )
 from learning.mahdrl.networks import Floats, Mlp, sigmoid
 from learning.mahdrl.planning import CountValue, plan, price_levels
-from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, fewer_than, rivals_kept
+from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
 
 Payments = Literal["plan", "bid"]
@@ -121,10 +121,11 @@ class Brain:
             return CountValue(0.0, 0.0, 0.0)
         return CountValue(*COUNT.forward(self.count, self.design.situation(observation)[None, None])[0, 0].tolist())
 
-    def chances(self, features: Floats, cores: int) -> Any:
-        """Return the probability [...] that an offer is served, for the features of its rivals [..., R, 3]."""
-        outbid = sigmoid(WIN.forward(self.win, features.reshape(1, -1, RIVAL_FEATURES)))
-        return fewer_than(cores, outbid.reshape(features.shape[:-1]).astype(np.float64))
+    def chances(self, standing: FloatArray, cores: int) -> Any:
+        """Return the probability [...] that an offer is served, for the standing of its rivals [..., R, 2]."""
+        seen = features(standing, np).astype(np.float32).reshape(1, -1, RIVAL_FEATURES)
+        outbid = sigmoid(WIN.forward(self.win, seen))
+        return fewer_than(cores, outbid.reshape(standing.shape[:-1]).astype(np.float64))
 
     def decide(self, observation: Observation) -> Offer:
         """Return the offers that the critic thinks best (eq. 7).
@@ -140,7 +141,7 @@ class Brain:
         if len(rivals) < cores:
             chance = np.ones(prices.shape)
         else:
-            chance = self.chances(rivals.features(prices, rivals_kept(len(observation.services), cores)), cores)
+            chance = self.chances(rivals.standing(prices, rivals_kept(len(observation.services), cores)), cores)
         q, kappa = self.q(observation), self.kappa(observation)
         return plan(
             q, kappa, prices, chance, observation.budget, available=observation.available, stop=self.design.stop

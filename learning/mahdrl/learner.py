@@ -26,7 +26,7 @@ from learning.mahdrl.features import CLIENT_FEATURES
 from learning.mahdrl.networks import Floats, Tensors
 from learning.mahdrl.ranges import Count, Positive, Share
 from learning.mahdrl.replay import Replay
-from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, fewer_than, rivals_kept
+from learning.mahdrl.rivalry import STANDING, Rivals, features, fewer_than, rivals_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Learner:
             settings.replay * self._share,
             {
                 "clients": (shape.clients, CLIENT_FEATURES),
-                "rivals": (shape.clients, self._rivals, RIVAL_FEATURES),
+                "rivals": (shape.clients, self._rivals, STANDING),
                 "active": (self._rivals,),
                 "offered": (shape.clients,),
                 "contested": (1,),
@@ -165,8 +165,8 @@ class Learner:
             rivals = Rivals.of(observation)
             prices = np.zeros((observation.clients, 1))
             prices[offer.clients, 0] = offer.payments
-            against = np.zeros((len(offer.clients), self._rivals, RIVAL_FEATURES))
-            against[:, : len(rivals)] = rivals.features(prices, self._rivals)[offer.clients, 0]
+            against = np.zeros((len(offer.clients), self._rivals, STANDING))
+            against[:, : len(rivals)] = rivals.standing(prices, self._rivals)[offer.clients, 0]
             episode = self._gone.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
@@ -286,12 +286,12 @@ def win_loss(win: Tensor, batch: Mapping[str, Tensor], cores: int) -> Tensor:
 
     Args:
         win: [A, P] parameters.
-        batch: ``rivals`` [A, B, k, R, 3], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
+        batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
             [A, B, 1].
         cores: K.
     """
     served, rivals, counts = batch["served"], batch["rivals"], batch["offered"] * batch["contested"]
-    outbid = WIN.forward(win, rivals.flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
+    outbid = WIN.forward(win, features(rivals, torch).flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
     chance = fewer_than(cores, outbid * batch["active"][:, :, None]).clip(UNSURE, 1.0 - UNSURE)
     losses = binary_cross_entropy(chance, served, weight=counts, reduction="none")
     return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()

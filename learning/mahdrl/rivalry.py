@@ -13,15 +13,17 @@ import numpy as np
 
 from des.records import FloatArray, Observation
 from learning.mahdrl.features import SMALLEST_PRICE
-from learning.mahdrl.networks import Floats
 
 WAVES = 2.0 ** np.arange(6)
 """Cycles over the range of bids. Bids come in steps that tell what a client holds, and who wants it may go up and down
 with them; a small network sees such steps only if they are spread out for it."""
 
 RIVAL_FEATURES = 3 + 2 * len(WAVES)
-"""The bid to the rival as a part of the round's highest, plain and in waves; whether it is above the price, and by how
-much (a log ratio)."""
+"""What the network sees of a rival: its ``STANDING``, whether its bid reaches the price, and the bid in waves."""
+
+STANDING = 2
+"""Numbers that say how a rival stands to an offer: its bid as a part of the round's highest, and the log of its bid
+over the price."""
 
 LARGEST_RATIO = 2.0
 """Log ratios are cut here: by then one of the two is out of the question."""
@@ -54,28 +56,37 @@ class Rivals:
         ascending: FloatArray = np.sort(observation.bids[active], axis=0)
         return cls(ascending[::-1], float(observation.bids.max(initial=SMALLEST_PRICE)))
 
-    def features(self, prices: FloatArray, most: int) -> Floats:
-        """Return what decides whether a rival outbids an offer at a price, [C, L, R', F].
+    def standing(self, prices: FloatArray, most: int) -> FloatArray:
+        """Return how the rivals stand to an offer at a price, [C, L, R', 2].
 
         Args:
             prices: [C, L] considered for each client.
             most: R' is at most this; the rivals with the highest bids for a client are those that matter.
         """
         bids = self.bids[:most].T[:, None]  # [C, 1, R']
-        part = bids / self.highest
-        angle = 2.0 * np.pi * part[..., None] * WAVES
-        features = np.empty((*prices.shape, bids.shape[2], RIVAL_FEATURES), dtype=np.float32)
-        features[..., 0] = part
-        features[..., 3:] = np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)
-        features[..., 1] = bids >= prices[..., None]
+        standing = np.empty((*prices.shape, bids.shape[2], STANDING))
+        standing[..., 0] = bids / self.highest
         ratio = np.log(np.maximum(bids, SMALLEST_PRICE)) - np.log(np.maximum(prices, SMALLEST_PRICE))[..., None]
-        features[..., 2] = np.clip(ratio, -LARGEST_RATIO, LARGEST_RATIO)
-        return features
+        standing[..., 1] = np.clip(ratio, -LARGEST_RATIO, LARGEST_RATIO)
+        return standing
 
 
 def rivals_kept(services: int, cores: int) -> int:
     """Return how many rivals of a client are looked at: all, or in large markets enough to fill its cores thrice."""
     return min(services - 1, max(8, 3 * cores))
+
+
+def features(standing: Any, library: Any) -> Any:
+    """Return what the network sees, [..., 15], of [..., 2] standings.
+
+    Args:
+        standing: as ``Rivals.standing`` gives it.
+        library: ``numpy`` or ``torch``, whose array it is.
+    """
+    part, ratio = standing[..., :1], standing[..., 1:]
+    angle = part * library.asarray(2.0 * np.pi * WAVES, dtype=part.dtype)
+    reaches = (ratio >= 0) * library.ones_like(ratio)
+    return library.concatenate([part, reaches, ratio, library.sin(angle), library.cos(angle)], -1)
 
 
 def fewer_than(cores: int, chances: Any) -> Any:

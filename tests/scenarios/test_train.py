@@ -139,3 +139,14 @@ def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
     swept = small().scenario.model_copy(update={"sweep": {"clients.cores": (1, 2)}})
     with pytest.raises(InputError, match="has a sweep"):
         run(small(scenario=swept), 0, tmp_path / "agent.safetensors", Shelf())
+
+
+def test_who_learns_in_an_episode():
+    seats = ("a", "b", "c", "d")
+    alone = Plan(seats=seats)
+    assert [alone.learners(episode) for episode in (1, 2, 3, 4)] == [("b",), ("c",), ("d",), ("a",)]
+    assert Plan().learners(1) == (), "nobody named: all learn"
+    pairs = [Plan(seats=seats, together=2).learners(episode) for episode in range(200)]
+    assert all(len(set(pair)) == 2 for pair in pairs)
+    assert len(set(pairs)) == 6, "every pair comes up"
+    assert set(Plan(seats=seats, together=9).learners(1)) == set(seats)

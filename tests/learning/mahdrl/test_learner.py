@@ -8,7 +8,7 @@ from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, wander
 from learning.mahdrl.learner import Learner, Settings, Shape, critic_loss, set_values, win_loss
-from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals
+from learning.mahdrl.rivalry import STANDING, Rivals
 from learning.policy import create
 
 
@@ -47,7 +47,7 @@ def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
 
 def test_only_contested_offers_teach_the_chance_to_be_served():
     batch = {
-        "rivals": torch.zeros(1, 2, 2, 3, RIVAL_FEATURES),
+        "rivals": torch.zeros(1, 2, 2, 3, STANDING),
         "active": torch.tensor([[[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]]),
         "offered": torch.tensor([[[1.0, 1.0], [1.0, 0.0]]]),
         "served": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
@@ -150,15 +150,15 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
     win = torch.from_numpy(Brain.initial(stream(0, "test"), 1).win).requires_grad_()
     rng, adam = np.random.default_rng(0), Adam(win, 1e-2)
 
-    def features(prices, rivals):
+    def standing(prices, rivals):
         seen = make_observation(np.stack([np.full(len(rivals), 9.0), rivals]), cores=1)
-        return Rivals.of(seen).features(prices[:, None], most=1)
+        return Rivals.of(seen).standing(prices[:, None], most=1)
 
     for _ in range(300):
         rivals = rng.uniform(1, 9, size=40)
         prices = rng.uniform(1, 9, size=40) * rng.choice([1.0, 1.5], size=40)
         batch = {
-            "rivals": torch.from_numpy(features(prices, rivals)[None, :, :1]),
+            "rivals": torch.from_numpy(standing(prices, rivals).astype(np.float32)[None, :, :1]),
             "active": torch.ones(1, 40, 1),
             "offered": torch.ones(1, 40, 1),
             "served": torch.from_numpy((prices > rivals).astype(np.float32)[None, :, None]),
@@ -167,7 +167,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
         adam.step(torch.autograd.grad(win_loss(win, batch, cores=1), win)[0])
     brain = Brain.initial(stream(0, "test"), 1)
     trained = Brain(brain.quality, brain.count, win.detach().numpy())
-    low, high = trained.chances(features(np.array([4.0, 6.1]), np.array([6.0, 6.0])), cores=1)[:, 0]
+    low, high = trained.chances(standing(np.array([4.0, 6.1]), np.array([6.0, 6.0])), cores=1)[:, 0]
     assert low < 0.2
     assert high > 0.8
 
