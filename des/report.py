@@ -1,6 +1,7 @@
 """From a played round to its reports: the rows of offers.csv and rounds.csv, and what each service learns."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -8,12 +9,45 @@ from des.client import Job
 from des.money import MICRO, Micro
 from des.offers import CheckedOffer
 from des.population import Qualities
-from des.records import Feedback, OfferReport, Outcome, ServiceReport
+from des.records import Feedback, OfferReport, Outcome, RoundReport, ServiceReport
+from des.round import Round
 from des.service import ServiceSpec, ServiceState, reward
 from fl.jobs import TrainingOutcome
 
 
-def offer_reports(
+def round_report(current: Round, states: Sequence[ServiceState], *, end: float, last: bool) -> RoundReport:
+    """Return everything that happened in a round that was played to its end.
+
+    Args:
+        current: the round.
+        states: of all services, as the round left them.
+        end: simulated time at which the slot ended, seconds.
+        last: no further round follows.
+    """
+    offers: dict[str, list[OfferReport]] = {spec.name: [] for spec in current.services}
+    for m, offer in current.offers.items():
+        name = current.services[m].name
+        offers[name] = _offer_reports(current.number, name, m, current.world, offer, current.jobs[m])
+    services = {
+        spec.name: _service_report(spec, state, offers[spec.name])
+        for spec, state in zip(current.services, states, strict=True)
+    }
+    return RoundReport(
+        round=current.number,
+        start=current.start,
+        end=end,
+        services=tuple(services.values()),
+        offers=tuple(chain.from_iterable(offers.values())),
+        events=tuple(current.journal.events),
+        feedback={
+            name: _feedback(services[name], current.number, offers[name], current.trained.get(name))
+            for name in (current.services[m].name for m in current.active)
+        },
+        last=last,
+    )
+
+
+def _offer_reports(
     round_: int, name: str, m: int, world: Qualities, offer: CheckedOffer, jobs: Sequence[Job | None]
 ) -> list[OfferReport]:
     """Return service ``m``'s rows of offers.csv, in the order in which it chose."""
@@ -47,7 +81,7 @@ def offer_reports(
     ]
 
 
-def service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
+def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
     """Return a service's row of rounds.csv, from its rows of offers.csv."""
     served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
     starts = [offer.start for offer in served if offer.start is not None]
@@ -77,7 +111,7 @@ def service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[Offe
     )
 
 
-def feedback(
+def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
     """Return what a service learns of its round."""
