@@ -32,23 +32,25 @@ class Platform:
             return stream(self._seed, "ties", current.number, client).random(len(current.services))
 
         cores = allocate(services, clients, payments, current.conditions.cores, tie_order)
+        samples = current.world.data_size[services, clients]
+        epochs = np.array([spec.local_epochs for spec in current.services])[services]
+        compute = samples * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
+        columns = (services, clients, payments, cores, samples, compute)
         current.jobs = {m: [] for m in current.offers}
-        columns = (services, clients, payments, cores)
-        for m, client, payment, core in zip(*(column.tolist() for column in columns), strict=True):
+        for m, client, payment, core, images, seconds in zip(*(column.tolist() for column in columns), strict=True):
             job = None
             if core != NO_CORE:
-                job = self._job(m, client, core, current)
-                current.journal.record(Kind.AWARD, job.service, client, core, payment)
+                name, limit = current.services[m].name, self._limit(current.number, client, seconds)
+                job = Job(name, client, core, images, seconds, self._timeline.upload_seconds, limit)
+                current.journal.record(Kind.AWARD, name, client, core, payment)
             current.jobs[m].append(job)
 
-    def _job(self, m: int, client: int, core: int, current: Round) -> Job:
-        spec = current.services[m]
-        samples = int(current.world.data_size[m, client])
-        work = samples * spec.local_epochs * self._timeline.seconds_per_sample
-        compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
-        part = self._population.departs(current.number, client)
-        stays = float("inf") if part is None else part * (compute + upload)
-        return Job(spec.name, client, core, samples, compute, upload, min(self._patience, stays))
+    def _limit(self, round_: int, client: int, compute: float) -> float:
+        """Return after how many seconds a job is cut off: the platform waits no longer, or the client leaves."""
+        part = self._population.departs(round_, client)
+        if part is None:
+            return self._patience
+        return min(self._patience, part * (compute + self._timeline.upload_seconds))
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

@@ -29,4 +29,6 @@ class Journal:
         amount: Micro | float | None = None,
     ) -> None:
         """Write down an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
-        self.events.append(MarketEvent(self._round, self._env.now, kind, service, client, core, amount))
+        # MarketEvent(...) is a call of a Python function that does this, and nothing is called more often in a market.
+        event = (self._round, self._env.now, kind, service, client, core, amount)
+        self.events.append(tuple.__new__(MarketEvent, event))

@@ -13,7 +13,7 @@ from typing import Any, cast
 import simpy
 
 from des.award import Platform, training_jobs
-from des.client import Client, Timeline
+from des.client import Client, Job, Timeline
 from des.conditions import Conditions, Intervention
 from des.journal import Journal
 from des.ledger import Ledger
@@ -229,7 +229,8 @@ class Market:
         """Play a service's part of the slot once cores are allocated: a process of its own."""
         name, state, record = self._names[m], self.states[m], current.journal.record
         jobs = current.jobs[m]
-        yield from [self._env.process(self._client(job.client).work(job, record)) for job in jobs if job]
+        if at_work := [job for job in jobs if job]:
+            yield self._all_done(at_work, current.journal)
         outcome = current.trained.get(name)
         if outcome is not None:
             arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
@@ -244,6 +245,20 @@ class Market:
         if state.accuracy >= current.services[m].target_accuracy:
             state.status = Status.REACHED
             record(Kind.EXIT, name, amount=state.accuracy)
+
+    def _all_done(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
+        """Let clients work for a service; return the event that the last of them is done."""
+        all_done, left = self._env.event(), len(jobs)
+
+        def done() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                all_done.succeed()
+
+        for job in jobs:
+            self._client(job.client).work(job, journal, done)
+        return all_done
 
     def _impose(self, number: int) -> None:
         """Play under a round's conditions from here on."""

@@ -52,42 +52,30 @@ def _offer_reports(
 ) -> list[OfferReport]:
     """Return service ``m``'s rows of offers.csv, in the order in which it chose."""
     wanted = offer.clients
-    columns = zip(
+    columns = (
         wanted.tolist(),
-        world.data_size[m, wanted].tolist(),
-        world.emd[m, wanted].tolist(),
-        world.dqi[m, wanted].tolist(),
-        world.bid[m, wanted].tolist(),
+        world.data_size[m].take(wanted).tolist(),
+        world.emd[m].take(wanted).tolist(),
+        world.dqi[m].take(wanted).tolist(),
+        world.bid[m].take(wanted).tolist(),
         offer.payments.tolist(),
-        jobs,
-        strict=True,
+        map(_fate, jobs),
     )
-    return [
-        OfferReport(
-            round=round_,
-            service=name,
-            client=client,
-            data_size=data_size,
-            emd=emd,
-            dqi=dqi,
-            bid=bid,
-            payment=payment,
-            outcome=job.outcome if job else Outcome.OUTBID,
-            core=job.core if job else None,
-            start=job.start if job else None,
-            end=job.end if job else None,
-        )
-        for client, data_size, emd, dqi, bid, payment, job in columns
-    ]
+    return [OfferReport(round_, name, *offered, *fate) for *offered, fate in zip(*columns, strict=True)]
+
+
+def _fate(job: Job | None) -> tuple[Outcome, int | None, float | None, float | None]:
+    """Return what became of an offer: outcome, core, start and end."""
+    return (job.outcome, job.core, job.start, job.end) if job else (Outcome.OUTBID, None, None, None)
 
 
 def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
     """Return a service's row of rounds.csv, from its rows of offers.csv."""
     served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
-    starts = [offer.start for offer in served if offer.start is not None]
-    ends = [offer.end for offer in served if offer.end is not None]
-    offered: Micro = sum(offer.payment for offer in offers)
-    spent: Micro = sum(offer.payment for offer in served)
+    columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
+    of = dict(zip(OfferReport._fields, columns, strict=True))
+    offered: Micro = sum([offer.payment for offer in offers])
+    spent: Micro = sum(of["payment"])
     return ServiceReport(
         service=spec.name,
         dataset=spec.dataset,
@@ -102,12 +90,12 @@ def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[Off
         wanted=len(offers),
         served=len(served),
         refused=len(offers) - len(served),
-        samples=sum(offer.data_size for offer in served) if served else None,
-        mean_emd=_mean([offer.emd for offer in served]),
-        mean_dqi=_mean([offer.dqi for offer in served]),
-        mean_bid=_mean([offer.bid / MICRO for offer in served]),
-        mean_payment=_mean([offer.payment / MICRO for offer in served]),
-        makespan=max(ends) - min(starts) if served else None,
+        samples=sum(of["data_size"]) if served else None,
+        mean_emd=_mean(of["emd"]),
+        mean_dqi=_mean(of["dqi"]),
+        mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
+        mean_payment=_mean([payment / MICRO for payment in of["payment"]]),
+        makespan=max(of["end"]) - min(of["start"]) if served else None,
     )
 
 
