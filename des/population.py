@@ -91,8 +91,8 @@ class Population:
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round."""
         # One draw, service by service: adding a service at the end leaves the others' worlds as they were.
-        draw = stream(self._seed, "quality", round_).integers(self._pairs, size=(len(self._row), self.spec.count))
-        at = self._row + draw
+        at = stream(self._seed, "quality", round_).integers(self._pairs, size=(len(self._row), self.spec.count))
+        at += self._row
         world = Qualities(self._size.take(at), self._emd.take(at), self._dqi.take(at), self._bid.take(at))
         for array in (world.data_size, world.emd, world.dqi, world.bid):
             array.setflags(write=False)
