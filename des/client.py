@@ -1,10 +1,11 @@
-"""A client: K cores, and one SimPy process for each job it was awarded."""
+"""A client: K cores, and the jobs it was awarded on their way through the simulation."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import simpy
 
+from des.journal import Journal
 from des.records import Kind, Outcome
 
 
@@ -66,16 +67,29 @@ class Client:
         self._env = env
         self._cores = simpy.Resource(env, capacity=cores)
 
-    def work(self, job: Job, record: Callable[[Kind, str, int, int], None]) -> Generator[simpy.Event, None, None]:
-        """Take a core, train, upload, and give the core back. A SimPy process."""
-        with self._cores.request() as core:
-            yield core
-            job.start = self._env.now
+    def work(self, job: Job, journal: Journal, done: Callable[[], None]) -> None:
+        """Wait for a core, train, upload, give the core back, and then call ``done``.
+
+        SimPy calls the steps as their events happen. A process (a generator) for each job would add the two events at
+        which it starts and ends to the four that it needs.
+        """
+        env, record = self._env, journal.record
+
+        def start(_: simpy.Event) -> None:
+            job.start = env.now
             record(Kind.TRAIN_START, job.service, job.client, job.core)
-            yield self._env.timeout(min(job.compute, job.limit))
-            if job.compute <= job.limit:
-                record(Kind.TRAIN_END, job.service, job.client, job.core)
-                yield self._env.timeout(min(job.upload, job.limit - job.compute))
-            job.end = self._env.now
+            env.timeout(min(job.compute, job.limit)).callbacks.append(trained if job.compute <= job.limit else end)
+
+        def trained(_: simpy.Event) -> None:
+            record(Kind.TRAIN_END, job.service, job.client, job.core)
+            env.timeout(min(job.upload, job.limit - job.compute)).callbacks.append(end)
+
+        def end(_: simpy.Event) -> None:
+            job.end = env.now
             if job.outcome is Outcome.SERVED:
                 record(Kind.UPLOAD, job.service, job.client, job.core)
+            self._cores.release(core)
+            done()
+
+        core = self._cores.request()
+        core.callbacks.append(start)

@@ -7,54 +7,28 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import replace
 from typing import Any, cast
 
-import numpy as np
 import simpy
 
-from des.allocation import NO_CORE, allocate
+from des.award import Platform, training_jobs
 from des.client import Client, Job, Timeline
 from des.conditions import Conditions, Intervention
+from des.journal import Journal
 from des.ledger import Ledger
-from des.money import MICRO, Micro
-from des.offers import CheckedOffer, check_offer
-from des.population import Population, PopulationSpec, Qualities
-from des.records import (
-    FloatArray,
-    Kind,
-    MarketEvent,
-    Observation,
-    Offer,
-    OfferReport,
-    Outcome,
-    Privileged,
-    RoundReport,
-    Status,
-)
-from des.report import feedback, offer_reports, service_report
+from des.offers import check_offer
+from des.population import Population, PopulationSpec
+from des.records import Kind, Observation, Offer, Outcome, RoundReport, Status
+from des.report import round_report
+from des.round import Round
 from des.service import ServiceSpec, ServiceState
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from fl.streams import stream, stream_key
+from des.views import observations
+from fl.jobs import Federation
 
 
 class MarketError(Exception):
     """The market was called out of turn: a round opened twice, closed unopened, or opened after the last."""
-
-
-@dataclass(slots=True)
-class Round:
-    """What a round gathers while it runs."""
-
-    number: int
-    start: float
-    qualities: Qualities
-    active: tuple[int, ...]
-    events: list[MarketEvent] = field(default_factory=list)
-    offers: dict[int, CheckedOffer] = field(default_factory=dict)
-    jobs: dict[int, list[Job | None]] = field(default_factory=dict)  # per service, in the order of its offer
-    trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
 
 
 class Market:
@@ -81,11 +55,11 @@ class Market:
         self.rounds = rounds
         self.round = 0
         self._timeline = timeline
-        self._patience = timeline.patience
         self._federation = federation
         self._seed = seed
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
+        self._platform = Platform(self._population, timeline, seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
         self._interventions = tuple(interventions)
@@ -207,7 +181,7 @@ class Market:
                 policy=self.services[m].policy,
                 service=self._names[m],
                 round_=current.number,
-                bids=current.qualities.bid[m],
+                bids=current.world.bid[m],
                 budget=self.services[m].budget,
                 offline=self._conditions.offline,
             )
@@ -222,27 +196,29 @@ class Market:
         number = self.round + 1
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
-        current = self._current = Round(number, env.now, self._population.draw(number), active)
-        self._record(Kind.REFRESH)
+        world, journal = self._population.draw(number), Journal(env, number)
+        current = Round(number, env.now, self.services, active, self._conditions, world, journal)
+        self._current = current
+        journal.record(Kind.REFRESH)
         for m in active:
-            self._record(Kind.BID, self._names[m], amount=int(current.qualities.bid[m].min()))
-        bids_closed.succeed(self._observations(current))
+            journal.record(Kind.BID, self._names[m], amount=int(world.bid[m].min()))
+        bids_closed.succeed(observations(current, self.states, self.rounds, self._seed))
 
         current.offers = yield self._offers_in
         for m, offer in current.offers.items():
             name, total = self._names[m], offer.total
             self.ledger.grant(name, self.services[m].budget)
             self.ledger.hold(name, total)
-            self._record(Kind.DECISION, name, amount=total)
-        self._award(current)
-        current.trained = self._federation.train_round(number, self._training_jobs(current))
+            journal.record(Kind.DECISION, name, amount=total)
+        self._platform.award(current)
+        current.trained = self._federation.train_round(number, training_jobs(current))
         yield from [env.process(self._serve(m, current)) for m in active]
         if self._timeline.slot is not None:
             yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
 
         self.ledger.check()
         self.round = number
-        report = self._report(current)
+        report = round_report(current, self.states, end=self.now, last=self.finished)
         for state in self.states:
             if state.status is Status.REACHED:
                 state.status = Status.LEFT
@@ -251,23 +227,38 @@ class Market:
 
     def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
         """Play a service's part of the slot once cores are allocated: a process of its own."""
-        env, name, spec, state = self._env, self._names[m], self.services[m], self.states[m]
+        name, state, record = self._names[m], self.states[m], current.journal.record
         jobs = current.jobs[m]
-        yield from [env.process(self._client(job.client).work(job, self._record)) for job in jobs if job]
+        if at_work := [job for job in jobs if job]:
+            yield self._all_done(at_work, current.journal)
         outcome = current.trained.get(name)
         if outcome is not None:
             arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
-            self._record(Kind.AGGREGATE, name, amount=arrived)
+            record(Kind.AGGREGATE, name, amount=arrived)
             state.accuracy = outcome.accuracy
-            self._record(Kind.EVALUATE, name, amount=state.accuracy)
+            record(Kind.EVALUATE, name, amount=state.accuracy)
         for job, payment in zip(jobs, current.offers[m].payments.tolist(), strict=True):
             if job and job.outcome is Outcome.SERVED:
                 self.ledger.pay(name, job.client, payment)
-                self._record(Kind.PAY, name, job.client, amount=payment)
+                record(Kind.PAY, name, job.client, amount=payment)
         self.ledger.lapse(name)
-        if state.accuracy >= spec.target_accuracy:
+        if state.accuracy >= current.services[m].target_accuracy:
             state.status = Status.REACHED
-            self._record(Kind.EXIT, name, amount=state.accuracy)
+            record(Kind.EXIT, name, amount=state.accuracy)
+
+    def _all_done(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
+        """Let clients work for a service; return the event that the last of them is done."""
+        all_done, left = self._env.event(), len(jobs)
+
+        def done() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                all_done.succeed()
+
+        for job in jobs:
+            self._client(job.client).work(job, journal, done)
+        return all_done
 
     def _impose(self, number: int) -> None:
         """Play under a round's conditions from here on."""
@@ -279,111 +270,8 @@ class Market:
         self._conditions = now
         self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)
 
-    def _award(self, current: Round) -> None:
-        """Allocate the clients' cores to the highest payments, and turn awards into jobs."""
-        offers = current.offers.values()
-        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
-        clients = np.concatenate([offer.clients for offer in offers])
-        payments = np.concatenate([offer.payments for offer in offers])
-        cores = allocate(services, clients, payments, self._conditions.cores, self._tie_order)
-        first = 0
-        for m, offer in current.offers.items():
-            jobs: list[Job | None] = []
-            won = cores[first : first + len(offer.clients)]
-            for client, payment, core in zip(
-                offer.clients.tolist(), offer.payments.tolist(), won.tolist(), strict=True
-            ):
-                if core == NO_CORE:
-                    jobs.append(None)
-                else:
-                    jobs.append(self._job(m, client, core, current))
-                    self._record(Kind.AWARD, self._names[m], client, core, payment)
-            current.jobs[m] = jobs
-            first += len(won)
-
-    def _job(self, m: int, client: int, core: int, current: Round) -> Job:
-        samples = int(current.qualities.data_size[m, client])
-        work = samples * self.services[m].local_epochs * self._timeline.seconds_per_sample
-        compute, upload = work / float(self._population.speed[client]), self._timeline.upload_seconds
-        part = self._population.departs(current.number, client)
-        stays = float("inf") if part is None else part * (compute + upload)
-        return Job(self._names[m], client, core, samples, compute, upload, min(self._patience, stays))
-
-    def _training_jobs(self, current: Round) -> list[TrainingJob]:
-        """Return the jobs whose updates will arrive; nothing else needs to be trained."""
-        emd = current.qualities.emd
-        return [
-            TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))
-            for m, jobs in current.jobs.items()
-            for job in jobs
-            if job and job.outcome is Outcome.SERVED
-        ]
-
     def _client(self, index: int) -> Client:
         """Return a client's process side; only clients that were ever awarded something have one."""
         if index not in self._clients:
             self._clients[index] = Client(self._env, self._conditions.cores)
         return self._clients[index]
-
-    def _tie_order(self, client: int) -> FloatArray:
-        # One number for each service, not a permutation: a service added at the end leaves the others' order as it was.
-        return stream(self._seed, "ties", self.round + 1, client).random(len(self.services))
-
-    def _observations(self, current: Round) -> dict[str, Observation]:
-        world = current.qualities
-        bids = np.zeros(world.bid.shape)
-        bids[list(current.active)] = world.bid[list(current.active)] / MICRO
-        bids.setflags(write=False)
-        return {
-            self._names[m]: Observation(
-                round=current.number,
-                rounds=self.rounds,
-                service=self._names[m],
-                services=self._names,
-                dqi=world.dqi[m],
-                bids=bids,
-                budget=self.services[m].budget / MICRO,
-                cores=self._conditions.cores,
-                accuracy=self.states[m].accuracy,
-                target_accuracy=self.services[m].target_accuracy,
-                key=stream_key(self._seed, "policy", self._names[m], current.number),
-                offline=self._conditions.offline,
-                privileged=Privileged(world.data_size[m], world.emd[m]) if self.services[m].privileged else None,
-            )
-            for m in current.active
-        }
-
-    def _report(self, current: Round) -> RoundReport:
-        offers: dict[str, list[OfferReport]] = {name: [] for name in self._names}
-        for m, offer in current.offers.items():
-            name = self._names[m]
-            offers[name] = offer_reports(current.number, name, m, current.qualities, offer, current.jobs[m])
-        services = {
-            spec.name: service_report(spec, state, offers[spec.name])
-            for spec, state in zip(self.services, self.states, strict=True)
-        }
-        return RoundReport(
-            round=current.number,
-            start=current.start,
-            end=self.now,
-            services=tuple(services.values()),
-            offers=tuple(chain.from_iterable(offers.values())),
-            events=tuple(current.events),
-            feedback={
-                name: feedback(services[name], current.number, offers[name], current.trained.get(name))
-                for name in (self._names[m] for m in current.active)
-            },
-            last=self.finished,
-        )
-
-    def _record(
-        self,
-        kind: Kind,
-        service: str | None = None,
-        client: int | None = None,
-        core: int | None = None,
-        amount: Micro | float | None = None,
-    ) -> None:
-        current = self._current
-        assert current is not None  # noqa: S101 - events are recorded only while a round is open
-        current.events.append(MarketEvent(current.number, self._env.now, kind, service, client, core, amount))

@@ -81,6 +81,7 @@ def check_offer(
     if payments.dtype.kind not in "iuf":
         raise refuse(f"payments must be numbers, not {payments.dtype}")
     asked = bids.tolist()
+    most = (budget + 1) / MICRO
     exact: dict[int, Micro] = {}
     for client, payment in zip(clients.tolist(), payments.astype(np.float64).tolist(), strict=True):
         if not 0 <= client < len(asked):
@@ -92,13 +93,13 @@ def check_offer(
         if not math.isfinite(payment):
             raise refuse("the payment is not a finite number", client)
         # Before rounding: no sense in counting the micro-units of an absurd amount.
-        if payment > (budget + 1) / MICRO:
+        if payment > most:
             raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", client)
         if payment < 0:
             raise refuse("the payment is negative (eq. 5)", client)
-        exact[client] = to_micro(payment)
-        if exact[client] < asked[client]:
-            raise refuse(f"the payment {text(exact[client])} is below the bid {text(asked[client])} (eq. 5)", client)
+        exact[client] = amount = to_micro(payment)
+        if amount < asked[client]:
+            raise refuse(f"the payment {text(amount)} is below the bid {text(asked[client])} (eq. 5)", client)
     total = sum(exact.values())
     if total > budget:
         raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")

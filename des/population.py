@@ -73,9 +73,10 @@ class Population:
         """
         self.spec = spec
         self._seed = seed
-        self._services = np.arange(len(labels))[:, None]
         sizes = np.repeat(np.array(spec.data_sizes, dtype=np.int64), len(spec.emds))
         wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
+        self._pairs = len(sizes)
+        self._row = np.arange(len(labels))[:, None] * self._pairs  # where a service's pairs begin in the flat tables
         self._size = np.tile(sizes, (len(labels), 1))
         self._emd = np.array(
             [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
@@ -89,11 +90,10 @@ class Population:
 
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round."""
-        pairs = self._size.shape[1]
         # One draw, service by service: adding a service at the end leaves the others' worlds as they were.
-        pair = stream(self._seed, "quality", round_).integers(pairs, size=(len(self._services), self.spec.count))
-        at = (self._services, pair)
-        world = Qualities(self._size[at], self._emd[at], self._dqi[at], self._bid[at])
+        at = stream(self._seed, "quality", round_).integers(self._pairs, size=(len(self._row), self.spec.count))
+        at += self._row
+        world = Qualities(self._size.take(at), self._emd.take(at), self._dqi.take(at), self._bid.take(at))
         for array in (world.data_size, world.emd, world.dqi, world.bid):
             array.setflags(write=False)
         return world

@@ -87,7 +87,8 @@ class Observation:
     def available(self) -> BoolArray:
         """[C] whether each client can be selected."""
         mask = np.ones(self.clients, dtype=np.bool_)
-        mask[list(self.offline)] = False
+        if self.offline:
+            mask[list(self.offline)] = False
         return mask
 
     def rng(self) -> Generator:
@@ -199,8 +200,7 @@ class MarketEvent(NamedTuple):
     amount: Micro | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReport:
+class ServiceReport(NamedTuple):
     """One service's round: a row of rounds.csv. Money in micro-units, makespan in simulated seconds.
 
     Means are over served clients and None where there are none.

@@ -25,6 +25,7 @@ from fl.local import FloatVector, Labels, Pixels, Trainer, TrainingSettings, vis
 from fl.partition import draw_images, label_counts
 from fl.streams import stream
 
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
@@ -103,8 +104,7 @@ class RealFederation:
         self._seed = seed
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
         self._learners = {task.service: _Learner(task, seed, kernel, device) for task in tasks}
-        for learner in self._learners.values():
-            learner.accuracy = self._evaluate(learner)()
+        self._evaluate(self._learners.values())
 
     @property
     def kernels(self) -> dict[str, str]:
@@ -117,29 +117,23 @@ class RealFederation:
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """See ``Federation.train_round``."""
-        by_service: dict[str, list[TrainingJob]] = defaultdict(list)
-        for job in jobs:
-            by_service[job.service].append(job)
-        # All training is handed out before any of it is waited for, and a service's evaluation as soon as its own
-        # training is in: workers have something to do until the last service's last images.
-        training = {service: self._train(round_, own) for service, own in by_service.items()}
-        losses, evaluation = {}, {}
+        trained = self._train(round_, jobs)
+        by_service = _by_service(jobs)
         for service, own in by_service.items():
-            trained = training[service]()
-            for job, (_, loss) in zip(own, trained, strict=True):
-                if not np.isfinite(loss):
-                    raise Diverged(service, round_, job.client)
+            for index in own:
+                if not np.isfinite(trained[index][1]):
+                    raise Diverged(service, round_, jobs[index].client)
             # By client, so that the sum does not depend on the order in which a policy chose.
-            order = sorted(range(len(own)), key=lambda index: own[index].client)
-            merged = fedavg([trained[i][0] for i in order], [own[i].size for i in order])
+            by_client = sorted(own, key=lambda index: jobs[index].client)
+            merged = fedavg([trained[index][0] for index in by_client], [jobs[index].size for index in by_client])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged
-            losses[service] = np.array([loss for _, loss in trained])
-            evaluation[service] = self._evaluate(self._learners[service])
-        for service, accuracy in evaluation.items():
-            self._learners[service].accuracy = accuracy()
-        return {service: TrainingOutcome(self.accuracy(service), losses[service]) for service in by_service}
+        self._evaluate(self._learners[service] for service in by_service)
+        return {
+            service: TrainingOutcome(self.accuracy(service), np.array([trained[index][1] for index in own]))
+            for service, own in by_service.items()
+        }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """See ``Resumable.state``: each service's global model [P] and its accuracy."""
@@ -157,52 +151,60 @@ class RealFederation:
         if self._pool:
             self._pool.shutdown()
 
-    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> Callable[[], list[tuple[FloatVector, float]]]:
-        """Start training all jobs of one service.
-
-        Returns:
-            what waits for each job's parameters [P] and mean loss, in the order of ``jobs``.
-        """
-        learner = self._learners[jobs[0].service]
-        if learner.batched:
-            clients = [learner.client_data(self._seed, round_, job) for job in jobs]
-            together = learner.batched.train(learner.parameters, clients, learner.task.settings)
-            return lambda: together
+    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[FloatVector, float]]:
+        """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
 
         def train(index: int) -> tuple[FloatVector, float]:
+            learner = self._learners[jobs[index].service]
             data = learner.client_data(self._seed, round_, jobs[index])
             with learner.trainer() as trainer:
                 return trainer.train(learner.parameters, *data, learner.task.settings)
 
+        done: dict[int, tuple[FloatVector, float]] = {}
+        for service, own in _by_service(jobs).items():
+            learner = self._learners[service]
+            if learner.batched:
+                clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
+                trained = learner.batched.train(learner.parameters, clients, learner.task.settings)
+                done.update(zip(own, trained, strict=True))
         # The longest first, so that no worker is left with a long one at the end.
-        order = sorted(range(len(jobs)), key=lambda index: -jobs[index].size)
-        results = self._start(train, order)
+        order = sorted(set(range(len(jobs))) - done.keys(), key=lambda index: (-self._work(jobs[index]), index))
+        done.update(zip(order, self._map(train, order), strict=True))
+        return [done[index] for index in range(len(jobs))]
 
-        def wait() -> list[tuple[FloatVector, float]]:
-            done = dict(zip(order, results(), strict=True))
-            return [done[index] for index in range(len(jobs))]
+    def _work(self, job: TrainingJob) -> int:
+        return job.size * self._learners[job.service].task.settings.local_epochs
 
-        return wait
+    def _evaluate(self, learners: Iterable[_Learner]) -> None:
+        """Set the accuracy of each learner's global model on its test images: correct / tested."""
 
-    def _evaluate(self, learner: _Learner) -> Callable[[], float]:
-        """Start evaluating a learner's global model; return what waits for its accuracy: correct / tested."""
-        images, labels = learner.test_images, learner.test_labels
-        if learner.batched:
-            together = learner.batched.correct(learner.parameters, images, labels) / len(labels)
-            return lambda: together
-        chunk = learner.engine.evaluation_chunk
-
-        def correct(first: int) -> int:
-            part = slice(first, first + chunk)
+        def correct(part: tuple[_Learner, slice]) -> int:
+            learner, images = part
             with learner.trainer() as trainer:
-                return trainer.correct(learner.parameters, images[part], labels[part])
+                return trainer.correct(learner.parameters, learner.test_images[images], learner.test_labels[images])
 
-        hits = self._start(correct, range(0, len(labels), chunk))
-        return lambda: sum(hits()) / len(labels)
+        parts: list[tuple[_Learner, slice]] = []
+        hits: dict[_Learner, int] = {}
+        for learner in learners:
+            hits[learner] = 0
+            if learner.batched:
+                hits[learner] = learner.batched.correct(learner.parameters, learner.test_images, learner.test_labels)
+            else:
+                chunk = learner.engine.evaluation_chunk
+                parts += [(learner, slice(first, first + chunk)) for first in range(0, len(learner.test_labels), chunk)]
+        for (learner, _), count in zip(parts, self._map(correct, parts), strict=True):
+            hits[learner] += count
+        for learner, count in hits.items():
+            learner.accuracy = count / len(learner.test_labels)
 
-    def _start(self, function: Callable[[int], _Result], items: Iterable[int]) -> Callable[[], list[_Result]]:
-        """Hand items out to the workers; return what waits for the results, in the order of the items."""
-        if self._pool is None:
-            return lambda: [function(item) for item in items]
-        futures = [self._pool.submit(function, item) for item in items]
-        return lambda: [future.result() for future in futures]
+    def _map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+        """Apply the function to all items, on the workers; results in the order of the items."""
+        return self._pool.map(function, items) if self._pool else map(function, items)
+
+
+def _by_service(jobs: Sequence[TrainingJob]) -> dict[str, list[int]]:
+    """Return the indices of each service's jobs."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for index, job in enumerate(jobs):
+        found[job.service].append(index)
+    return found

@@ -60,12 +60,17 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
 
     Raises:
         StoreError: a directory holds something else.
+        CheckpointError: a learned agent can't be read.
     """
     todo: list[Run] = []
     complete: list[Run] = []
+    agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
     for run in runs:
         if run.directory.state is State.COMPLETE and not fresh:
-            run.directory.check_is(digest=run.digest, policy=run.policy, seed=run.seed)
+            key = run.digest, run.policy
+            if key not in agents:
+                agents[key] = agents_of(run.scenario)
+            run.directory.check_is(digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key])
             complete.append(run)
         else:
             todo.append(run)

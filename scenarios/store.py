@@ -155,8 +155,13 @@ class RunDirectory:
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
             write_durably(self.path / name, files[name])
 
-    def check_is(self, *, digest: str, policy: str, seed: int) -> None:
-        """Raise StoreError if meta.json says that the directory holds another run than its path does."""
+    def check_is(self, *, digest: str, policy: str, seed: int, agents: Mapping[str, str]) -> None:
+        """Raise StoreError if meta.json says that the directory holds another run than its path does.
+
+        Args:
+            digest, policy, seed: that the path stands for.
+            agents: of the learned policies, by service. They are not in the path where ``--policy`` chose them.
+        """
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:
@@ -164,6 +169,11 @@ class RunDirectory:
                     f"{self.path / META}: is of a run with {key} {meta.get(key)!r}, not {wanted!r}; "
                     "choose another --out, or run again with --fresh"
                 )
+        if meta.get("agents", {}) != agents:
+            raise StoreError(
+                f"{self.path / META}: is of a run with another learned agent than there is now; "
+                "choose another --out, or run again with --fresh to play the new one"
+            )
 
     def _begun(self, scenario: str) -> bool:
         """Whether an unfinished run of this scenario is there; raise StoreError if it is one of another scenario."""

@@ -5,6 +5,54 @@ from pathlib import Path
 
 import pytest
 
+# Real training on embedded data, with so few images that a run takes a second.
+ONE_SERVICE = """\
+name = "small"
+rounds = 4
+dqi = "published"
+
+[clients]
+count = 8
+cores = 1
+data_size = [20, 40]
+emd = [0.2, 1.0]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+
+[training]
+local_epochs = 1
+eval_samples = 100
+
+[[services]]
+name = "alpha"
+dataset = "digits"
+budget = 6.5
+target_accuracy = 0.99
+reward_base = 60
+policy = "random"
+"""
+
+SECOND_SERVICE = """
+[[services]]
+name = "beta"
+dataset = "digits"
+budget = 6.5
+target_accuracy = 0.05
+reward_base = 30
+policy = "lcfa"
+"""
+
+
+@pytest.fixture(scope="session")
+def one_service() -> str:
+    """A small scenario: alpha trains to the last of four rounds. Change it with overrides, or by appending tables."""
+    return ONE_SERVICE
+
+
+@pytest.fixture(scope="session")
+def two_services() -> str:
+    """The same with a rival: beta is at its target after the first round and leaves."""
+    return ONE_SERVICE + SECOND_SERVICE
+
 
 @pytest.fixture(scope="session")
 def real_images() -> Path:

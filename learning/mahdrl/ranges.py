@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le
+from pydantic import Field
 
-Count = Annotated[int, Ge(1)]
-Positive = Annotated[float, Gt(0.0)]
-NotNegative = Annotated[float, Ge(0.0)]
-Share = Annotated[float, Ge(0.0), Le(1.0)]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -139,6 +139,31 @@ def test_reaching_the_target_ends_in_an_exit(make_market, make_offer, plain_serv
     )
 
 
+def test_who_wants_nobody_is_done_before_the_others_begin(make_market, make_offer, plain_service) -> None:
+    market = make_market(["alpha", replace(plain_service, name="beta", target_accuracy=0.1)])
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((0, 2.1)), "beta": Offer.none()})
+    assert log(report.events[6:8]) == dedent(
+        """\
+        0.00 exit beta - - 0.1
+        0.00 train_start alpha 0 0 -"""
+    )
+
+
+def test_work_that_takes_no_time_is_done_in_order(make_market, make_offer) -> None:
+    market = make_market(["alpha", "beta"], cores=2, timeline=Timeline(seconds_per_sample=0.0, upload_seconds=0.0))
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((0, 2.1), (1, 2.1)), "beta": make_offer((0, 2.2))})
+    assert [(event.event.value, event.service, event.client) for event in report.events[8:]] == [
+        ("train_start", "alpha", 0), ("train_start", "alpha", 1), ("train_start", "beta", 0),
+        ("train_end", "alpha", 0), ("train_end", "alpha", 1), ("train_end", "beta", 0),
+        ("upload", "alpha", 0), ("upload", "alpha", 1), ("upload", "beta", 0),
+        ("aggregate", "alpha", None), ("evaluate", "alpha", None), ("pay", "alpha", 0), ("pay", "alpha", 1),
+        ("aggregate", "beta", None), ("evaluate", "beta", None), ("pay", "beta", 0),
+    ]  # fmt: skip
+    assert report.end == 0.0
+
+
 def test_speeds_and_a_deadline(make_market, make_offer) -> None:
     # Full speed: 1 s + 0.5 s to upload. Half speed: 2 s + 0.5 s. The deadline falls into the slow client's upload.
     slow_market = make_market(

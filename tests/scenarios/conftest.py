@@ -1,6 +1,8 @@
 """A small scenario, and a catalogue of data sets and policies that needs no data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +61,16 @@ target_accuracy = 0.9
 reward_base = 30
 policy = "hqfa"
 """
+
+
+@pytest.fixture(scope="session")
+def files_of() -> Callable[[Path], dict[str, bytes]]:
+    """What finds all files below a folder that must have the same bytes in every repetition of its runs, by place."""
+    return lambda out: {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.name == "scenario.toml" or path.suffix == ".csv"
+    }
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +20,6 @@ ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flma
 
 # Ray leaves sockets and processes to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-SCENARIO = """
-name = "far"
-rounds = 6
-dqi = "published"
-
-[clients]
-count = 6
-cores = 1
-data_size = [20]
-emd = [0.2, 1.0]
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-local_epochs = 1
-eval_samples = 100
-
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 3
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-"""
 
 
 class Listener:
@@ -70,14 +45,6 @@ class Listener:
         self.heard.append(("failed", run.seed, str(error)))
 
 
-def files(out: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.name == "scenario.toml" or path.suffix == ".csv"
-    }
-
-
 @pytest.fixture
 def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
     """A head that plays nothing, and two nodes with a CPU each; the second one is to be killed."""
@@ -99,10 +66,10 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.timeout(180)
 def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
-    two_nodes: tuple[Any, Any], tmp_path: Path
+    two_nodes: tuple[Any, Any], one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:
     cluster, victim = two_nodes
-    shelf, scenario = Shelf(), parse(SCENARIO)
+    shelf, scenario = Shelf(), parse(one_service)
     seeds = [0, 1, 2, 3]
     here = plan([scenario], [], seeds, tmp_path / "here", shelf)
     run_all(here, shelf, Listener(), workers=0)
@@ -111,12 +78,12 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     listener = Listener(cluster, victim)
     result = run_all(there, shelf, listener, cluster=Cluster(cluster.address, cpus=1))
     assert result.complete == there, listener.heard
-    assert files(tmp_path / "here") == files(tmp_path / "there")
+    assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     assert len({run.directory.meta()["seed"] for run in there}) == len(seeds)
     assert not ray.is_initialized()
 
     again = Listener()
-    failing = parse(SCENARIO, overrides=["training.learning_rate=100", "training.local_epochs=20", "name=bad"])
+    failing = parse(one_service, overrides=["training.learning_rate=100", "training.local_epochs=20", "name=bad"])
     runs = [*there, *plan([failing], [], [0], tmp_path / "there", shelf)]
     result = run_all(runs, shelf, again, cluster=Cluster(cluster.address, cpus=1))
     assert [word for word, *_ in again.heard] == ["skipped"] * 4 + ["started", "failed"]

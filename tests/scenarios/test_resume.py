@@ -4,7 +4,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,47 +18,21 @@ from learning.selection import fill_budget
 from scenarios import checkpoint
 from scenarios.batch import plan
 from scenarios.build import Shelf
-from scenarios.loader import parse
+from scenarios.loader import dumps, parse
 from scenarios.runner import Run, execute
+from scenarios.schema import Scenario
 from scenarios.store import State, StoreError
 
-SCENARIO = """
-name = "resumed"
-rounds = 12
-dqi = "published"
+MakeRun = Callable[..., Run]
 
-[clients]
-count = 8
-cores = 1
-data_size = [20, 40]
-emd = [0.2, 1.0]
-speed = [0.3, 1.0, 1.7]
-departure_rate = 0.1
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-local_epochs = 1
-eval_samples = 100
-
-[timeline]
-upload_seconds = 0.1
-
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-
-[[services]]
-name = "beta"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.2
-reward_base = 30
-policy = "lcfa"
-
+CHANGES = [
+    "rounds=12",
+    "clients.speed=[0.3, 1.0, 1.7]",
+    "clients.departure_rate=0.1",
+    "timeline.upload_seconds=0.1",
+    "services.beta.target_accuracy=0.2",
+]
+INTERVENTIONS = """
 [[interventions]]
 round = 3
 key = "clients.cores"
@@ -100,9 +74,21 @@ def every_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
 
 
-def run_of(out: Path, shelf: Shelf, *, seed: int = 0, policy: str | None = None, text: str = SCENARIO) -> Run:
-    [run] = plan([parse(text)], [policy] if policy else [], [seed], out, shelf)
-    return run
+@pytest.fixture(scope="module")
+def scenario(two_services: str) -> Scenario:
+    """A market with all that a checkpoint must keep: stragglers, departures, an exit, changes from outside."""
+    return parse(two_services + INTERVENTIONS, overrides=CHANGES)
+
+
+@pytest.fixture(scope="module")
+def run_of(scenario: Scenario, shelf: Shelf) -> MakeRun:
+    """``run_of(out, seed=..., policy=...)``: a run of the scenario, not yet begun."""
+
+    def make(out: Path, *, seed: int = 0, policy: str | None = None) -> Run:
+        [run] = plan([scenario], [policy] if policy else [], [seed], out, shelf)
+        return run
+
+    return make
 
 
 def results(run: Run) -> dict[str, bytes]:
@@ -115,17 +101,19 @@ def interrupt(run: Run, shelf: Shelf, after: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> dict[str, bytes]:
+def whole(run_of: MakeRun, tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> dict[str, bytes]:
     """The files of a run that nothing interrupted."""
-    run = run_of(tmp_path_factory.mktemp("whole"), shelf)
+    run = run_of(tmp_path_factory.mktemp("whole"))
     execute(run, shelf, workers=0)
     return results(run)
 
 
 @pytest.mark.usefixtures("every_round")
 @pytest.mark.parametrize("after", [1, 5, 11])
-def test_a_run_goes_on_after_any_round(after: int, whole: dict[str, bytes], tmp_path: Path, shelf: Shelf) -> None:
-    run = run_of(tmp_path, shelf)
+def test_a_run_goes_on_after_any_round(
+    after: int, whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
     interrupt(run, shelf, after)
     assert run.directory.state is State.INCOMPLETE
     played: list[int] = []
@@ -135,8 +123,10 @@ def test_a_run_goes_on_after_any_round(after: int, whole: dict[str, bytes], tmp_
     assert {entry.name for entry in run.directory.path.iterdir()} == {*RESULTS, "meta.json", "run.log"}
 
 
-def test_a_run_without_a_checkpoint_starts_over(whole: dict[str, bytes], tmp_path: Path, shelf: Shelf) -> None:
-    run = run_of(tmp_path, shelf)
+def test_a_run_without_a_checkpoint_starts_over(
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
     interrupt(run, shelf, 3)
     assert not (run.directory.path / "checkpoint").exists()  # the run is younger than five seconds
     execute(run, shelf, workers=0)
@@ -144,7 +134,7 @@ def test_a_run_without_a_checkpoint_starts_over(whole: dict[str, bytes], tmp_pat
 
 
 def test_checkpoints_are_at_most_the_interval_apart_or_a_round(
-    tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
@@ -154,7 +144,7 @@ def test_checkpoints_are_at_most_the_interval_apart_or_a_round(
     def two_seconds_a_round(report: object) -> None:
         clock[0] += 2.0
 
-    run = run_of(tmp_path, shelf)
+    run = run_of(tmp_path)
     execute(run, shelf, workers=0, observers=[two_seconds_a_round])
     # The clock moves after the checkpoint of a round: rounds end at 0, 2, 4, ...
     assert [time for time, _ in saved] == [4, 8, 12, 16, 20]
@@ -162,13 +152,13 @@ def test_checkpoints_are_at_most_the_interval_apart_or_a_round(
 
 @pytest.mark.usefixtures("every_round")
 def test_a_run_with_a_damaged_newest_checkpoint_goes_on_from_the_one_before(
-    whole: dict[str, bytes], tmp_path: Path, shelf: Shelf
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
 ) -> None:
     for name, damage in {
         "00000006.json": lambda content: content[: len(content) // 2],
         "00000006.safetensors": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
     }.items():
-        run = run_of(tmp_path / name, shelf)
+        run = run_of(tmp_path / name)
         interrupt(run, shelf, 6)
         folder = run.directory.path / "checkpoint"
         assert sorted(path.name for path in folder.iterdir()) == [
@@ -181,8 +171,10 @@ def test_a_run_with_a_damaged_newest_checkpoint_goes_on_from_the_one_before(
 
 
 @pytest.mark.usefixtures("every_round")
-def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(tmp_path: Path, shelf: Shelf) -> None:
-    run = run_of(tmp_path, shelf)
+def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
+    run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
     interrupt(run, shelf, 6)
     table = run.directory.path / "offers.csv"
     table.write_bytes(b"my notes" + table.read_bytes()[8:])
@@ -195,8 +187,8 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("every_round")
-def test_the_directory_of_another_run_is_refused(tmp_path: Path, shelf: Shelf) -> None:
-    run, other = run_of(tmp_path, shelf), run_of(tmp_path, shelf, seed=1)
+def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
+    run, other = run_of(tmp_path), run_of(tmp_path, seed=1)
     interrupt(run, shelf, 6)
     run.directory.path.rename(other.directory.path)
     before = {path: path.read_bytes() for path in other.directory.path.rglob("*.*") if path.name != "run.log"}
@@ -213,8 +205,8 @@ def test_the_directory_of_another_run_is_refused(tmp_path: Path, shelf: Shelf) -
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_run_that_another_process_is_at_is_refused(tmp_path: Path, shelf: Shelf) -> None:
-    run = run_of(tmp_path, shelf)
+def test_a_run_that_another_process_is_at_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
+    run = run_of(tmp_path)
     with run.directory.locked(), pytest.raises(StoreError, match="another process is running this run"):
         execute(run, shelf, workers=0)
 
@@ -245,10 +237,10 @@ class Remembers(Counts):
 @pytest.mark.usefixtures("every_round")
 @pytest.mark.parametrize(("name", "goes_on"), [("Remembers", True), ("Counts", False)])
 def test_a_learner_goes_on_with_what_it_learned_or_starts_over(
-    name: str, goes_on: bool, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    name: str, goes_on: bool, run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("learning.policy.BUILTIN", {**BUILTIN, "learner": f"{__name__}:{name}"})
-    through, stopped = (run_of(tmp_path / part, shelf, policy="learner") for part in ("a", "b"))
+    through, stopped = (run_of(tmp_path / part, policy="learner") for part in ("a", "b"))
     execute(through, shelf, workers=0)
     interrupt(stopped, shelf, 7)
     played: list[int] = []
@@ -304,11 +296,11 @@ print(kills)
 
 
 def test_runs_killed_twenty_times_at_random_instants_end_with_the_same_bytes(
-    whole: dict[str, bytes], tmp_path: Path
+    scenario: Scenario, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     # One process that imports everything once and forks a child for every attempt.
     done = subprocess.run(
-        [sys.executable, "-c", KILLS, str(tmp_path)], input=SCENARIO, capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", KILLS, str(tmp_path)], input=dumps(scenario), capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     *paths, kills = done.stdout.split()
@@ -323,9 +315,9 @@ def test_runs_killed_twenty_times_at_random_instants_end_with_the_same_bytes(
 
 @pytest.mark.usefixtures("every_round")
 def test_a_full_disk_ends_a_run_with_a_clear_error_and_the_same_command_goes_on(
-    whole: dict[str, bytes], tmp_path: Path, shelf: Shelf
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
 ) -> None:
-    run = run_of(tmp_path, shelf)
+    run = run_of(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     interrupt(run, shelf, 2)
     size = (run.directory.path / "events.csv").stat().st_size

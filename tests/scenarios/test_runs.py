@@ -22,39 +22,6 @@ from scenarios.schema import Scenario
 from scenarios.store import State
 from scenarios.tables import EVENTS, OFFERS, ROUNDS
 
-SMALL = """
-name = "small"
-rounds = 4
-dqi = "published"
-
-[clients]
-count = 8
-cores = 1
-data_size = [20, 40]
-emd = [0.2, 1.0]
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-local_epochs = 1
-eval_samples = 200
-
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.9
-reward_base = 60
-policy = "random"
-
-[[services]]
-name = "beta"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.05
-reward_base = 30
-policy = "lcfa"
-"""
-
 
 class Listener:
     """Remembers what a batch told it."""
@@ -84,8 +51,8 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def small() -> Scenario:
-    return parse(SMALL)
+def small(two_services: str) -> Scenario:
+    return parse(two_services)
 
 
 def run_small(scenario: Scenario, out: Path, shelf: Shelf, *, workers: int = 0, policies: tuple[str, ...] = ()) -> Path:
@@ -133,9 +100,11 @@ def test_the_logs_add_up(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     assert cores.max() <= 1
 
 
-def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_workers(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_workers(
+    two_services: str, tmp_path: Path
+) -> None:
     file = tmp_path / "small.toml"
-    file.write_text(SMALL)
+    file.write_text(two_services)
     for out, workers in (("one", "0"), ("two", "2")):
         command = [
             sys.executable,
@@ -178,13 +147,15 @@ def test_policies_to_be_compared_share_a_directory_and_face_the_same_world(
     assert np.array_equal(worlds[0], worlds[1])
 
 
-def test_what_a_run_depends_on_changes_its_hash(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
+def test_what_a_run_depends_on_changes_its_hash(
+    small: Scenario, two_services: str, tmp_path: Path, shelf: Shelf
+) -> None:
     def place(scenario: Scenario) -> str:
         return plan([scenario], [], [0], tmp_path, shelf)[0].digest
 
-    assert place(small) == place(parse(SMALL))
-    assert place(small) != place(parse(SMALL, overrides=["rounds=5"]))
-    assert place(small) != place(parse(SMALL, overrides=["services.beta.budget=7"]))
+    assert place(small) == place(parse(two_services))
+    assert place(small) != place(parse(two_services, overrides=["rounds=5"]))
+    assert place(small) != place(parse(two_services, overrides=["services.beta.budget=7"]))
 
 
 def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
@@ -197,8 +168,8 @@ def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf
     assert (runs[0].directory.path / "meta.json").read_bytes() == before
 
 
-def test_a_sweep_runs_every_point_into_a_directory_of_its_own(tmp_path: Path, shelf: Shelf) -> None:
-    scenario = parse(SMALL + '\n[sweep]\n"clients.cores" = [1, 2]\n"services.alpha.budget" = [5, 6]\n')
+def test_a_sweep_runs_every_point_into_a_directory_of_its_own(two_services: str, tmp_path: Path, shelf: Shelf) -> None:
+    scenario = parse(two_services + '\n[sweep]\n"clients.cores" = [1, 2]\n"services.alpha.budget" = [5, 6]\n')
     runs = plan([scenario], [], [0], tmp_path, shelf)
     assert [dict(run.sweep) for run in runs] == [
         {"clients.cores": 1, "services.alpha.budget": 5},
@@ -238,8 +209,8 @@ def test_a_failing_policy_ends_its_run_and_no_other(
     assert runs[0].directory.state is State.INCOMPLETE
 
 
-def test_a_diverging_model_is_named(tmp_path: Path, shelf: Shelf) -> None:
-    scenario = parse(SMALL, overrides=["training.learning_rate=100"])
+def test_a_diverging_model_is_named(two_services: str, tmp_path: Path, shelf: Shelf) -> None:
+    scenario = parse(two_services, overrides=["training.learning_rate=100"])
     runs = plan([scenario], [], [0], tmp_path, shelf)
     listener = Listener()
     result = run_all(runs, shelf, listener, workers=0)
@@ -257,8 +228,8 @@ def test_a_diverging_model_is_named(tmp_path: Path, shelf: Shelf) -> None:
     ],
     ids=["one client", "more cores than services", "no budget", "a budget below every bid"],
 )
-def test_legal_but_extreme_markets_run(overrides: list[str], tmp_path: Path, shelf: Shelf) -> None:
-    path = run_small(parse(SMALL, overrides=[*overrides, "rounds=2"]), tmp_path, shelf)
+def test_legal_but_extreme_markets_run(overrides: list[str], two_services: str, tmp_path: Path, shelf: Shelf) -> None:
+    path = run_small(parse(two_services, overrides=[*overrides, "rounds=2"]), tmp_path, shelf)
     assert pd.read_csv(path / "rounds.csv")["round"].max() <= 2
 
 

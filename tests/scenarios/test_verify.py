@@ -15,38 +15,7 @@ from scenarios.rerun import rerun
 from scenarios.store import RunDirectory
 from scenarios.verify import micro, text, verify
 
-SCENARIO = """
-name = "verified"
-rounds = 6
-dqi = "published"
-
-[clients]
-count = 8
-cores = 1
-data_size = [20, 40]
-emd = [0.2, 1.0]
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-local_epochs = 1
-eval_samples = 100
-
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-
-[[services]]
-name = "beta"
-dataset = "digits"
-budget = 6.5
-target_accuracy = 0.05
-reward_base = 30
-policy = "lcfa"
-
+INTERVENTIONS = """
 [[interventions]]
 round = 4
 key = "clients.cores"
@@ -70,9 +39,10 @@ class Listener:
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def good(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shelf = Shelf()
-    runs = plan([parse(SCENARIO)], [], [0], tmp_path_factory.mktemp("good"), shelf)
+    scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6"])
+    runs = plan([scenario], [], [0], tmp_path_factory.mktemp("good"), shelf)
     assert not run_all(runs, shelf, Listener(), workers=0).failed
     return runs[0].directory.path
 

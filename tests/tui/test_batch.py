@@ -6,31 +6,6 @@ from pathlib import Path
 
 import pytest
 
-SCENARIO = """
-name = "shell"
-rounds = 4
-dqi = "published"
-
-[clients]
-count = 6
-cores = 1
-data_size = [20]
-emd = [0.2, 1.0]
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-local_epochs = 1
-eval_samples = 100
-
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 3
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-"""
-
 # Without these two a process may not write where the file modes forbid it, not even as root.
 UNPRIVILEGED = """
 import ctypes, os, sys
@@ -46,9 +21,9 @@ def flmarket(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(one_service: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shell")
-    (folder / "shell.toml").write_text(SCENARIO)
+    (folder / "shell.toml").write_text(one_service)
     done = flmarket(
         "run", "shell.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "2", "--jobs", "2", cwd=folder
     )
@@ -74,10 +49,10 @@ def test_verify_says_good_and_ends_with_1_otherwise(folder: Path, tmp_path: Path
     copy = tmp_path / "runs" / "x"
     copy.mkdir(parents=True)
     for path in table.parent.iterdir():
-        (copy / path.name).write_bytes(path.read_bytes().replace(b",3.000000,", b",2.000000,"))
+        (copy / path.name).write_bytes(path.read_bytes().replace(b",6.500000,", b",2.000000,"))
     done = flmarket("verify", "runs", cwd=tmp_path)
     assert done.returncode == 1
-    assert "the budget 2.000000 is not the scenario's 3" in done.stdout
+    assert "the budget 2.000000 is not the scenario's 6.5" in done.stdout
 
 
 def test_a_report_goes_to_stdout_and_its_figures_to_files(folder: Path, tmp_path: Path) -> None:

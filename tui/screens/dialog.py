@@ -1,11 +1,13 @@
-"""What all dialogs share: a box in the middle, a line for problems, and esc to leave."""
+"""What dialogs share: a box in the middle, a line for problems, esc to leave, and the look of a plain question."""
 
 from typing import TypeVar
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Button, Static
 
 Result = TypeVar("Result")
 
@@ -29,3 +31,36 @@ class Dialog(ModalScreen[Result | None]):
     def complain(self, problem: str) -> None:
         """Say what is wrong, in the dialog's own line for it."""
         self.query_one(".problem", Static).update(problem.replace("[", r"\["))
+
+
+class Question(Dialog[bool]):
+    """A question that y or n answers; staying is no result."""
+
+    BINDINGS = [Binding("y", "agree", "Yes"), Binding("n", "cancel", "Stay")]
+
+    def __init__(self, text: str, yes: str) -> None:
+        """Ask.
+
+        Args:
+            text: what it is about, with markup.
+            yes: the label of the button that agrees.
+        """
+        super().__init__()
+        self._text, self._yes = text, yes
+
+    def compose(self) -> ComposeResult:
+        """Lay out the dialog."""
+        with Box():
+            yield Static(self._text)
+            with Horizontal(classes="buttons"):
+                yield Button(f"{self._yes} (y)", variant="error", id="go", compact=True)
+                yield Button("Stay (n)", id="cancel", compact=True)
+
+    @on(Button.Pressed, "#go")
+    def action_agree(self) -> None:
+        """Leave."""
+        self.dismiss(True)
+
+    @on(Button.Pressed, "#cancel")
+    def _stay(self) -> None:
+        self.dismiss(None)

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Static
 
-from tui.screens.dialog import Box, Dialog
+from tui.screens.dialog import Box, Dialog, Question
 
 
 class SaveDialog(Dialog[Path]):
@@ -46,24 +45,8 @@ class SaveDialog(Dialog[Path]):
         self.dismiss(None)
 
 
-class DiscardDialog(Dialog[bool]):
+class DiscardDialog(Question):
     """Asks whether to leave changes behind."""
 
-    BINDINGS = [Binding("y", "discard", "Discard"), Binding("n", "cancel", "Stay")]
-
-    def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
-        with Box():
-            yield Static("[b]The changes are not saved.[/b]")
-            with Horizontal(classes="buttons"):
-                yield Button("Discard them (y)", variant="error", id="go", compact=True)
-                yield Button("Stay (n)", id="cancel", compact=True)
-
-    @on(Button.Pressed, "#go")
-    def action_discard(self) -> None:
-        """Leave."""
-        self.dismiss(True)
-
-    @on(Button.Pressed, "#cancel")
-    def _stay(self) -> None:
-        self.dismiss(None)
+    def __init__(self) -> None:
+        super().__init__("[b]The changes are not saved.[/b]", "Discard them")

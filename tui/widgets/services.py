@@ -1,7 +1,6 @@
 """The services: how far each has come, what it spends, whom it gets."""
 
 import math
-from dataclasses import replace
 
 from rich.text import Text
 from textual import on
@@ -128,8 +127,7 @@ def _in_walk(view: View, m: int, row: ServiceReport, before: LoggedRound | None)
     paid = [event for event in happened if event.event.value == "pay"]
     old = before.services[m] if before else None
     known = row if "evaluate" in kinds else old
-    return replace(
-        row,
+    return row._replace(
         accuracy=known.accuracy if known else math.nan,
         reward=known.reward if known else math.nan,
         mean_payment=row.mean_payment if view.allocated else None,

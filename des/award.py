@@ -1,0 +1,64 @@
+"""Awards: from a round's offers to jobs, whose lengths and fates are certain from then on."""
+
+import numpy as np
+
+from des.allocation import NO_CORE, allocate
+from des.client import Job, Timeline
+from des.population import Population
+from des.records import FloatArray, Kind, Outcome
+from des.round import Round
+from fl.jobs import TrainingJob
+from fl.streams import stream
+
+
+class Platform:
+    """Allocates the clients' cores, and knows how long each job takes."""
+
+    def __init__(self, population: Population, timeline: Timeline, seed: int) -> None:
+        self._population = population
+        self._timeline = timeline
+        self._patience = timeline.patience
+        self._seed = seed
+
+    def award(self, current: Round) -> None:
+        """Give the clients' cores to the highest payments, and turn awards into the round's jobs."""
+        offers = current.offers.values()
+        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
+        clients = np.concatenate([offer.clients for offer in offers])
+        payments = np.concatenate([offer.payments for offer in offers])
+
+        def tie_order(client: int) -> FloatArray:
+            # One number for each service, not a permutation: one added at the end leaves the others' order as it was.
+            return stream(self._seed, "ties", current.number, client).random(len(current.services))
+
+        cores = allocate(services, clients, payments, current.conditions.cores, tie_order)
+        samples = current.world.data_size[services, clients]
+        epochs = np.array([spec.local_epochs for spec in current.services])[services]
+        compute = samples * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
+        columns = (services, clients, payments, cores, samples, compute)
+        current.jobs = {m: [] for m in current.offers}
+        for m, client, payment, core, images, seconds in zip(*(column.tolist() for column in columns), strict=True):
+            job = None
+            if core != NO_CORE:
+                name, limit = current.services[m].name, self._limit(current.number, client, seconds)
+                job = Job(name, client, core, images, seconds, self._timeline.upload_seconds, limit)
+                current.journal.record(Kind.AWARD, name, client, core, payment)
+            current.jobs[m].append(job)
+
+    def _limit(self, round_: int, client: int, compute: float) -> float:
+        """Return after how many seconds a job is cut off: the platform waits no longer, or the client leaves."""
+        part = self._population.departs(round_, client)
+        if part is None:
+            return self._patience
+        return min(self._patience, part * (compute + self._timeline.upload_seconds))
+
+
+def training_jobs(current: Round) -> list[TrainingJob]:
+    """Return the jobs whose updates will arrive; nothing else needs to be trained."""
+    emd = current.world.emd
+    return [
+        TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))
+        for m, jobs in current.jobs.items()
+        for job in jobs
+        if job and job.outcome is Outcome.SERVED
+    ]

@@ -1,0 +1,34 @@
+"""The journal of one round: what happened on the market's timeline, in order of time."""
+
+import simpy
+
+from des.money import Micro
+from des.records import Kind, MarketEvent
+
+
+class Journal:
+    """Writes down the events of one round, each at the simulated time at which it happens.
+
+    Attributes:
+        events: so far, in order.
+    """
+
+    __slots__ = ("_env", "_round", "events")
+
+    def __init__(self, env: simpy.Environment, round_: int) -> None:
+        self._env = env
+        self._round = round_
+        self.events: list[MarketEvent] = []
+
+    def record(
+        self,
+        kind: Kind,
+        service: str | None = None,
+        client: int | None = None,
+        core: int | None = None,
+        amount: Micro | float | None = None,
+    ) -> None:
+        """Write down an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
+        # MarketEvent(...) is a call of a Python function that does this, and nothing is called more often in a market.
+        event = (self._round, self._env.now, kind, service, client, core, amount)
+        self.events.append(tuple.__new__(MarketEvent, event))

@@ -1,0 +1,41 @@
+"""A round as plain data: what it is played under, and what it gathers until its report is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from des.client import Job
+from des.conditions import Conditions
+from des.journal import Journal
+from des.offers import CheckedOffer
+from des.population import Qualities
+from des.service import ServiceSpec
+from fl.jobs import TrainingOutcome
+
+
+@dataclass(slots=True)
+class Round:
+    """What a round gathers while it runs. Services go by their index.
+
+    Attributes:
+        number: n, from 1.
+        start: simulated time of the data refresh, seconds.
+        services: all of them, with the budgets of this round.
+        active: which of them take part.
+        conditions: that it is played under.
+        world: the clients' data and bids.
+        journal: what has happened so far.
+        offers: of each service that takes part.
+        jobs: of each service, in the order of its offer; None where it was outbid.
+        trained: what training yielded, by name.
+    """
+
+    number: int
+    start: float
+    services: tuple[ServiceSpec, ...]
+    active: tuple[int, ...]
+    conditions: Conditions
+    world: Qualities
+    journal: Journal
+    offers: dict[int, CheckedOffer] = field(default_factory=dict)
+    jobs: dict[int, list[Job | None]] = field(default_factory=dict)
+    trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)

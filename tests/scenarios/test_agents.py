@@ -1,0 +1,67 @@
+"""An agent that was trained anew never passes for the one whose results are there."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from learning.mahdrl import checkpoint
+from learning.mahdrl.policy import SHIPPED, shipped
+from scenarios.batch import due, plan, run_all
+from scenarios.build import Shelf
+from scenarios.loader import parse
+from scenarios.store import StoreError
+
+
+class Listener:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """A file with the agent that comes with flmarket."""
+    for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
+        shutil.copy(shipped(SHIPPED).with_suffix(part), tmp_path)
+    return tmp_path / f"{SHIPPED}{checkpoint.TENSORS}"
+
+
+def train_anew(agent: Path) -> None:
+    """Put another agent into the same file."""
+    tensors, description = checkpoint.read(agent, "agent")
+    head = {"flmarket", "version", "sha256"}
+    rest = {key: value for key, value in description.items() if key not in head}
+    checkpoint.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
+
+
+def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_services: str, tmp_path: Path) -> None:
+    mine = ["services.alpha.policy=mahdrl", f"services.alpha.checkpoint={agent}"]
+    scenario = parse(two_services, overrides=mine)
+    [before] = plan([scenario], [], [0], tmp_path, Shelf())
+    train_anew(agent)
+    [after] = plan([scenario], [], [0], tmp_path, Shelf())
+    assert after.directory != before.directory
+
+
+def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
+    agent: Path, two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learning.mahdrl.policy.shipped", lambda name: agent)  # as an update of flmarket would
+    shelf = Shelf()
+    runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
+    run_all(runs, shelf, Listener(), workers=0)
+    results = [(run.directory.path / "offers.csv").read_bytes() for run in runs]
+    assert due(runs) == ([], runs)
+
+    train_anew(agent)
+    with pytest.raises(StoreError, match=r"mahdrl.seed-0000.meta\.json: is of a run with another learned agent"):
+        run_all(runs, shelf, Listener(), workers=0)
+    assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
+    assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results
+
+    run_all(runs, shelf, Listener(), workers=0, fresh=True)
+    new, same = ((run.directory.path / "offers.csv").read_bytes() for run in runs)
+    assert new != results[0]
+    assert same == results[1]
+    assert due(runs) == ([], runs)
