@@ -218,7 +218,7 @@ async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_qui
         await pilot.pause(0.3)
         await pilot.press("2", "space", "m", "s")
         assert session.phase is Phase.STARTING
-        assert screen.active == 2
+        assert screen.panels.active == 2
         await pilot.press("q")
         assert isinstance(app.screen, LeaveDialog)
         await pilot.press("n")

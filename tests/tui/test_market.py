@@ -141,14 +141,14 @@ async def test_panels_are_reached_by_number_and_maximised(app: MarketApp, play_s
     async with watching(app, play_small()) as (pilot, screen):
         for number in range(1, 7):
             await pilot.press(str(number))
-            assert screen.panels[number - 1].has_focus_within
+            assert screen.panels.all[number - 1].has_focus_within
         await pilot.press("4", "m")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [4]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [4]
         assert screen.query_one(BookPanel).size.width > 150
         await pilot.press("2")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [2]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [2]
         await pilot.press("escape")
-        assert all(panel.display for panel in screen.panels)
+        assert all(panel.display for panel in screen.panels.all)
 
 
 async def test_curves_switch(app: MarketApp, play_small: Play) -> None:
@@ -237,18 +237,18 @@ async def test_the_seek_bar_takes_clicks(app: MarketApp, play_small: Play) -> No
 
 async def test_folds_into_tabs_where_it_is_small_and_back(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
         await pilot.press("3")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [3]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [3]
         assert screen.query_one(ClientGrid).size.height > 12
         await pilot.click("#panel-bar", offset=(1, 0))
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
         await pilot.resize_terminal(200, 60)
         await pilot.pause()
-        assert all(panel.display for panel in screen.panels)
+        assert all(panel.display for panel in screen.panels.all)
         await pilot.resize_terminal(40, 10)
         await pilot.pause()
-        assert len([panel for panel in screen.panels if panel.display]) == 1
+        assert len([panel for panel in screen.panels.all if panel.display]) == 1
 
 
 async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
