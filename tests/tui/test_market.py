@@ -1,5 +1,6 @@
 """The market screen: every key, on state, over a run that was played before."""
 
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -280,6 +281,28 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         assert "can't be written" in str(app.screen.query_one(".problem").render())
 
 
+async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py", reason="PNG needs the extra `png`: resvg-py is not installed")
+    size, target = (160, 48), tmp_path / "picture.png"
+    async with watching(app, play_small(), size) as (pilot, _):
+        await pilot.press("x")
+        app.screen.query_one("#kind").value = "png"  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert app.screen.query_one("#path", Input).value == "small-as-configured-seed1.png"
+        app.screen.query_one("#path", Input).value = str(target)
+        await pilot.press("enter")
+        while not target.exists():
+            await pilot.pause(0.05)
+    picture = target.read_bytes()
+    assert picture[:16] == b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+    width, height = struct.unpack(">II", picture[16:24])
+    # A cell is about 12 by 24 pixels, and the picture has a frame.
+    assert 12 * size[0] <= width <= 14 * size[0]
+    assert 24 * size[1] <= height <= 28 * size[1]
+    assert len(picture) > 100_000  # without its text, for want of a font, it would be an eighth of that
+    assert picture.endswith(b"IEND\xaeB`\x82")
+
+
 async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     head, first, *_ = scenario_text.split("[[services]]")
     services = "".join("[[services]]" + first.replace('"alpha"', f'"service-{m}"') for m in range(20))
@@ -294,6 +317,18 @@ async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_smal
         await pilot.press(*["right"] * 19)
         assert grid.column == 19
         assert screen.query_one(BookPanel).target.row_count == 200
+
+
+async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp, play_small: Play) -> None:
+    whole, fork = play_small(), play_small(rounds=2, phase=Phase.RUNNING)
+    fork.hurry = 4  # it differs from round 5 on
+    async with watching(app, fork) as (pilot, screen):
+        assert "replaying round 3 of the 4 that it shares with the original" in status(screen)
+        for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
+            fork.add(whole.history[number].text)
+            while screen.head.round < number:
+                await pilot.pause(0.05)
+            assert words in status(screen)
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.FAILED])
