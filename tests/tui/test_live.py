@@ -23,7 +23,6 @@ from tui.screens.leave import LeaveDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
 from tui.session import Phase, Session
-from tui.widgets.marks import Tick
 from tui.widgets.statusline import StatusLine
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -172,77 +171,6 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
     other = again / directory.relative_to(small / "runs")
     for name in ("scenario.toml", "rounds.csv", "offers.csv", "events.csv"):
         assert (other / name).read_bytes() == (directory / name).read_bytes(), name
-
-
-async def interrupted(small: Path, runner: tuple[str, ...], rounds: int) -> Path:
-    """Play some rounds, kill the runner, and return the directory that it leaves."""
-    app = MarketApp(out=small / "runs", folder=small, runner=runner)
-    async with app.run_test(size=(120, 40)) as pilot:
-        _, session, pid = launch(app, start_of(small, paused=True))
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
-        for n in range(1, rounds + 1):
-            await pilot.press("s")
-            await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
-        os.kill(pid, signal.SIGKILL)
-        await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
-    assert session.directory is not None
-    assert RunDirectory(session.directory).state is State.INCOMPLETE
-    return session.directory
-
-
-def notes(app: MarketApp) -> str:
-    return " ".join(note.message for note in app._notifications)
-
-
-async def test_an_interrupted_run_goes_on_where_it_was_and_says_so(small: Path, fake_runner: Runner) -> None:
-    directory = await interrupted(small, fake_runner("careful"), 5)
-    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
-        await until(pilot, lambda: str(app.screen.query_one("#go", Button).label) == "Go on", "the run that is there")
-        assert "goes on where it was" in str(app.screen.query_one(".problem", Static).render())
-        app.screen.query_one("#paused", Tick).value = True
-        app.screen.query_one("#go", Button).press()
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
-        screen = app.screen
-        assert isinstance(screen, MarketScreen)
-        session = screen.session
-        await until(pilot, lambda: "goes on from its last checkpoint" in notes(app), "the notification")
-        assert "start over" in notes(app)
-        await until(pilot, lambda: screen.head.round == 5, "the rounds that were played before")
-        assert session.phase is Phase.PAUSED
-        await pilot.press("space")
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
-        assert [logged.number for logged in session.history.rounds] == list(range(1, 13))
-    assert session.directory == directory
-    assert "continue after round 5" in (directory / "run.log").read_text()
-    # Screen and files hold what a run that nothing interrupted gives.
-    again = small / "again"
-    elsewhere = MarketApp(out=again, folder=small, runner=fake_runner("careful"))
-    async with elsewhere.run_test() as pilot:
-        _, whole, _ = launch(elsewhere, Start((small / "small.toml").read_text(), "small.toml", str(again)))
-        await until(pilot, lambda: whole.phase is Phase.COMPLETE, "the end")
-    assert [logged.text for logged in session.history.rounds] == [logged.text for logged in whole.history.rounds]
-    for name in ("rounds.csv", "offers.csv", "events.csv"):
-        assert (directory / name).read_bytes() == (again / directory.relative_to(small / "runs") / name).read_bytes()
-
-
-async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Path, fake_runner: Runner) -> None:
-    directory = await interrupted(small, fake_runner("careful"), 3)
-    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
-        await until(pilot, lambda: app.screen.query_one("#over").display, "the run that is there")
-        app.screen.query_one("#over", Tick).value = True
-        await pilot.pause()
-        assert "will be started over" in str(app.screen.query_one(".problem", Static).render())
-        app.screen.query_one("#go", Button).press()
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
-        screen = app.screen
-        assert isinstance(screen, MarketScreen)
-        await until(pilot, lambda: screen.session.phase is Phase.COMPLETE, "the end")
-        assert not notes(app)
-    assert "continue after round" not in (directory / "run.log").read_text()
 
 
 async def test_starting_over_ends_the_same_run_that_goes_on(app: MarketApp, small: Path) -> None:

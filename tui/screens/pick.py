@@ -88,9 +88,11 @@ class PickRuns(Dialog[None]):
         if (known / SCENARIO).exists() and (known / "meta.json").exists():
             return self._runs.open(known)
         text, label = dumps(session.scenario), f"{session.scenario.name} · {rest} · seed {session.seed}"
-        if (known / SCENARIO).exists():
+        opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
+        started = self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
+        if unfinished and started not in opened:
             self.app.notify(GOES_ON, title="Not finished", timeout=8)
-        return self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
+        return started
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
