@@ -6,9 +6,11 @@ from the files, so both go through here.
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
 
 from des.money import Micro
@@ -75,6 +77,23 @@ def round_text(report: RoundReport) -> dict[str, str]:
         csv.writer(buffer, lineterminator="\n").writerows(rows(report))
         found[table] = buffer.getvalue()
     return found
+
+
+def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
+    """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them.
+
+    Raises:
+        OSError: a table can't be read.
+    """
+    tables = {table: _by_round(directory / f"{table}.csv") for table in ROWS}
+    for number in tables["rounds"]:
+        yield {table: lines.get(number, "") for table, lines in tables.items()}
+
+
+def _by_round(path: Path) -> dict[str, str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        next(file)  # the header
+        return {number: "".join(lines) for number, lines in groupby(file, lambda line: line.partition(",")[0])}
 
 
 def _service(row: list[str]) -> ServiceReport:

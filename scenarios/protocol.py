@@ -10,7 +10,8 @@ To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` w
 From the runner, each with ``"say"``:
 
     hello     once the run's directory is there and before the first round; see ``Hello``
-    round     a round is over and on disk; ``text`` has its lines of the three tables
+    round     a round is over and on disk; ``text`` has its lines of the three tables. A run that goes on after an
+              interruption says those that it has kept first
     state     answers a command: paused, speed
     end       the last word; status is complete, failed or stopped, and error says why
 """

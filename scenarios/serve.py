@@ -16,7 +16,7 @@ from typing import IO
 from des.records import RoundReport
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
-from scenarios.logs import round_text
+from scenarios.logs import round_text, rounds_text
 from scenarios.protocol import Hello, ProtocolError, Start, message
 from scenarios.store import LOG
 
@@ -136,7 +136,10 @@ class Server:
             place = str(run.directory.path)
             self._say("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
             self._say("state", **control.state)
-            control.wait(0)
+            kept = list(rounds_text(run.directory.path))  # of an interrupted run that goes on
+            for text in kept:
+                self._say("round", text=text, last=False)
+            control.wait(len(kept))
 
         def observe(report: RoundReport) -> None:
             self._say("round", text=round_text(report), last=report.last)

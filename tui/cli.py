@@ -6,19 +6,15 @@ interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by 
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fl.errors import InputError, RunError
-from tui.console import stdout
 from tui.judge import report, verify
-
-if TYPE_CHECKING:
-    from scenarios.cluster import Cluster
-    from scenarios.schema import Scenario
+from tui.listing import datasets, policies, scenarios_app
+from tui.simulate import Assignments, Source, run, train, validate
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -46,20 +42,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-scenarios_app = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints one's file.")
 app.add_typer(scenarios_app, name="scenarios")
 calibrate_app = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 app.add_typer(calibrate_app, name="calibrate")
-
-Sources = Annotated[
-    list[str],
-    typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names."),
-]
-Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
-Assignments = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
-]
+# In the order in which --help lists them.
+app.command(epilog=_EXAMPLES)(run)
+for _command in (train, validate, policies, datasets):
+    app.command()(_command)
 
 Output = Annotated[Path, typer.Option(help="Where measurements, fits, tables and figures go.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
@@ -76,186 +65,6 @@ def main() -> None:
         _complain(str(error), BAD_INPUT)
     except RunError as error:
         _complain(str(error), FAILED)
-
-
-@app.command(epilog=_EXAMPLES)
-def run(
-    sources: Sources,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Policy for every service; repeatable: one run each."),
-    ] = None,
-    seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run each.")] = "1",
-    rounds: Annotated[int | None, typer.Option(help="Rounds to run, instead of the scenario's.")] = None,
-    assignments: Assignments = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Training threads of a run; if not given, cores divided by jobs.")
-    ] = None,
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster; a local one is started if not given.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there, complete or not.")] = False,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="End the batch with the first run that fails.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list what would run, and what is complete already.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")] = False,
-) -> None:
-    """Run scenarios headlessly and write their logs as CSV.
-
-    A run that is complete is skipped; one that was interrupted goes on where it was.
-    """
-    from scenarios.store import parse_seeds
-
-    chosen_seeds = parse_seeds(seeds)
-    _check_policies(policy or [])
-    scenarios = _load_all(sources, assignments or [], rounds)
-
-    from tui.batch import run_batch  # brings torch
-
-    status = run_batch(
-        scenarios,
-        policy or [],
-        chosen_seeds,
-        out,
-        jobs=jobs,
-        workers=workers,
-        fresh=fresh,
-        fail_fast=fail_fast,
-        dry_run=dry_run,
-        quiet=quiet,
-        cluster=_cluster(engine, ray_address, workers, dry_run=dry_run),
-    )
-    raise typer.Exit(status)
-
-
-@app.command()
-def train(
-    source: Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file or built-in name.")],
-    out: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; its log and states go beside it.")],
-    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="What is trained.")] = "mahdrl",
-    episodes: Annotated[int, typer.Option(min=1, help="Markets that are played while learning.")] = 200,
-    backend: Annotated[
-        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
-    ] = None,
-    rotate: Annotated[
-        bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
-    ] = False,
-    together: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --rotate: services that learn in the same episode.")
-    ] = 1,
-    rivals: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode; repeatable."),
-    ] = None,
-    every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
-    options: Annotated[
-        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
-    ] = None,
-    assignments: Assignments = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a training was stopped or killed.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
-    ] = None,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the log for TensorBoard, too (extra `tensorboard`).")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """Train MAHDRL agents: services that learn whom to hire and what to pay."""
-    from scenarios.store import parse_seeds
-
-    _check_policies(rivals or [])
-    backends = [] if backend is None else [f"training.backend={backend}"]
-    (scenario,) = _load_all([source], [*(assignments or []), *backends], None)
-
-    from learning.mahdrl.training import Plan  # brings torch
-    from scenarios.train import Training, parse_options
-    from tui.training import train_all
-
-    plan = Plan(
-        episodes=episodes,
-        epsilon_episodes=min(100, max(1, episodes // 2)),
-        evaluate_every=every,
-        together=together,
-    )
-    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
-    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
-    for path in train_all(
-        training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet, tensorboard=tensorboard
-    ):
-        typer.echo(str(path))
-
-
-@app.command()
-def validate(sources: Sources, assignments: Assignments = None) -> None:
-    """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
-    for source, scenario in zip(sources, _load_all(sources, assignments or [], None), strict=True):
-        from scenarios.loader import points
-
-        count = len(points(scenario))
-        sweep = f", a sweep of {count} points" if count > 1 else ""
-        typer.echo(
-            f"{source}: good: {scenario.name}, {len(scenario.services)} services, {scenario.rounds} rounds{sweep}"
-        )
-
-
-@scenarios_app.callback(invoke_without_command=True)
-def list_scenarios(context: typer.Context) -> None:
-    """List the built-in scenarios."""
-    if context.invoked_subcommand is not None:
-        return
-    from scenarios.loader import builtin_names, load
-
-    table = Table("name", "services", "clients", "rounds", "description")
-    for name in builtin_names():
-        scenario = load(name)
-        row = (len(scenario.services), scenario.clients.count, scenario.rounds)
-        table.add_row(name, *map(str, row), scenario.description)
-    stdout().print(table)
-
-
-@scenarios_app.command("show")
-def show_scenario(name: Annotated[str, typer.Argument(help="Name of a built-in scenario.")]) -> None:
-    """Print a built-in scenario's file, to start an own one from."""
-    from scenarios.loader import builtin_text
-
-    typer.echo(builtin_text(name), nl=False)
-
-
-@app.command()
-def policies() -> None:
-    """List the policies a service can use."""
-    from learning.policy import load, names
-
-    table = Table("name", "privileged", "what it does")
-    for name in names():
-        found = load(name)
-        table.add_row(name, "yes" if found.privileged else "", found.summary)
-    stdout().print(table)
-
-
-@app.command()
-def datasets() -> None:
-    """List the data sets a service can learn, and where the files are looked for."""
-    from fl.datasets import data_root, info, names
-
-    table = Table("name", "labels", "train", "test", "source", "what it is")
-    for name in names():
-        found = info(name)
-        sizes = (f"{found.labels}", f"{found.train_size:,}", f"{found.test_size:,}")
-        table.add_row(name, *sizes, found.source, found.description)
-    stdout().print(table)
-    typer.echo(f"Downloaded files live in {data_root()} (set FLMARKET_DATA to change it).")
 
 
 @app.command()
@@ -344,41 +153,6 @@ def calibrate_surrogate(
 
 app.command()(report)
 app.command()(verify)
-
-
-def _load_all(sources: list[str], assignments: list[str], rounds: int | None) -> "list[Scenario]":
-    """Load all scenarios, so that the problems of all files are shown at once."""
-    from scenarios.loader import Problem, ScenarioError, load
-
-    overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
-    scenarios: list[Scenario] = []
-    problems: list[Problem] = []
-    for source in sources:
-        try:
-            scenarios.append(load(source, overrides))
-        except ScenarioError as error:
-            problems += error.problems
-    if problems:
-        raise ScenarioError(problems)
-    return scenarios
-
-
-def _cluster(engine: str, address: str | None, workers: int | None, *, dry_run: bool) -> "Cluster | None":
-    """Return the cluster that ``--engine ray`` asks for."""
-    if engine == "local" or dry_run:
-        if address is not None:
-            raise InputError("--ray-address goes with --engine ray")
-        return None
-    from scenarios.cluster import Cluster
-
-    return Cluster(address, cpus=workers or 1)
-
-
-def _check_policies(names: list[str]) -> None:
-    from learning.policy import load
-
-    for name in names:
-        load(name)
 
 
 def _complain(message: str, status: int) -> NoReturn:

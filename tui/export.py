@@ -44,7 +44,14 @@ def write_picture(svg: str, path: Path) -> None:
     """
     if path.suffix.lower() == ".png":
         import resvg_py
+        from matplotlib import get_data_path
 
-        path.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=svg)))
+        # Text in a font that is not found is left out, and few machines have those that the picture names. Matplotlib
+        # brings one of its own; ``serif`` is where anything else falls back to.
+        fonts = Path(get_data_path()) / "fonts" / "ttf"
+        picture = resvg_py.svg_to_bytes(
+            svg_string=svg, font_dirs=[str(fonts)], monospace_family="DejaVu Sans Mono", serif_family="DejaVu Sans"
+        )
+        path.write_bytes(bytes(picture))
     else:
         path.write_text(svg, encoding="utf-8")

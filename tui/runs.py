@@ -49,14 +49,16 @@ class Runs:
         atexit.register(self.close)
 
     def start(self, start: Start, label: str) -> Session:
-        """Start a run in a process of its own."""
-        same = replace(start, fresh=False, paused=False, speed=None, hurry=0)
-        for session, other in self._starts.items():
-            if other == same and not session.over:
-                return session  # two processes must not write one directory
+        """Start a run in a process of its own, or return the session of one that goes on; a fresh start ends it."""
+        # Two processes must not write one directory.
+        going_on = self._going_on(start)
+        if going_on is not None:
+            if not start.fresh:
+                return going_on
+            self.end(going_on)
         session = Session(label, hurry=start.hurry)
         session.speed = start.speed
-        self._starts[session] = same
+        self._starts[session] = _what(start)
         self._add(session, RunnerFeed(session, start, self._runner))
         return session
 
@@ -78,7 +80,7 @@ class Runs:
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
             paused=paused, speed=session.speed, hurry=round_ - 1,
         )  # fmt: skip
-        return self.start(start, f"fork of {session.label}")
+        return self._going_on(start) or self.start(start, f"fork of {session.label}")
 
     def steerable(self, session: Session) -> bool:
         """Whether a process of ours plays the run, so that it can be paused."""
@@ -107,6 +109,11 @@ class Runs:
                 list(pool.map(lambda feed: feed.close(), feeds))
         atexit.unregister(self.close)
 
+    def _going_on(self, start: Start) -> Session | None:
+        """Return the session of a run that is being played already, if there is one."""
+        what = _what(start)
+        return next((session for session, other in self._starts.items() if other == what and not session.over), None)
+
     def _add(self, session: Session, feed: Feed) -> None:
         self.sessions.append(session)
         self._feeds[session] = feed
@@ -119,3 +126,8 @@ class Runs:
                 raise
 
         self._work(read, f"run-{id(session)}")
+
+
+def _what(start: Start) -> Start:
+    """Return what a start plays, without how."""
+    return replace(start, fresh=False, paused=False, speed=None, hurry=0)

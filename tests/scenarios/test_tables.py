@@ -1,6 +1,7 @@
 """How the logs are written, and exported."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from des.records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport, Status
 from fl.errors import InputError
 from scenarios.export import export, export_file
+from scenarios.logs import round_text, rounds_text
 from scenarios.store import RunDirectory
 from scenarios.tables import TableWriter
 
@@ -52,6 +54,15 @@ def run(tmp_path: Path) -> RunDirectory:
         {"scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete"}
     )
     return directory
+
+
+def test_the_rounds_of_a_directory_read_back_as_they_were_written(tmp_path: Path) -> None:
+    nobody = replace(REPORT, round=8, offers=(), events=tuple(event._replace(round=8) for event in REPORT.events))
+    with TableWriter(tmp_path) as write:
+        assert not list(rounds_text(tmp_path))
+        write(REPORT)
+        write(nobody)
+    assert list(rounds_text(tmp_path)) == [round_text(REPORT), round_text(nobody)]
 
 
 def test_a_round_in_full(run: RunDirectory) -> None:

@@ -141,3 +141,9 @@ def test_a_built_in_scenario_can_be_shown_copied_and_validated(name: str, tmp_pa
     (tmp_path / "copy.toml").write_text(flmarket("scenarios", "show", name).stdout)
     done = flmarket("validate", str(tmp_path / "copy.toml"))
     assert done.returncode == 0, done.stderr
+
+
+def test_learning_together_needs_turns() -> None:
+    done = flmarket("train", "paper", "--out", "agent", "--together", "2")
+    assert done.returncode == 2
+    assert "add --rotate" in done.stderr

@@ -173,6 +173,18 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         assert (other / name).read_bytes() == (directory / name).read_bytes(), name
 
 
+async def test_starting_over_ends_the_same_run_that_goes_on(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        _, session, pid = launch(app, start_of(small, paused=True))
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        assert app.runs.start(start_of(small), "small") is session
+        fresh = app.runs.start(start_of(small, fresh=True), "small")
+        assert fresh is not session
+        assert not alive(pid)
+        await until(pilot, lambda: fresh.phase is Phase.COMPLETE, "the end")
+        assert app.runs.sessions == [fresh]
+
+
 async def test_several_policies_at_once_are_compared_live(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
@@ -218,7 +230,7 @@ async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_qui
         await pilot.pause(0.3)
         await pilot.press("2", "space", "m", "s")
         assert session.phase is Phase.STARTING
-        assert screen.active == 2
+        assert screen.panels.active == 2
         await pilot.press("q")
         assert isinstance(app.screen, LeaveDialog)
         await pilot.press("n")

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -141,14 +140,14 @@ async def test_panels_are_reached_by_number_and_maximised(app: MarketApp, play_s
     async with watching(app, play_small()) as (pilot, screen):
         for number in range(1, 7):
             await pilot.press(str(number))
-            assert screen.panels[number - 1].has_focus_within
+            assert screen.panels.all[number - 1].has_focus_within
         await pilot.press("4", "m")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [4]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [4]
         assert screen.query_one(BookPanel).size.width > 150
         await pilot.press("2")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [2]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [2]
         await pilot.press("escape")
-        assert all(panel.display for panel in screen.panels)
+        assert all(panel.display for panel in screen.panels.all)
 
 
 async def test_curves_switch(app: MarketApp, play_small: Play) -> None:
@@ -237,47 +236,18 @@ async def test_the_seek_bar_takes_clicks(app: MarketApp, play_small: Play) -> No
 
 async def test_folds_into_tabs_where_it_is_small_and_back(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
         await pilot.press("3")
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [3]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [3]
         assert screen.query_one(ClientGrid).size.height > 12
         await pilot.click("#panel-bar", offset=(1, 0))
-        assert [panel.NUMBER for panel in screen.panels if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
         await pilot.resize_terminal(200, 60)
         await pilot.pause()
-        assert all(panel.display for panel in screen.panels)
+        assert all(panel.display for panel in screen.panels.all)
         await pilot.resize_terminal(40, 10)
         await pilot.pause()
-        assert len([panel for panel in screen.panels if panel.display]) == 1
-
-
-async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
-    import pandas as pd
-
-    async with watching(app, play_small()) as (pilot, _):
-        for kind, rows in (("rounds", 36), ("offers", None), ("events", None)):
-            await pilot.press("x")
-            app.screen.query_one("#kind").value = kind  # type: ignore[attr-defined]
-            await pilot.pause()
-            path = app.screen.query_one("#path", Input)
-            assert path.value == f"small-as-configured-seed1-{kind}.csv"
-            path.value = str(tmp_path / path.value)
-            await pilot.press("enter")
-            table = pd.read_csv(path.value)
-            assert list(table.columns[:3]) == ["scenario", "policy", "seed"]
-            assert len(table) == (rows or len(table)) > 0
-        await pilot.press("x")
-        app.screen.query_one("#kind").value = "svg"  # type: ignore[attr-defined]
-        await pilot.pause()
-        target = tmp_path / "picture.svg"
-        app.screen.query_one("#path", Input).value = str(target)
-        await pilot.press("enter")
-        await pilot.pause()
-        assert target.read_text().startswith("<svg")
-        await pilot.press("x")
-        app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")
-        await pilot.press("enter")
-        assert "can't be written" in str(app.screen.query_one(".problem").render())
+        assert len([panel for panel in screen.panels.all if panel.display]) == 1
 
 
 async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_small: Play, scenario_text: str) -> None:
@@ -294,6 +264,18 @@ async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_smal
         await pilot.press(*["right"] * 19)
         assert grid.column == 19
         assert screen.query_one(BookPanel).target.row_count == 200
+
+
+async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp, play_small: Play) -> None:
+    whole, fork = play_small(), play_small(rounds=2, phase=Phase.RUNNING)
+    fork.hurry = 4  # it differs from round 5 on
+    async with watching(app, fork) as (pilot, screen):
+        assert "replaying round 3 of the 4 that it shares with the original" in status(screen)
+        for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
+            fork.add(whole.history[number].text)
+            while screen.head.round < number:
+                await pilot.pause(0.05)
+            assert words in status(screen)
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.FAILED])

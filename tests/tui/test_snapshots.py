@@ -1,11 +1,12 @@
 """How the screens look, at 80x24 and 160x48. After a wanted change: pytest --snapshot-update, and look at them."""
 
-import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 import tui.catalogue
 from tui.app import MarketApp
@@ -16,6 +17,11 @@ from tui.screens.shock import ShockDialog
 from tui.session import Session
 
 SIZES = [(80, 24), (160, 48)]
+STEADY = 4
+"""Looks, a pause apart, at which a picture must be the same before it is taken."""
+PAUSE = 0.15
+"""Seconds between two looks: longer than screens put a redraw off (``tui.redraw``)."""
+PATIENCE = 60.0
 Compare = Callable[..., bool]
 Play = Callable[..., Session]
 
@@ -24,27 +30,33 @@ Play = Callable[..., Session]
 def still(small: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp:
     """An app that finds the small scenario alone, and where nothing moves or blinks."""
     monkeypatch.setattr(tui.catalogue, "builtins", list)
+    monkeypatch.setattr(Input, "cursor_blink", False)
+    monkeypatch.delenv("NO_COLOR", raising=False)  # some machines that run tests set it, and a user may
     app = MarketApp(out=small / "runs", folder=small)
     app.animation_level = "none"
     return app
 
 
-# A blinking cursor or a late redraw can change a picture on a busy machine: these are for eyes at the keyboard, and the
-# tests of state beside them are what CI holds the screens to.
-pytestmark = pytest.mark.skipif("CI" in os.environ, reason="pictures depend on timing: run them without CI set")
+async def settle(pilot: Pilot[None], words: str) -> None:
+    """Wait until the screen says what it should, nothing works on it any more, and it looks the same for a while.
 
-
-async def settle(pilot: Pilot[None]) -> None:
-    await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
-    await pilot.pause()
+    Waiting takes as long as it takes: on a busy machine the picture comes later, and is the same one.
+    """
+    app, end = pilot.app, time.monotonic() + PATIENCE
+    before, same = "", 0
+    while same < STEADY:
+        assert time.monotonic() < end, f"the screen did not come to rest with {words!r} on it"
+        await pilot.pause(PAUSE)
+        picture = app.export_screenshot().replace("&#160;", " ")
+        resting = words in picture and all(worker.is_finished for worker in app.workers)
+        same = same + 1 if resting and picture == before else 0
+        before = picture
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_home(still: MarketApp, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await pilot.pause()
-        await settle(pilot)
+        await settle(pilot, "Three services, eight clients.")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
@@ -55,7 +67,7 @@ def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], snap_
         still.push_screen(MarketScreen(play_small(), still.runs))
         await pilot.pause()
         await pilot.press("home", "]", "]", "3", "down")
-        await settle(pilot)
+        await settle(pilot, "round 3/12")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
@@ -68,7 +80,7 @@ def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare:
         await pilot.press("home")
         screen.head.event = 24
         await pilot.press("e")
-        await settle(pilot)
+        await settle(pilot, "event 25/")
 
     assert snap_compare(still, terminal_size=(160, 48), run_before=before)
 
@@ -78,7 +90,7 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
         still.push_screen(MarketScreen(play_small(), still.runs))
         await pilot.pause()
         await pilot.press("home", "4", "b", "m")
-        await settle(pilot)
+        await settle(pilot, "Order book · client 2")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)
 
@@ -89,8 +101,7 @@ def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], 
         text = scenario_text.replace("rounds = 12", "rounds = 0")
         screen = ConfigureScreen(text, "small.toml", Path("small.toml"), still.runs, still.out, still.folder)
         still.push_screen(screen)
-        await pilot.pause()
-        await settle(pilot)
+        await settle(pilot, "✘ small.toml:4")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
@@ -102,8 +113,7 @@ def test_compare(
     async def before(pilot: Pilot[None]) -> None:
         sessions = [play_small(), play_small(scenario_text.replace('"lcfa"', '"d-first"'), rounds=9)]
         still.push_screen(CompareScreen(sessions, still.runs))
-        await pilot.pause()
-        await settle(pilot)
+        await settle(pilot, "round 9")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
@@ -111,7 +121,6 @@ def test_compare(
 def test_shock(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         still.push_screen(ShockDialog(play_small(), 5))
-        await pilot.pause()
-        await settle(pilot)
+        await settle(pilot, "Fork and go on")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)

@@ -1,6 +1,7 @@
 """Configure: the scenario as a form over its schema, checked as it is typed."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from textual import on, work
@@ -10,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Button, Footer, OptionList, Static, TabbedContent, TabPane
+from textual.widgets import Button, Footer, OptionList, Static, Tab, TabbedContent, TabPane
 
 from scenarios.loader import Problem, ScenarioError, parse
 from scenarios.problems import key_text
@@ -101,6 +102,8 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
 
     async def on_mount(self) -> None:
         """Fill in the services and check what is there."""
+        for tab in self.query(Tab):
+            self.watch(tab, "virtual_size", partial(self._underline, tab), init=False)
         await self._show_services()
         self._check()
 
@@ -236,6 +239,10 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
             keys = {heads[pane]} if pane in heads else set(MARKET if pane == "tab-market" else CHANGES)
             count = sum(problem.key.partition(".")[0] in keys for problem in self.problems)
             form.get_tab(pane).label = f"{name} ✘{count}" if count else name
+
+    def _underline(self, tab: Tab) -> None:
+        """Fit the line below the tabs to a tab's new width; it may have moved when the label changed, too early."""
+        tab.post_message(Tab.Relabelled(tab))
 
     # Elsewhere
 

@@ -3,7 +3,6 @@
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
@@ -17,17 +16,10 @@ from tui.session import Phase, Session
 from tui.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
-from tui.widgets.gantt import CoresPanel
-from tui.widgets.grid import ClientsPanel
 from tui.widgets.orderbook import BookPanel
-from tui.widgets.panel import Panel
-from tui.widgets.panelbar import PanelBar
+from tui.widgets.panels import Panels
 from tui.widgets.seekbar import SeekBar
-from tui.widgets.services import ServicesPanel
 from tui.widgets.statusline import StatusLine
-
-WIDE, HIGH = 120, 36
-"""From this size on all panels are side by side; below, one at a time."""
 
 REPLAY_RATE = 20.0
 """Rounds in a second of a replay at full speed."""
@@ -73,7 +65,6 @@ class MarketScreen(Screen[None]):
         self.session, self.runs = session, runs
         self.head = Playhead()
         self.selected = (0, 0)  # service and client
-        self.active = 1
         self._redraw = Redraw(self, self.draw)
         self._player: Timer | None = None
 
@@ -81,20 +72,12 @@ class MarketScreen(Screen[None]):
         """Lay out the screen."""
         yield StatusLine(id="status")
         yield SeekBar(id="seek")
-        yield PanelBar(id="panel-bar")
-        with Container(id="panels"):
-            yield ServicesPanel(id="services")
-            yield CurvesPanel(id="curves")
-            yield ClientsPanel(id="clients")
-            yield BookPanel(id="book")
-            yield EventsPanel(id="events")
-            yield CoresPanel(id="cores")
+        yield Panels()
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Start to watch."""
         self.session.watch(self)
-        self._activate(1)
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
@@ -106,9 +89,9 @@ class MarketScreen(Screen[None]):
         self._redraw.request()
 
     @property
-    def panels(self) -> list[Panel]:
-        """The panels, by number."""
-        return list(self.query_one("#panels").query(Panel))
+    def panels(self) -> Panels:
+        """The panels."""
+        return self.query_one(Panels)
 
     @property
     def view(self) -> View:
@@ -118,7 +101,7 @@ class MarketScreen(Screen[None]):
 
     def draw(self) -> None:
         """Show the moment on all panels that can be seen."""
-        if not self.is_mounted or not self.query("#panels"):
+        if not self.is_mounted or not self.query(Panels):
             return
         self.session.seen(self)
         self.head.grown(self.session.history)
@@ -126,9 +109,7 @@ class MarketScreen(Screen[None]):
         playing = self._player is not None
         self.query_one(StatusLine).show(view, following=self.head.following, playing=playing)
         self.query_one(SeekBar).show(view)
-        for panel in self.panels:
-            if panel.display:
-                panel.show(view)
+        self.panels.show(view)
 
     @on(SessionChanged)
     def _news(self) -> None:
@@ -153,8 +134,7 @@ class MarketScreen(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Fold panels into tabs where there is no room for all."""
-        self.set_class(event.size.width < WIDE or event.size.height < HIGH, "-folded")
-        self._activate(self.active)
+        self.panels.fold(event.size)
         # Widths are known only after the layout.
         self.call_after_refresh(self.draw)
 
@@ -162,38 +142,15 @@ class MarketScreen(Screen[None]):
 
     def action_panel(self, number: int) -> None:
         """Go to a panel."""
-        self._activate(number)
-        self.panels[number - 1].target.focus()
-        if self._single:
+        self.panels.go_to(number)
+        if self.panels.single:
             # It was out of sight, and does not know its size yet.
             self.call_after_refresh(self.draw)
 
     def action_maximise(self) -> None:
         """Give one panel all the room, or put it back."""
-        for panel in self.panels:
-            if panel.has_focus_within:
-                self.active = panel.NUMBER
-        self.toggle_class("-maximised")
-        self.action_panel(self.active)
+        self.panels.maximise()
         self.call_after_refresh(self.draw)
-
-    @property
-    def _single(self) -> bool:
-        """Whether one panel has all the room."""
-        return self.has_class("-folded") or self.has_class("-maximised")
-
-    def _activate(self, number: int) -> None:
-        self.active = number
-        for panel in self.panels:
-            panel.display = not self._single or number == panel.NUMBER
-            panel.set_class(number == panel.NUMBER, "-active")
-        self.query_one(PanelBar).show(self.panels, number)
-
-    def on_descendant_focus(self) -> None:
-        """Keep the number of the panel that has the focus."""
-        for panel in self.panels:
-            if panel.has_focus_within and self.active != panel.NUMBER:
-                self._activate(panel.NUMBER)
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
@@ -335,7 +292,7 @@ class MarketScreen(Screen[None]):
         """Clear a filter, put a maximised panel back, or go home; the run goes on."""
         if self.query_one(EventsPanel).close_filter():
             return
-        if self.has_class("-maximised"):
+        if self.panels.maximised:
             self.action_maximise()
             return
         self.app.action_home()  # type: ignore[attr-defined]

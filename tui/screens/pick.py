@@ -15,6 +15,7 @@ from scenarios.store import SCENARIO
 from tui.catalogue import recent_runs
 from tui.runs import Runs
 from tui.screens.dialog import Box, Dialog
+from tui.screens.run import GOES_ON
 from tui.session import Session
 from tui.widgets.marks import MarkList
 
@@ -87,8 +88,11 @@ class PickRuns(Dialog[None]):
         if (known / SCENARIO).exists() and (known / "meta.json").exists():
             return self._runs.open(known)
         text, label = dumps(session.scenario), f"{session.scenario.name} · {rest} · seed {session.seed}"
-        start = Start(text, "the same market", str(out), rest, seed=session.seed, fresh=(known / SCENARIO).exists())
-        return self._runs.start(start, label)
+        opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
+        started = self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
+        if unfinished and started not in opened:
+            self.app.notify(GOES_ON, title="Not finished", timeout=8)
+        return started
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:

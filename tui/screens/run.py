@@ -20,6 +20,9 @@ from tui.runs import Runs
 from tui.screens.dialog import Box, Dialog
 from tui.widgets.marks import MarkList, Tick
 
+GOES_ON = "It goes on from its last checkpoint. To begin afresh, run it again with “start over” ticked."
+"""Said when a run that was interrupted is started."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -28,10 +31,12 @@ class Choice:
     Attributes:
         starts: the runs to start, and what each is called.
         replay: finished runs to open.
+        goes_on: whether some of the runs were interrupted, and go on.
     """
 
     starts: tuple[tuple[Start, str], ...]
     replay: tuple[Path, ...]
+    goes_on: bool = False
 
 
 class RunDialog(Dialog[Choice]):
@@ -50,6 +55,7 @@ class RunDialog(Dialog[Choice]):
                 yield Label("seed")
                 yield Input("1", type="integer", id="seed", compact=True)
                 yield Tick("start paused", id="paused", compact=True)
+                yield Tick("start over", id="over", compact=True)
             if len(self._points) > 1:
                 yield Label("point of the sweep")
                 places = [(point.label, i) for i, point in enumerate(self._points)]
@@ -94,6 +100,7 @@ class RunDialog(Dialog[Choice]):
     @on(Input.Changed)
     @on(Select.Changed)
     @on(SelectionList.SelectedChanged)
+    @on(Tick.Changed)
     def _look(self) -> None:
         """Say what the buttons will do."""
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
@@ -101,17 +108,21 @@ class RunDialog(Dialog[Choice]):
         states = [found.state for _, _, found in planned if found is not None]
         go.disabled = self._seed is None or not planned
         replay.display = State.COMPLETE in states
+        over = self.query_one("#over", Tick)
+        over.display = State.INCOMPLETE in states
         if self._seed is None:
             self.complain("the seed must be a whole number of at most nine digits")
         elif not planned:
             self.complain("mark at least one policy")
         elif State.COMPLETE in states:
             self.complain("A finished run of this is there: open it, or run it again over it.")
-        elif states:
+        elif states and over.value:
             self.complain("An unfinished run of this is there; it will be started over.")
+        elif states:
+            self.complain("An unfinished run of this is there; it goes on where it was.")
         else:
             self.complain("")
-        go.label = "Run again" if states else "Run"
+        go.label = "Run" if not states else "Run again" if State.COMPLETE in states or over.value else "Go on"
 
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
@@ -120,14 +131,17 @@ class RunDialog(Dialog[Choice]):
         planned = self._planned()
         if seed is None or not planned:
             return
-        starts = []
+        starts, goes_on = [], False
         for policy, point, found in planned:
+            unfinished = found is not None and found.state is State.INCOMPLETE
+            over = found is not None and (not unfinished or self.query_one("#over", Tick).value)
             start = Start(
                 self._text, self._file, str(self._out), None if policy == AS_CONFIGURED else policy, point, seed,
-                fresh=found is not None, paused=self.query_one("#paused", Tick).value,
+                fresh=over, paused=self.query_one("#paused", Tick).value,
             )  # fmt: skip
             starts.append((start, f"{self._scenario.name} · {policy} · seed {seed}"))
-        self.dismiss(Choice(tuple(starts), ()))
+            goes_on = goes_on or (unfinished and not over)
+        self.dismiss(Choice(tuple(starts), (), goes_on))
 
     @on(Button.Pressed, "#replay")
     def _replay(self) -> None:
@@ -155,8 +169,11 @@ def ask_and_run(app: App[Any], runs: Runs, text: str, file: str, out: Path) -> N
 
         if choice is None:
             return
+        known = set(runs.sessions)
         sessions = [runs.start(start, label) for start, label in choice.starts]
         sessions += [runs.open(path) for path in choice.replay]
+        if choice.goes_on and not known.issuperset(sessions):
+            app.notify(GOES_ON, title="Not finished", timeout=8)
         if len(sessions) == 1:
             app.push_screen(MarketScreen(sessions[0], runs))
         else:

@@ -67,14 +67,11 @@ class BookPanel(Panel):
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""
-        yield BookTable(id="book-table", cursor_type="row")
-        yield Static("", id="book-reason")
-
-    def on_mount(self) -> None:
-        """Make the columns."""
-        super().on_mount()
+        table = BookTable(id="book-table", cursor_type="row")
         for key, label in COLUMNS.items():
-            self.target.add_column(label, key=key)
+            table.add_column(label, key=key)
+        yield table
+        yield Static("", id="book-reason")
 
     @property
     def target(self) -> BookTable:

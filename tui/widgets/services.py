@@ -46,16 +46,16 @@ class ServicesPanel(Panel):
 
 [b]↑ ↓[/b] choose a service: the order book follows."""
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._shown: dict[tuple[str, str], Text] = {}
+
     def compose(self) -> ComposeResult:
         """Lay out the table."""
-        yield DataTable(id="services-table", cursor_type="row", zebra_stripes=True)
-
-    def on_mount(self) -> None:
-        """Make the columns."""
-        super().on_mount()
-        self._shown: dict[tuple[str, str], Text] = {}
+        table: DataTable[Text] = DataTable(id="services-table", cursor_type="row", zebra_stripes=True)
         for key, label in COLUMNS:
-            self.target.add_column(label, key=key)
+            table.add_column(label, key=key)
+        yield table
 
     @property
     def target(self) -> DataTable[Text]:

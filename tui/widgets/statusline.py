@@ -58,10 +58,9 @@ class StatusLine(Static):
         if session.phase is Phase.FAILED:
             return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
         if session.catching_up:
-            return plain(
-                f" replaying the {session.hurry} rounds it shares with the original, from the same seed",
-                tint(self.app, "warning"),
-            )
+            number = len(session.history) + 1
+            words = f" replaying round {number} of the {session.hurry} that it shares with the original"
+            return plain(words if session.scenario else " loading data and networks", tint(self.app, "warning"))
         if view.event is not None:
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))

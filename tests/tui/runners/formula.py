@@ -30,6 +30,12 @@ class Formula:
             losses.setdefault(job.service, []).append(1.0)
         return {name: TrainingOutcome(self.accuracy(name), np.array(values)) for name, values in losses.items()}
 
+    def state(self):
+        return {name: np.array([images]) for name, images in self.images.items()}
+
+    def restore(self, state):
+        self.images = {name: int(state[name][0]) for name in self.images}
+
     def close(self):
         pass
 

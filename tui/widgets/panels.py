@@ -1,0 +1,95 @@
+"""The six panels of the market: side by side where there is room for all, else one at a time under a bar of tabs."""
+
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.geometry import Size
+
+from tui.view import View
+from tui.widgets.curves import CurvesPanel
+from tui.widgets.eventlog import EventsPanel
+from tui.widgets.gantt import CoresPanel
+from tui.widgets.grid import ClientsPanel
+from tui.widgets.orderbook import BookPanel
+from tui.widgets.panel import Panel
+from tui.widgets.panelbar import PanelBar
+from tui.widgets.services import ServicesPanel
+
+WIDE, HIGH = 120, 36
+"""From this size on all panels are side by side; below, one at a time."""
+
+
+class Panels(Vertical):
+    """All panels, and which of them is the active one.
+
+    Attributes:
+        all: the panels, by number.
+        active: the number of the panel that has the focus, or had it last.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[Panel] = [
+            ServicesPanel(id="services"),
+            CurvesPanel(id="curves"),
+            ClientsPanel(id="clients"),
+            BookPanel(id="book"),
+            EventsPanel(id="events"),
+            CoresPanel(id="cores"),
+        ]
+        self.active = 1
+        self._bar = PanelBar(id="panel-bar")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panels."""
+        yield self._bar
+        with Container(id="panels"):
+            yield from self.all
+
+    def on_mount(self) -> None:
+        """Begin with the first panel."""
+        self._activate(1)
+
+    @property
+    def maximised(self) -> bool:
+        """Whether a panel was given all the room."""
+        return self.has_class("-maximised")
+
+    @property
+    def single(self) -> bool:
+        """Whether one panel has all the room, given to it or because there is no more."""
+        return self.maximised or self.has_class("-folded")
+
+    def show(self, view: View) -> None:
+        """Show a moment of a run on all panels that can be seen."""
+        for panel in self.all:
+            # A screen may be left before all its parts are there.
+            if panel.is_attached and panel.display:
+                panel.show(view)
+
+    def fold(self, room: Size) -> None:
+        """Fold the panels into tabs where there is no room for all."""
+        self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
+        self._activate(self.active)
+
+    def go_to(self, number: int) -> None:
+        """Give a panel the focus."""
+        self._activate(number)
+        self.all[number - 1].target.focus()
+
+    def maximise(self) -> None:
+        """Give the active panel all the room, or put it back."""
+        self.toggle_class("-maximised")
+        self.go_to(self.active)
+
+    def on_descendant_focus(self) -> None:
+        """Keep the number of the panel that has the focus."""
+        for panel in self.all:
+            if panel.has_focus_within and self.active != panel.NUMBER:
+                self._activate(panel.NUMBER)
+
+    def _activate(self, number: int) -> None:
+        self.active = number
+        for panel in self.all:
+            panel.display = not self.single or number == panel.NUMBER
+            panel.set_class(number == panel.NUMBER, "-active")
+        self._bar.show(self.all, number)
