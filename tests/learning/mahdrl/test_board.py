@@ -78,5 +78,5 @@ def test_a_resumed_training_goes_on_in_the_same_curves(tmp_path):
 def test_a_folder_that_cannot_be_written(tmp_path):
     taken = tmp_path / "file"
     taken.write_text("")
-    with pytest.raises(InputError, match="--tensorboard: .*file: can't be written"):
+    with pytest.raises(InputError, match=r"--tensorboard: .*file: can't be written"):
         Board(taken)
