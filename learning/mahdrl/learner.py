@@ -101,7 +101,8 @@ class Learner:
 
     Attributes:
         services: names of all services that may learn; which of them do is up to each episode.
-        brain: the networks, shared with torch's view of them: always what was last learned.
+        brain: the networks that learn, shared with torch's view of them; they play while exploring.
+        played: the slow average of them that plays in evaluations, and that a trained agent is.
     """
 
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
