@@ -31,26 +31,26 @@ from scenarios.train import Training, parse_options, run
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "d-first", "oracle")
 ABLATION = (
+    "mahdrl",
+    "mahdrl weighted=false",
+    "mahdrl stop=false",
+    "mahdrl standardise=false",
+    "mahdrl schedule=false",
+    "mahdrl count=false",
+    "mahdrl served=false",
+    "mahdrl average=1.0",
+    "mahdrl share=false",
+    "mahdrl payments=bid",
+    "mahdrl horizon=10",
+    "mahdrl difference=true",
     "mahdrl-paper",
     "mahdrl-paper target=double",
     "mahdrl-paper payments=bid",
     "mahdrl-paper network=clients hidden=[64,32]",
-    "mahdrl-paper network=clients hidden=[64,32] target=double",
     "mahdrl-paper network=clients hidden=[64,32] target=advantage",
     "mahdrl-paper network=clients hidden=[64,32] target=advantage payments=bid",
-    "mahdrl",
-    "mahdrl payments=bid",
-    "mahdrl share=false",
-    "mahdrl standardise=false",
-    "mahdrl schedule=false",
-    "mahdrl served=false",
-    "mahdrl count=false",
-    "mahdrl stop=false",
-    "mahdrl horizon=10",
-    "mahdrl difference=true",
-    "mahdrl average=1.0",
 )
-"""From Algorithm 1 to `mahdrl`, and `mahdrl` without each of its parts."""
+"""`mahdrl` without each of its parts, and what lies between it and Algorithm 1."""
 
 
 @dataclass(frozen=True)
