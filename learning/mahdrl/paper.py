@@ -7,6 +7,7 @@ Where the paper is silent or slips, we chose:
 
     state          [C] DQI, [M, C] bids / B_m, and 1 for the own budget / B_m
     payment        bid * (1 + a), a = sigmoid(actor) in [0, 1]: at least the bid (eq. 5), at most twice that
+    a_c            of all clients, also of those that a_d leaves out, as in P-DQN: the critic decides seeing them all
     random process Ornstein-Uhlenbeck for each client, restarted in each episode, as in DDPG
     set of clients descending Q, stopping at the first client that does not fit; epsilon-greedy at each pick
     Q of a set     the mean of its clients' Q, so that the targets do not grow with the number of clients
@@ -104,6 +105,7 @@ class Learner:
         )  # fmt: skip
         self._baseline = Baseline(agents, shape.rounds)
         self._noise: FloatArray = np.zeros((agents, shape.clients))
+        self._continuous: dict[str, FloatArray] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
         self._gone: dict[str, _Gone] = {}
 
@@ -133,7 +135,8 @@ class Learner:
         for row, (name, observation) in enumerate(observations.items()):
             rng = stream(self._seed, "explore", self._episode, observation.round, name) if epsilon > 0 else None
             order = serial_order(q[row, 0].numpy(), epsilon, rng)
-            payments = observation.own_bids * (1.0 + markup[row, 0].numpy().astype(np.float64))
+            self._continuous[name] = markup[row, 0].numpy().astype(np.float64)
+            payments = observation.own_bids * (1.0 + self._continuous[name])
             offers[name] = fill_budget(
                 order, payments, observation.budget, stop_at_misfit=True, available=observation.available
             )
@@ -151,15 +154,14 @@ class Learner:
             state, bids = self.networks.encode(observation), observation.own_bids
             if name in self._waiting:
                 self._store(name, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
-            chosen, markup = np.zeros(len(bids)), np.zeros(len(bids))
+            chosen = np.zeros(len(bids))
             chosen[offers[name].clients] = 1.0
-            paid_for = bids[offers[name].clients]
-            markup[offers[name].clients] = offers[name].payments / np.where(paid_for > 0, paid_for, 1.0) - 1.0
             left = observation.rounds - observation.round
             over = came.status is Status.REACHED or left == 0
             reward = self._reward(name, came, left if over else 0, observation.target_accuracy)
             self._waiting[name] = {
-                "state": state, "chosen": chosen, "markup": markup, "reward": reward, "budget": observation.budget
+                "state": state, "chosen": chosen, "markup": self._continuous[name], "reward": reward,
+                "budget": observation.budget,
             }  # fmt: skip
             self._gone.setdefault(name, _Gone()).accuracies.append(came.accuracy)
             if over:

@@ -160,6 +160,21 @@ def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
     np.testing.assert_allclose(learner._replay.fields["final"][:, 0], 1.0)
 
 
+def test_what_is_stored_is_the_whole_continuous_action(make_market):
+    names = ("s0", "s1", "s2")
+    learner = Learner(names, shape(), 0, Settings())
+    market = make_market(names, rounds=2)
+    learner.begin(1)
+    while not market.finished:
+        observations = market.open_round()
+        offers = learner.act(observations, 0.5)
+        learner.observe(observations, offers, market.close_round(offers).feedback)
+        paid = offers["s0"].payments / observations["s0"].own_bids[offers["s0"].clients] - 1.0
+        np.testing.assert_allclose(learner._continuous["s0"][offers["s0"].clients], paid, atol=1e-5)
+    stored, chosen = learner._replay.fields["markup"][0, :2], learner._replay.fields["chosen"][0, :2]
+    assert (stored[chosen == 0] > 0).any(), "also of clients that were not chosen"
+
+
 @pytest.mark.parametrize("network", ["slots", "clients"])
 @pytest.mark.parametrize("target", ["td", "double", "advantage"])
 def test_it_plays_and_learns_through_episodes(make_market, network, target):
