@@ -44,6 +44,7 @@ ABLATION = (
     "mahdrl horizon=10",
     "mahdrl difference=true",
     "mahdrl-paper",
+    "mahdrl-paper bounded=false",
     "mahdrl-paper target=double",
     "mahdrl-paper payments=bid",
     "mahdrl-paper network=clients hidden=[64,32]",

@@ -1,6 +1,7 @@
 """The paper's equations (7) to (12) as functions, apart from the optimiser: each has a test with numbers by hand."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -65,18 +66,20 @@ def targets(
     *,
     learned_payments: bool,
     chooser: Tensor | None = None,
+    most: float = inf,
 ) -> Tensor:
     """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B].
 
     With the parameters of another critic as the ``chooser``, a_d' is greedy by that one: Double-Q (van Hasselt, Guez
-    and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
+    and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016). What follows is worth 0 at the least
+    and ``most`` at the most.
     """
     states = batch["next_state"]
     markup = networks.markup(target.actor, states) if learned_payments else zeros_like(batch["next_bids"])
     q = networks.q(target.critic, states, markup)
     by = q if chooser is None else networks.q(chooser, states, markup)
     chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
-    return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen)
+    return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
 
 
 def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:

@@ -11,8 +11,10 @@ Where the paper is silent or slips, we chose:
     random process Ornstein-Uhlenbeck for each client, restarted in each episode, as in DDPG
     set of clients descending Q, stopping at the first client that does not fit; epsilon-greedy at each pick
     Q of a set     the mean of its clients' Q, so that the targets do not grow with the number of clients
-    reward         Omega^accuracy / Omega^target, the same for all services but for scale; what an exit leaves to come
-                   (the absorbing reward) is added to the last one
+    reward         Omega^accuracy / Omega, at most 1; what an exit leaves to come (the absorbing reward) is added to the
+                   last one
+    bounds of Q    no value of a next state counts for more than rewards can add up to, 1 / (1 - gamma): the greedy set
+                   takes the clients whose Q is overestimated the most, and without bounds Q ends several times too high
     eq. (9)        the gradient runs through the continuous action a_c; (8) is the P-DQN objective
     eq. (11)       the next action is the target actor's a_c and the greedy set by the target critic
     learning rates those of DDPG: 1e-4 for the actor, 1e-3 for the critic, Adam
@@ -22,6 +24,7 @@ The switches lead step by step to what works; with all of them set it is the stu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +59,7 @@ class Settings:
         replay: transitions kept for each agent.
         batch: transitions in an update; one update in each round.
         discount: gamma.
+        bounded: cut Q of the next state at what it can be.
         soft: varsigma of eq. (12).
         actor_rate, critic_rate: learning rates of Adam.
         noise, reversion: of the random process xi: its standard deviation per round, and pull towards 0.
@@ -69,6 +73,7 @@ class Settings:
     replay: Count = 4000
     batch: Count = 32
     discount: Share = 0.95
+    bounded: bool = True
     soft: Share = 0.01
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
@@ -158,7 +163,7 @@ class Learner:
             chosen[offers[name].clients] = 1.0
             left = observation.rounds - observation.round
             over = came.status is Status.REACHED or left == 0
-            reward = self._reward(name, came, left if over else 0, observation.target_accuracy)
+            reward = self._reward(name, came, left if over else 0)
             self._waiting[name] = {
                 "state": state, "chosen": chosen, "markup": self._continuous[name], "reward": reward,
                 "budget": observation.budget,
@@ -195,9 +200,9 @@ class Learner:
         step = stream(self._seed, "noise", self._episode, round_).normal(size=self._noise.shape)
         self._noise += self.settings.noise * step - self.settings.reversion * self._noise
 
-    def _reward(self, name: str, came: Feedback, left: int, target: float) -> float:
-        """Return r / Omega^target; an episode's last with the discounted absorbing reward of the ``left`` rounds."""
-        reward = float(came.reward / self._shape.reward_bases[name] ** target)
+    def _reward(self, name: str, came: Feedback, left: int) -> float:
+        """Return r / Omega; an episode's last with the discounted absorbing reward of the ``left`` rounds."""
+        reward = float(came.reward / self._shape.reward_bases[name])
         gamma = self.settings.discount
         return reward * (1.0 + sum(gamma**k for k in range(1, left + 1)))
 
@@ -215,6 +220,7 @@ class Learner:
             y = targets(
                 self.networks, self.target_weights, batch, s.discount, learned_payments=s.payments == "actor",
                 chooser=self.weights.critic if s.target == "double" else None,
+                most=1.0 / (1.0 - s.discount) if s.bounded and s.discount < 1 else inf,
             )  # fmt: skip
         critic = critic_loss(self.networks, self.weights.critic, batch, y)
         losses = {"critic_loss": float(critic.detach())}

@@ -54,6 +54,16 @@ def test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks():
     assert y.item() == pytest.approx(1.0 + 0.9 * 4.0)
 
 
+def test_what_follows_is_worth_no_more_than_it_can_be():
+    after = batch(
+        next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
+    )
+    arguments = {"learned_payments": False, "most": 5.0}
+    assert targets(Linear(), Weights(THETA, OMEGA), after, 0.9, **arguments).item() == pytest.approx(1.0 + 0.9 * 5.0)
+    below = Weights(THETA, -OMEGA)
+    assert targets(Linear(), below, after, 0.9, **arguments).item() == pytest.approx(1.0)
+
+
 def test_nothing_follows_the_last_round():
     last = batch(
         next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[7.0], final=[1.0], budget=[20.0]
@@ -155,8 +165,8 @@ def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
     report = market.close_round(offers)
     learner.observe(observations, offers, report.feedback)
     assert market.finished
-    left = sum(0.95**k for k in range(6))  # r / Omega^target = 1 in this and the five rounds to come
-    np.testing.assert_allclose(learner._replay.fields["reward"][:, 0], left, rtol=1e-6)
+    each = 100.0 ** (0.11 - 1.0)  # r / Omega in this and the five rounds to come: the reward at the target
+    np.testing.assert_allclose(learner._replay.fields["reward"][:, 0], each * sum(0.95**k for k in range(6)), rtol=1e-5)
     np.testing.assert_allclose(learner._replay.fields["final"][:, 0], 1.0)
 
 
