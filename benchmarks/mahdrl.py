@@ -108,8 +108,6 @@ def main() -> None:
 
 
 def train(scenario: Scenario, shelf: Shelf, agent: Agent, seed: int, out: Path, arguments: Any) -> None:
-    if out.exists():
-        return
     plan = Plan(
         episodes=arguments.episodes, epsilon_episodes=min(100, arguments.episodes // 2), evaluate_every=50,
         evaluation_seeds=(900_001,), together=arguments.together,
@@ -117,7 +115,7 @@ def train(scenario: Scenario, shelf: Shelf, agent: Agent, seed: int, out: Path, 
     training = Training(scenario, agent.policy, agent.trained, plan, arguments.rotate, tuple(arguments.rivals))
     start = time.perf_counter()
     run(training, seed, out, shelf, resume=True, workers=arguments.workers)
-    print(f"trained {out.stem} in {time.perf_counter() - start:.1f} s", flush=True)
+    print(f"{out.stem} is trained, after {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def play(

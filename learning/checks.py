@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.records import FloatArray, Observation
+from des.records import Observation
 from fl.errors import RunError
 
 
@@ -11,15 +11,16 @@ class ObservationError(RunError):
 
 
 def require_finite(observation: Observation) -> None:
-    """Raise ObservationError, naming service and round, unless every number in the observation is finite."""
-    numbers: dict[str, FloatArray | float] = {
-        "dqi": observation.dqi,
-        "bids": observation.bids,
-        "budget": observation.budget,
-        "accuracy": observation.accuracy,
-    }
-    for name, values in numbers.items():
+    """Refuse numbers that are none, before a policy decides on them or a network spreads them.
+
+    Raises:
+        ObservationError: says which service, round, array and client.
+    """
+    where = f"service {observation.service!r}, round {observation.round}"
+    for name, values in (("dqi", observation.dqi), ("bids", observation.bids)):
         if not np.isfinite(values).all():
-            raise ObservationError(
-                f"service {observation.service!r}, round {observation.round}: {name} holds a value that is not finite"
-            )
+            client = int(np.argwhere(~np.isfinite(values))[0][-1])
+            raise ObservationError(f"{where}: the observation's {name} of client {client} is not a finite number")
+    for name, value in (("budget", observation.budget), ("accuracy", observation.accuracy)):
+        if not np.isfinite(value):
+            raise ObservationError(f"{where}: the observation's {name} is not a finite number")

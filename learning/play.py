@@ -23,8 +23,10 @@ class Decision:
 class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown to the user as it is
     """A policy raised an exception of its own."""
 
-    def __init__(self, policy: str, service: str, round_: int, doing: str, error: Exception) -> None:
-        super().__init__(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}")
+    @classmethod
+    def to(cls, doing: str, policy: str, service: str, round_: int, error: Exception) -> "PolicyFailed":
+        """Say who failed to do what, when; an exception with one text can be sent from process to process."""
+        return cls(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}")
 
 
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
@@ -102,7 +104,7 @@ def learn(
         try:
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
         except Exception as error:
-            raise PolicyFailed(labels[name], name, report.round, "learn", error) from error
+            raise PolicyFailed.to("learn", labels[name], name, report.round, error) from error
 
 
 def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Observer] = ()) -> None:
@@ -120,4 +122,4 @@ def _act(policy: Policy, label: str, observation: Observation) -> Offer:
     except OfferError:
         raise
     except Exception as error:
-        raise PolicyFailed(label, observation.service, observation.round, "act", error) from error
+        raise PolicyFailed.to("act", label, observation.service, observation.round, error) from error

@@ -35,6 +35,7 @@ class Training:
         plan: how long; ``seats`` and ``seed`` are set by ``run``.
         rotate: services take turns to learn, against the scenario's own policies or ``rivals``.
         rivals: policies that the other services draw from in every episode; none: those of the scenario.
+        command: what the user typed, for the agent's description.
     """
 
     scenario: Scenario
@@ -43,6 +44,7 @@ class Training:
     plan: Plan
     rotate: bool = False
     rivals: tuple[str, ...] = ()
+    command: str = ""
 
     @property
     def learners(self) -> tuple[str, ...]:
@@ -53,7 +55,13 @@ class Training:
 
 
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
-    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
+    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several.
+
+    Raises:
+        InputError: it names no file.
+    """
+    if not out.name:
+        raise InputError(f"--out {str(out)!r}: must name a file, NAME{TENSORS}")
     stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
     return stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
 
@@ -74,11 +82,12 @@ def run(
         InputError: the scenario, an option, a data set or what is at ``out`` can't be used.
         RunError: a model's training failed.
     """
-    if not resume and (out.exists() or out.with_suffix(".training").exists()):
-        raise InputError(f"{out}: there is a training already; go on with --resume, or choose another --out")
+    if not resume:
+        _require_free(out)
     scenario, names = training.scenario, training.learners
     if scenario.sweep:
         raise InputError(f"scenario {scenario.name!r} has a sweep: train on one point of it, with --set")
+    _require_seats(training)
     plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
     new, settings = new_learner(training, seed)
     shared = getattr(settings, "share", False)
@@ -91,12 +100,32 @@ def run(
         "backend": scenario.training.backend,
         "rivals": list(training.rivals),
     }
-    about = {"versions": versions(), "machine": platform.machine(), "git": git_revision()}
+    about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
     train(new, opened, plan, out, provenance, about, resume=resume, tell=tell)
+
+
+def _require_free(out: Path) -> None:
+    """Refuse to write over anything."""
+    try:
+        for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
+            if (there := out.with_suffix(suffix)).exists():
+                raise InputError(f"{there}: is there already; go on with --resume, or choose another --out")
+    except OSError as error:
+        raise InputError(f"{out}: can't be written: {error.strerror}") from error
+
+
+def _require_seats(training: Training) -> None:
+    """Refuse options that would do nothing."""
+    names, services = training.learners, training.scenario.services
+    if training.plan.together > len(names):
+        raise InputError(f"--together {training.plan.together}: only {len(names)} services learn")
+    alone = training.rotate and training.plan.together < len(services)
+    if training.rivals and len(names) == len(services) and not alone:
+        raise InputError("--rivals: all services learn, there is no rival; add --rotate")
 
 
 def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper.Settings]:
@@ -108,7 +137,10 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     kind: Any = paper if training.policy == "mahdrl-paper" else learner
     settings = _settings(kind.Settings, training.options, training.policy)
     scenario = training.scenario
-    return kind.Learner(training.learners, _shape(scenario), seed, settings), settings
+    try:
+        return kind.Learner(training.learners, _shape(scenario), seed, settings), settings
+    except MemoryError as error:
+        raise InputError(f"--option replay={settings.replay}: does not fit into memory") from error
 
 
 def _shape(scenario: Scenario) -> learner.Shape:

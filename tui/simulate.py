@@ -1,5 +1,7 @@
 """The commands that take scenarios: ``flmarket run``, ``flmarket train`` and ``flmarket validate``."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -106,7 +108,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a training was stopped or killed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Threads that train clients; all cores if not given.")
+        int | None, typer.Option(min=0, help="Threads that train clients; if not given, cores divided by jobs.")
     ] = None,
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write the log for TensorBoard, too (extra `tensorboard`).")
@@ -133,7 +135,8 @@ def train(
         evaluate_every=every,
         together=together,
     )
-    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()))
+    command = shlex.join(["flmarket", *sys.argv[1:]])
+    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()), command)
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     for path in train_all(
         training, chosen_seeds, out, resume=resume, jobs=jobs, workers=workers, quiet=quiet, tensorboard=tensorboard

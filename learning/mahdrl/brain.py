@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from des.records import FloatArray, Observation, Offer
+from learning.checks import require_finite
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
-    check,
     client_features,
     elapsed,
     means,
@@ -133,7 +133,7 @@ class Brain:
         Raises:
             ObservationError: the observation holds numbers that are none.
         """
-        check(observation)
+        require_finite(observation)
         rivals, cores = Rivals.of(observation), observation.cores
         prices = price_levels(observation, rivals.bids)
         if self.design.payments == "bid":
@@ -153,7 +153,7 @@ def wander(observation: Observation, rng: Generator, payments: Payments = "plan"
 
     Half of the time the budget is filled, stopping at the first client that does not fit; else a random part of that.
     """
-    check(observation)
+    require_finite(observation)
     prices = price_levels(observation, Rivals.of(observation).bids)
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]

@@ -21,6 +21,9 @@ from learning.mahdrl.networks import Tensors
 VERSION = 2
 """Of the format and of what the networks see; an agent of another version is refused, not guessed at."""
 
+FLOATS = ("quality", "count", "win", "actor", "critic")
+"""The networks of agents: single precision."""
+
 TENSORS, DESCRIPTION = ".safetensors", ".json"
 
 
@@ -94,12 +97,14 @@ def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a checkpoint's tensors, part of the hash of runs that use it.
+    """Return the SHA-256 of all that decides how an agent plays, part of the hash of runs that use it.
 
     Raises:
-        CheckpointError: the file can't be read.
+        CheckpointError: the agent can't be read.
     """
-    return hashlib.sha256(_bytes(path)).hexdigest()
+    _, description = read(path, "agent")
+    decides = json.dumps({key: description.get(key) for key in ("settings", "agents", "sha256")}, sort_keys=True)
+    return hashlib.sha256(decides.encode()).hexdigest()
 
 
 def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -113,6 +118,8 @@ def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, 
     for name, shape in shapes.items():
         if tensors[name].shape != shape:
             raise CheckpointError(f"{path}: tensor {name!r} has shape {tensors[name].shape}, not {shape}")
+        if name in FLOATS and tensors[name].dtype != np.float32:
+            raise CheckpointError(f"{path}: tensor {name!r} holds {tensors[name].dtype}, not float32")
         if not np.isfinite(tensors[name]).all():
             raise CheckpointError(f"{path}: tensor {name!r} holds numbers that are not finite")
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from des.records import FloatArray, Observation
-from fl.errors import RunError
 from learning.mahdrl.networks import Floats
 
 CLIENT_FEATURES = 4
@@ -11,26 +10,6 @@ CLIENT_FEATURES = 4
 
 SMALLEST_PRICE = 1e-3
 """Money; keeps ratios of prices finite where a client asks for nothing."""
-
-
-class ObservationError(RunError):
-    """An observation holds what no agent can decide on."""
-
-
-def check(observation: Observation) -> None:
-    """Refuse numbers that are none, before a network spreads them.
-
-    Raises:
-        ObservationError: says which service, round, array and client.
-    """
-    where = f"service {observation.service!r}, round {observation.round}"
-    for name, values in (("dqi", observation.dqi), ("bids", observation.bids)):
-        if not np.isfinite(values).all():
-            client = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise ObservationError(f"{where}: the observation's {name} of client {client} is not a finite number")
-    for name, value in (("budget", observation.budget), ("accuracy", observation.accuracy)):
-        if not np.isfinite(value):
-            raise ObservationError(f"{where}: the observation's {name} is not a finite number")
 
 
 def standardised(values: FloatArray) -> FloatArray:

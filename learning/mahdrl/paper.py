@@ -34,14 +34,14 @@ from torch import Tensor
 
 from des.records import Feedback, FloatArray, Observation, Offer, Status
 from fl.streams import stream
+from learning.checks import require_finite
 from learning.mahdrl.actor_critic import Networks, Weights
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.credit import Baseline, advantages, progress
 from learning.mahdrl.equations import actor_loss, critic_loss, serial_order, soft_update, targets
-from learning.mahdrl.features import check
 from learning.mahdrl.learner import Shape
 from learning.mahdrl.networks import Floats, Tensors
-from learning.mahdrl.ranges import Count, NotNegative, Positive, Share
+from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
 from learning.mahdrl.replay import Replay
 from learning.selection import fill_budget
 
@@ -72,13 +72,13 @@ class Settings:
     hidden: tuple[Count, ...] = (120, 60)
     replay: Count = 4000
     batch: Count = 32
-    discount: Share = 0.95
+    discount: Part = 0.95
     bounded: bool = True
-    soft: Share = 0.01
+    soft: Rate = 0.01
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
     noise: NotNegative = 0.2
-    reversion: Share = 0.15
+    reversion: Part = 0.15
     horizon: Count = 10
     scale: Positive = 3.0
 
@@ -124,7 +124,7 @@ class Learner:
         if not observations:
             return {}
         for observation in observations.values():
-            check(observation)
+            require_finite(observation)
         agents = [self.services.index(name) for name in observations]
         states = np.stack([self.networks.encode(observation) for observation in observations.values()])[:, None]
         if epsilon > 0:

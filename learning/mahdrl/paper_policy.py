@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from des.records import Observation, Offer
+from learning.checks import require_finite
 from learning.mahdrl import checkpoint as checkpoints
 from learning.mahdrl.actor_critic import Networks, Weights
 from learning.mahdrl.equations import serial_order
-from learning.mahdrl.features import check
 from learning.mahdrl.policy import agent_of, shipped
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
@@ -41,7 +41,7 @@ class MahdrlPaper(Policy):
         settings = checkpoints.settings(path, description)
         try:
             self._networks = Networks(settings["network"], settings["hidden"], context.services, context.clients)
-            self._learned_payments = settings["payments"] == "actor"
+            self._learned_payments = {"actor": True, "bid": False}[settings["payments"]]
         except (KeyError, TypeError) as error:
             raise checkpoints.CheckpointError(f"{path}: was trained with settings that can't be: {error!r}") from error
         checkpoints.require_shapes(path, tensors, self._networks.shapes(len(description["agents"])))
@@ -55,7 +55,7 @@ class MahdrlPaper(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
-        check(observation)
+        require_finite(observation)
         states = torch.from_numpy(self._networks.encode(observation)[None, None])
         with torch.no_grad():
             markup = self._networks.markup(self._weights.actor, states)

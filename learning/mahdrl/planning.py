@@ -22,7 +22,8 @@ ANCHORS = (0.0, 0.5)
 """Quantiles of q that count as worthless when a chance to be served is weighed against q."""
 
 RIVAL_LEVELS = 6
-"""Prices just above a rival's bid that are considered for a client, the highest ones."""
+"""Prices just above a rival's bid that are considered for a client, the highest ones; at least K, so that the one that
+is enough against rivals who pay their bids is among them."""
 
 OVERBIDS = (1.08, 1.2)
 """Prices considered beyond the highest rival's bid, as factors: against rivals that overbid as well."""
@@ -56,7 +57,7 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
     bids = observation.own_bids
     if len(rivals) < observation.cores:
         return bids[:, None]
-    just_above = rivals[:RIVAL_LEVELS] + 1.0 / MICRO
+    just_above = rivals[: max(RIVAL_LEVELS, observation.cores)] + 1.0 / MICRO
     levels = [bids, *just_above[::-1], *(np.maximum(rivals[0], bids) * factor for factor in OVERBIDS)]
     return np.asarray(to_micro(np.maximum(np.stack(levels, axis=1), bids[:, None])) / MICRO)
 
@@ -71,7 +72,7 @@ def plan(
     available: BoolArray | None = None,
     stop: bool = True,
 ) -> Offer:
-    """Return the offers that promise the most within the budget (eq. 4).
+    """Return the offers that promise the most within the budget (eq. 4): to somebody, where anybody can be paid.
 
     Args:
         q: [C] what each client adds to the mean quality of the set.
@@ -87,6 +88,10 @@ def plan(
         exact = np.where(available[:, None], exact, left + 1)  # never fits
     if left < exact.min():
         return Offer.none()
+    # A level that the budget can't pay stands for the bid: a client is never lost to a price that nobody asked for.
+    beyond = exact > left
+    exact = np.where(beyond, exact[:, :1], exact)
+    prices, chance = np.where(beyond, prices[:, :1], prices), np.where(beyond, chance[:, :1], chance)
     worth = _worth(q, prices, chance)  # [orders, C, L]
     level = worth.argmax(axis=2)
     order = np.argsort(-np.take_along_axis(worth, level[..., None], axis=2)[..., 0], axis=1, kind="stable")

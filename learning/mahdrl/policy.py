@@ -33,6 +33,8 @@ def agent_of(description: Mapping[str, Any], path: Path, policy: str, service: s
     names = description.get("agents")
     if names is None:  # one agent for all services
         return 0
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise checkpoints.CheckpointError(f"{path}: its agents must be a list of services' names, not {names!r}")
     if service not in names:
         raise checkpoints.CheckpointError(
             f"{path}: has agents for {', '.join(names)}, and none for service {service!r}"

@@ -5,9 +5,9 @@ saved between episodes holds all that learning depends on. Resumed after any kil
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,17 +16,16 @@ import torch
 
 from des.market import Market
 from des.records import Feedback, Observation, Offer
+from fl.errors import RunError
 from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
+from learning.mahdrl.states import file_of, prune, resumed
 from learning.mahdrl.training_log import Row, TrainingLog
 from learning.play import decide
 from learning.play import learn as tell_rivals
 from learning.policy import Policy
-
-KEPT_STATES = 2
-"""States kept to resume from: the last, and the one before it."""
 
 
 class Learner(Protocol):
@@ -147,8 +146,15 @@ def train(
     states, log = out.with_suffix(".training"), out.with_suffix(".csv")
     # As JSON gives it back: tuples become lists.
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
-    # An episode's plan may grow when a training is resumed; all else must be as it was.
-    done, curve, logged = _resumed(learner, states, identity) if resume else (0, [], 0)
+    done, curve, logged = 0, [], 0
+    if resume and (found := resumed(learner, states, identity)) is not None:
+        done, curve, logged = found.episode, found.curve, found.log_bytes
+        plan = replace(plan, epsilon_episodes=found.epsilon_episodes)
+        identity["plan"]["epsilon_episodes"] = found.epsilon_episodes
+        if plan.episodes < done:
+            raise CheckpointError(f"{states}: {done} episodes are played already, more than {plan.episodes}")
+    elif resume and out.exists():
+        raise CheckpointError(f"{out}: there is an agent, but no state in {states} to go on from; choose another --out")
     with TrainingLog(log, logged) as writer:
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
@@ -156,6 +162,7 @@ def train(
                 row = _play(learner, table, episode, epsilon, learn=True)
             writer.write(row)
             tell(row)
+            _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
             row = _evaluate(learner, open_table, plan, episode)
@@ -163,10 +170,8 @@ def train(
             tell(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             progress = {"episode": episode, "curve": curve, "log_bytes": writer.size()}
-            checkpoint.write(
-                states / f"episode-{episode:06d}.safetensors", "training", learner.state(), identity | progress
-            )
-            _prune(states)
+            checkpoint.write(file_of(states, episode), "training", learner.state(), identity | progress)
+            prune(states)
     checkpoint.write(
         out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
     )
@@ -237,31 +242,8 @@ def _gather(into: dict[str, list[float]], losses: Mapping[str, float]) -> None:
         into.setdefault(name, []).append(value)
 
 
-def _resumed(learner: Learner, states: Path, identity: Mapping[str, Any]) -> tuple[int, list[dict[str, Any]], int]:
-    """Restore the last state; return its episode, the curve so far and the log's length; zeros if there is none."""
-    for path in _states(states):
-        tensors, description = checkpoint.read(path, "training")
-        for part, now in identity.items():
-            before = description[part]
-            for key in sorted(now.keys() | before.keys()):
-                if key != "episodes" and now.get(key) != before.get(key):
-                    raise CheckpointError(
-                        f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
-                        "train into another --out"
-                    )
-        checkpoint.require_shapes(path, tensors, {})
-        learner.restore(tensors)
-        return int(description["episode"]), list(description["curve"]), int(description["log_bytes"])
-    return 0, [], 0
-
-
-def _states(folder: Path) -> Iterator[Path]:
-    """Yield the tensors of the states that are whole, the last one first: the JSON is written after them."""
-    for described in sorted(folder.glob("episode-*.json"), reverse=True):
-        yield described.with_suffix(checkpoint.TENSORS)
-
-
-def _prune(folder: Path) -> None:
-    for path in list(_states(folder))[KEPT_STATES:]:
-        path.with_suffix(checkpoint.DESCRIPTION).unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+def _require_finite(learner: Learner, row: Row) -> None:
+    """Refuse to go on with networks that hold no numbers any more."""
+    weights = all(np.isfinite(values).all() for values in learner.agent().values())
+    if not weights or not np.isfinite(list(row.losses.values())).all():
+        raise RunError(f"episode {row.episode}: the networks' weights or losses grew beyond all bounds; learn slower")

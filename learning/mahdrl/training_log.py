@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ class TrainingLog:
     def __init__(self, path: Path, start: int) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if start and path.stat().st_size < start:
+                raise CheckpointError(f"{path}: is shorter than it was when the last state was saved; restore it")
             self._file = path.open("r+b" if start else "wb")
         except OSError as error:
             raise CheckpointError(f"{path}: can't be written: {error.strerror}") from error
@@ -78,6 +81,7 @@ class TrainingLog:
     def size(self) -> int:
         """Return the length of what is safely on disk."""
         self._file.flush()
+        os.fsync(self._file.fileno())
         return self._file.tell()
 
     def _write_line(self, values: Sequence[object]) -> None:

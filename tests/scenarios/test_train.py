@@ -5,15 +5,21 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 
+import numpy as np
 import pytest
 
-from fl.errors import InputError
-from learning.mahdrl.training import Plan
+from des.records import Offer
+from fl.errors import InputError, RunError
+from learning.mahdrl import checkpoint
+from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.training import Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
-from scenarios.train import Training, parse_options, run
+from scenarios.train import Training, open_table, parse_options, place, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,7 +73,7 @@ def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
 def test_another_training_is_not_resumed(tmp_path):
     out = tmp_path / "agent.safetensors"
     run(small(), 3, out, Shelf())
-    with pytest.raises(InputError, match="there is a training already"):
+    with pytest.raises(InputError, match="is there already; go on with --resume"):
         run(small(), 3, out, Shelf())
     with pytest.raises(InputError, match=r"trained with plan.seed = 3, not 4"):
         run(small(), 4, out, Shelf(), resume=True)
@@ -89,7 +95,64 @@ def test_taking_turns_against_rivals(tmp_path):
     training = small(rotate=True, rivals=("hqfa", "lcfa"))
     run(training, 0, tmp_path / "agent.safetensors", Shelf(), tell=rows.append)
     assert [row.episode for row in rows if row.phase == "train"] == [1, 2, 3, 4, 5, 6]
-    assert {row.phase for row in rows} == {"train", "evaluate"}
+    assert all((row.phase == "evaluate") == (row.epsilon == 0.0 and not row.losses) for row in rows[1:])
+
+
+def test_only_who_is_seated_learns_and_the_rivals_are_drawn():
+    training, rivals = small(rotate=True, rivals=("hqfa", "lcfa")), set()
+    for episode in range(20):
+        with open_table(training, ("mnist",), episode, 1, Shelf(), 1) as table:
+            assert table.learners == ("mnist",)
+            assert table.rivals.keys() == {"fashion-mnist", "emnist"}
+            rivals |= {type(policy).__name__ for policy in table.rivals.values()}
+    assert len(rivals) == 2, "both rivals come up"
+
+
+class Watcher:
+    """A learner that notes whom it plays for, and how."""
+
+    def __init__(self):
+        self.played = []
+
+    def begin(self, episode):
+        pass
+
+    def act(self, observations, epsilon):
+        self.played.append((tuple(observations), epsilon))
+        return {name: Offer.none() for name in observations}
+
+    def observe(self, observations, offers, feedback):
+        return {}
+
+    def end(self):
+        return {}
+
+    state = agent = lambda self: {"weights": np.zeros((1, 1), np.float32)}
+
+    def restore(self, state):
+        pass
+
+
+def test_training_explores_and_evaluations_do_not(tmp_path):
+    watcher, seeds = Watcher(), {}
+    training = small(rotate=True)
+    plan = Plan(episodes=4, epsilon_episodes=4, evaluate_every=4, evaluation_seeds=(5, 6), seats=("mnist", "emnist"))
+
+    def opened(episode, seed, seats):
+        seeds.setdefault(episode, []).append(seed)
+        return open_table(training, seats, episode, seed, Shelf(), 1)
+
+    rows = []
+    train(watcher, opened, plan, tmp_path / "agent.safetensors", {}, {}, tell=rows.append)
+    episodes = watcher.played[::8]  # one entry for each of eight rounds
+    assert [names for names, _ in episodes[:4]] == [("emnist",), ("mnist",)] * 2
+    np.testing.assert_allclose([epsilon for _, epsilon in episodes[:4]], [1.0, 0.7625, 0.525, 0.2875])
+    assert episodes[4:] == [(("mnist",), 0.0), (("emnist",), 0.0)] * 2
+    assert seeds[0] == [5, 5, 6, 6], "each evaluation market, from each seat"
+    played = [seed for episode in range(1, 5) for seed in seeds[episode]]
+    assert len(set(played)) == 4, "each episode has a market of its own"
+    assert min(played) >= 2**31, "and never one that is evaluated on"
+    assert 0.0 < rows[0].reward < 1.0
 
 
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
@@ -102,6 +165,106 @@ def test_all_services_leave_in_the_first_round(tmp_path, policy):
 def test_one_client_nobody_can_afford(tmp_path, policy):
     poor = [f"services.{name}.budget=0.5" for name in ("mnist", "fashion-mnist", "emnist")]
     run(small("clients.count=1", *poor, policy=policy), 0, tmp_path / "agent.safetensors", Shelf())
+
+
+@pytest.mark.parametrize("options", [{"learning_rate": 1e30}, {"learning_rate": 1e8}])
+def test_a_training_that_grows_beyond_all_bounds_fails(tmp_path, options):
+    out = tmp_path / "agent.safetensors"
+    with pytest.raises(RunError, match="beyond all bounds"), np.errstate(all="ignore"):
+        run(small(options=options), 0, out, Shelf())
+    assert not out.exists()
+
+
+def damaged(states, change):
+    described = max(states.glob("*.json"))
+    described.write_text(json.dumps(json.loads(described.read_text()) | change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"plan": []}, {"plan": None}, {"episode": 99}, {"episode": "x"}, {"curve": None}, {"log_bytes": -5}],
+)
+def test_a_state_that_describes_none_is_refused(tmp_path, change):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    damaged(out.with_suffix(".training"), change)
+    with pytest.raises(CheckpointError, match=r"does not describe a state .* delete it and episode-000006"):
+        run(small(), 0, out, Shelf(), resume=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: {**state, "brain.quality": state["brain.quality"][:, :1]}, r"tensor 'brain.quality' has shape"),
+        (lambda state: {**state, "brain.win": state["brain.win"] * np.nan}, "holds numbers that are not finite"),
+        (lambda state: {name: v for name, v in state.items() if name != "due"}, "has no tensor 'due'"),
+        (lambda state: {**state, "replay.clients": state["replay.clients"][:, :, :2]}, "tensor 'replay.clients' has"),
+    ],
+)
+def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    path = max(out.with_suffix(".training").glob("*.safetensors"))
+    tensors, description = checkpoint.read(path, "training")
+    rest = {key: value for key, value in description.items() if key not in ("flmarket", "version", "sha256")}
+    checkpoint.write(path, "training", change(tensors), rest)
+    with pytest.raises(CheckpointError, match=message):
+        run(small(), 0, out, Shelf(), resume=True)
+
+
+def test_nothing_is_written_over(tmp_path):
+    (tmp_path / "results.csv").write_text("mine")
+    with pytest.raises(InputError, match=r"results\.csv: is there already"):
+        run(small(), 0, tmp_path / "results.safetensors", Shelf())
+    assert (tmp_path / "results.csv").read_text() == "mine"
+
+
+def test_an_agent_without_states_is_not_trained_over(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    rmtree(out.with_suffix(".training"))
+    before = out.read_bytes()
+    with pytest.raises(CheckpointError, match="there is an agent, but no state"):
+        run(small(), 0, out, Shelf(), resume=True)
+    assert out.read_bytes() == before
+
+
+def test_a_log_that_lost_lines_is_refused(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    out.with_suffix(".csv").write_text("episode")
+    with pytest.raises(CheckpointError, match="is shorter than it was"):
+        run(small(), 0, out, Shelf(), resume=True)
+
+
+def test_a_training_can_be_made_longer_but_not_shorter(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    longer = replace(small().plan, episodes=8, epsilon_episodes=4)  # as the command line would choose for 8
+    run(small(plan=longer), 0, out, Shelf(), resume=True)
+    described = json.loads(out.with_suffix(".json").read_text())
+    assert (described["plan"]["episodes"], described["plan"]["epsilon_episodes"]) == (8, 3)
+    with pytest.raises(CheckpointError, match="8 episodes are played already, more than 6"):
+        run(small(), 0, out, Shelf(), resume=True)
+
+
+def test_options_that_would_do_nothing_are_refused(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    with pytest.raises(InputError, match="all services learn, there is no rival; add --rotate"):
+        run(small(rivals=("hqfa",)), 0, out, Shelf())
+    with pytest.raises(InputError, match="--together 9: only 3 services learn"):
+        run(small(rotate=True, plan=replace(small().plan, together=9)), 0, out, Shelf())
+
+
+@pytest.mark.parametrize("out", [".", "", "/"])
+def test_a_folder_is_no_agent(out):
+    with pytest.raises(InputError, match="must name a file"):
+        place(Path(out), 0, [0])
+
+
+def test_a_name_that_is_too_long(tmp_path):
+    with pytest.raises(InputError, match="can't be written: File name too long"):
+        run(small(), 0, tmp_path / ("x" * 300 + ".safetensors"), Shelf())
 
 
 def test_hyper_parameters_are_checked():
@@ -117,6 +280,8 @@ def test_hyper_parameters_are_checked():
         ({"shar": 1}, "has no such hyper-parameter; it has share, payments"),
         ({"share": 1}, "share: input should be a valid boolean, not 1"),
         ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
+        ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
+        ({"average": 0.0}, "average: input should be greater than 0"),
         ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
     ]
     for options, message in wrong:

@@ -1,5 +1,6 @@
 """Checkpoints: what comes back, and every way in which one is refused."""
 
+import hashlib
 import json
 from dataclasses import asdict
 
@@ -40,7 +41,7 @@ def test_what_was_written_is_read(tmp_path):
         np.testing.assert_array_equal(tensors[name], values)
         assert tensors[name].dtype == values.dtype
     assert description["episode"] == 5
-    assert description["sha256"] == checkpoint.digest(path)
+    assert description["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-10], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b""])
@@ -54,7 +55,7 @@ def test_a_pickle_is_refused(tmp_path, make_context):
     path = tmp_path / "agent.safetensors"
     checkpoint.write(path, "agent", TENSORS, {})
     path.write_bytes(b"\x80\x04K\x01.")
-    describe(path, sha256=checkpoint.digest(path))
+    describe(path, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     with pytest.raises(CheckpointError, match="is not a safetensors file"):
         checkpoint.read(path, "agent")
 
@@ -67,6 +68,7 @@ def test_a_pickle_is_refused(tmp_path, make_context):
         ({"policy": "mahdrl-paper"}, "holds an agent of policy 'mahdrl-paper', not 'mahdrl'"),
         ({"agents": ["x", "y"]}, "has agents for x, y, and none for service 's0'"),
         ({"agents": ["s0", "y"]}, r"tensor 'quality' has shape \(1, "),
+        ({"agents": {"s0": 0}}, "its agents must be a list of services' names"),
         ({"settings": None}, "does not say with which settings it was trained"),
         ({"settings": {"payments": "plan"}}, "settings that can't be: standardise must be true or false, not None"),
     ],
@@ -92,6 +94,22 @@ def test_numbers_that_are_none_are_refused(tmp_path, make_context):
     checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
     with pytest.raises(CheckpointError, match="holds numbers that are not finite"):
         Mahdrl(make_context(), checkpoint=str(path))
+
+
+def test_double_precision_is_refused(tmp_path, make_context):
+    path = tmp_path / "agent.safetensors"
+    tensors = {name: np.zeros(size) for name, size in Brain.shapes(1).items()}
+    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    with pytest.raises(CheckpointError, match="tensor 'quality' holds float64, not float32"):
+        Mahdrl(make_context(), checkpoint=str(path))
+
+
+def test_the_digest_of_an_agent_covers_how_it_plays(agent):
+    before = checkpoint.digest(agent)
+    describe(agent, curve=[1, 2, 3])
+    assert checkpoint.digest(agent) == before
+    describe(agent, settings=asdict(Settings(stop=False)))
+    assert checkpoint.digest(agent) != before
 
 
 def test_options_are_checked(agent, make_context):

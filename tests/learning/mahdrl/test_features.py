@@ -1,11 +1,8 @@
 """What the networks see."""
 
 import numpy as np
-import pytest
 
 from learning.mahdrl.features import (
-    ObservationError,
-    check,
     client_features,
     means,
     standardised,
@@ -38,21 +35,3 @@ def test_features_as_they_come(make_observation):
     np.testing.assert_allclose(features[:, 0], [0.501, 0.502, 0.503])
     np.testing.assert_allclose(features[:, 1], [0.1, 0.2, 0.3])
     assert features[:, 2].tolist() == [0.0] * 3
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"dqi": [0.1, float("nan")]},
-            "service 's0', round 1: the observation's dqi of client 1 is not a finite number",
-        ),
-        ({"bids": [[1.0, 2.0], [float("inf"), 1.0]]}, "bids of client 0"),
-        ({"budget": float("nan")}, "budget is not a finite number"),
-        ({"accuracy": float("nan")}, "accuracy is not a finite number"),
-    ],
-)
-def test_numbers_that_are_none_are_refused(make_observation, change, message):
-    arguments = {"bids": [[1.0, 2.0], [3.0, 1.0]]} | change
-    with pytest.raises(ObservationError, match=message):
-        check(make_observation(arguments.pop("bids"), **arguments))

@@ -7,7 +7,8 @@ import torch
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, wander
-from learning.mahdrl.learner import Learner, Settings, Shape, critic_loss, set_values, win_loss
+from learning.mahdrl.learner import Learner, Settings, Shape
+from learning.mahdrl.losses import critic_loss, set_values, win_loss
 from learning.mahdrl.rivalry import STANDING, Rivals
 from learning.policy import create
 
@@ -80,11 +81,62 @@ def test_one_agent_plays_markets_of_any_size(make_market, make_context, services
 
 
 def test_payments_frozen_at_the_bid(make_observation):
-    brain = Brain.initial(stream(5, "test"), 1, Design(payments="bid"))
     rng = np.random.default_rng(0)
-    seen = make_observation(rng.uniform(1, 9, size=(8, 20)), rng.random(20))
-    offer = brain.decide(seen)
-    np.testing.assert_allclose(offer.payments, seen.own_bids[offer.clients], atol=1e-6)
+    seen = make_observation(rng.uniform(1, 9, size=(8, 20)), rng.random(20), cores=1)
+    win = np.zeros((1, WIN.parameters), dtype=np.float32)
+    win[0, WIN.sizes[1]] = 1.0  # the first hidden neuron sees whether a rival's bid reaches the price,
+    win[0, (WIN.sizes[0] + 1) * WIN.sizes[1]] = 12.0  # and then the rival all but surely outbids,
+    win[0, -1] = -6.0  # else it does not
+    nobody = constant(COUNT, [-5.0, 0.0, 0.0]).numpy()
+    quality = Brain.initial(stream(5, "test"), 1).quality
+    free, frozen = (Brain(quality, nobody, win, Design(payments=p)).decide(seen) for p in ("plan", "bid"))
+    assert (free.payments > seen.own_bids[free.clients] + 1e-3).any(), "this brain overbids where it may"
+    np.testing.assert_allclose(frozen.payments, seen.own_bids[frozen.clients], atol=1e-6)
+
+
+def test_it_plays_the_slow_average_and_explores_with_what_learns(make_observation):
+    names = ("alpha",)
+    learner = Learner(names, shape(names), 7, Settings())
+    learner.played.quality[...] = Brain.initial(stream(9, "test"), 1).quality
+    rng = np.random.default_rng(0)
+    seen = {"alpha": make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))}
+    learner.begin(1)
+    assert learner.act(seen, 0.0)["alpha"].clients.tolist() == learner.played.decide(seen["alpha"]).clients.tolist()
+    assert learner.act(seen, 1e-9)["alpha"].clients.tolist() == learner.brain.decide(seen["alpha"]).clients.tolist()
+    assert learner.brain.decide(seen["alpha"]).clients.tolist() != learner.played.decide(seen["alpha"]).clients.tolist()
+
+
+@pytest.mark.parametrize(("cores", "contested"), [(2, 1.0), (1, 0.0), (3, 0.0)])
+def test_while_k_is_changed_offers_teach_nothing_about_rivals(make_market, cores, contested):
+    names = ("alpha", "beta", "gamma")
+    learner = Learner(names, shape(names, rounds=2), 7, Settings())  # learns of markets with K = 2
+    for episode in (1, 2):
+        play(learner, make_market(names, seed=episode, rounds=2, cores=cores), episode, 1.0)
+    assert (learner._replay.fields["contested"][0, : learner._replay.stored[0]] == contested).all()
+
+
+def test_updates_carry_over_from_episode_to_episode(make_market):
+    names = ("alpha",)
+
+    def learned(*, interrupted):
+        learner = Learner(names, shape(names, rounds=5), 7, Settings(updates=0.3))
+        for episode in range(1, 6):
+            play(learner, make_market(names, seed=episode, rounds=5), episode, 0.5)
+            if interrupted:
+                state = {name: np.array(values) for name, values in learner.state().items()}
+                learner = Learner(names, shape(names, rounds=5), 7, Settings(updates=0.3))
+                learner.restore(state)
+        return learner.agent()
+
+    whole, resumed = learned(interrupted=False), learned(interrupted=True)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], resumed[name])
+
+
+def test_the_only_client_is_contested(make_observation):
+    seen = make_observation([[5.0], [5.5], [4.0]], dqi=[0.5], budget=5.8, cores=1)
+    for seed in range(20):
+        assert len(Brain.initial(stream(seed, "test"), 1).decide(seen).clients) == 1
 
 
 def test_nobody_is_affordable(make_observation):

@@ -37,6 +37,22 @@ def test_overbids_only_where_that_makes_the_difference():
     assert (contested.clients.tolist(), contested.payments.tolist()) == ([0], [6.0])
 
 
+@pytest.mark.parametrize("budget", [5.0, 5.2, 5.6, 6.5])
+def test_the_only_client_is_not_lost_to_a_price_beyond_the_budget(make_observation, budget):
+    # A rival bids 5.5: the levels are 5, just above 5.5, and beyond; the surest may not be affordable.
+    prices = price_levels(make_observation([[5.0], [5.5]], cores=1), np.array([[5.5]]))
+    chance = np.array([[0.1, 0.6, 0.8, 0.9]])
+    offer = plan(np.array([1.0]), FLAT, prices, chance, budget=budget)
+    assert offer.clients.tolist() == [0]
+    assert 5.0 <= offer.payments[0] <= budget
+
+
+def test_the_price_that_beats_k_rivals_is_considered(make_observation):
+    rivals = np.arange(20.0, 10.0, -1.0)[:, None]  # ten rivals; with K = 8 it takes more than 13
+    levels = price_levels(make_observation([[1.0], *(20.0 - np.arange(10.0))[:, None]], cores=8), rivals)
+    assert 13.000001 in levels[0]
+
+
 def test_nobody_where_nobody_can_be_paid():
     prices, chance = bids_only([5.0, 5.0])
     assert len(plan(np.array([1.0, 2.0]), FLAT, prices, chance, budget=4.9).clients) == 0

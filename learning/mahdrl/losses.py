@@ -1,0 +1,57 @@
+"""What `mahdrl` minimises: the error of its critic, and the surprise at which offers were served."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy
+
+from fl.errors import RunError
+from learning.mahdrl.brain import COUNT, QUALITY, WIN
+from learning.mahdrl.rivalry import features, fewer_than
+
+UNSURE = 1e-6
+"""No chance that was learned is nearer than this to 0 or 1, so that no offer is infinitely surprising."""
+
+
+def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+    """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B].
+
+    Args:
+        quality, count: [A, P] parameters.
+        batch: ``clients`` [A, B, k, 4], ``served`` [A, B, k] and ``situation`` [A, B, 2].
+    """
+    clients, served = batch["clients"], batch["served"]
+    q = QUALITY.forward(quality, clients.flatten(1, 2))[..., 0].view(served.shape)
+    number = served.sum(dim=2)
+    nobody, slope, curvature = COUNT.forward(count, batch["situation"]).unbind(dim=2)
+    log_count = number.clip(min=1).log()
+    some = (q * served).sum(dim=2) / number.clip(min=1) + (slope + curvature * log_count) * log_count
+    return torch.where(number > 0, some, nobody)
+
+
+def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
+    """Return the mean squared error of V(S) against the advantages, summed over agents: eq. (10)."""
+    error = batch["advantage"][..., 0] - set_values(quality, count, batch)
+    return error.square().mean(dim=1).sum()
+
+
+def win_loss(win: Tensor, batch: Mapping[str, Tensor], cores: int) -> Tensor:
+    """Return the cross-entropy of which contested offers were served, mean over offers, summed over agents.
+
+    Args:
+        win: [A, P] parameters.
+        batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
+            [A, B, 1].
+        cores: K.
+
+    Raises:
+        RunError: the parameters are no numbers any more.
+    """
+    served, rivals, counts = batch["served"], batch["rivals"], batch["offered"] * batch["contested"]
+    outbid = WIN.forward(win, features(rivals, torch).flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
+    chance = fewer_than(cores, outbid * batch["active"][:, :, None]).clip(UNSURE, 1.0 - UNSURE)
+    if not bool(chance.isfinite().all()):
+        raise RunError("the networks' weights grew beyond all bounds; learn slower")
+    losses = binary_cross_entropy(chance, served, weight=counts, reduction="none")
+    return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()

@@ -1,0 +1,132 @@
+"""States of a training: what a resumed one goes on from, and what it refuses."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from learning.mahdrl import checkpoint
+from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.networks import Tensors
+
+KEPT = 2
+"""States kept: the last, to resume from, and the one before it, for whoever has to delete the last."""
+
+GROWS = ("episodes", "epsilon_episodes")
+"""What may change when a training is resumed: how long it is. How long it explores stays as it was begun."""
+
+_NAME = "episode-"
+
+
+class Resumable(Protocol):
+    """Who has a state: a learner."""
+
+    def state(self) -> Tensors:
+        """Return all that decides how learning goes on."""
+
+    def restore(self, state: Tensors) -> None:
+        """Go on where ``state`` was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a state says besides tensors.
+
+    Attributes:
+        episode: after which it was taken.
+        curve: evaluations until then.
+        log_bytes: length of the log at that time.
+        epsilon_episodes: of the plan that the training was begun with.
+        identity: what must be the same when it is resumed.
+    """
+
+    episode: int
+    curve: list[dict[str, Any]]
+    log_bytes: int
+    epsilon_episodes: int
+    identity: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, description: Mapping[str, Any], parts: Mapping[str, Any]) -> Self:
+        """Read a state's description.
+
+        Raises:
+            KeyError, TypeError, ValueError, AttributeError: it is none.
+        """
+        return cls(
+            episode=int(description["episode"]),
+            curve=list(description["curve"]),
+            log_bytes=range(2**62).index(int(description["log_bytes"])),  # not negative
+            epsilon_episodes=int(description["plan"]["epsilon_episodes"]),
+            identity={part: dict(description[part]) for part in parts},
+        )
+
+
+def file_of(folder: Path, episode: int) -> Path:
+    """Return where the state after an episode is kept."""
+    return folder / f"{_NAME}{episode:06d}{checkpoint.TENSORS}"
+
+
+def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str, Any]]) -> Found | None:
+    """Restore the last state of a folder; None if there is none.
+
+    Args:
+        learner: new.
+        folder: of the training's states.
+        identity: what must be as it was, but for what ``GROWS``.
+
+    Raises:
+        CheckpointError: the state is damaged, or of another training.
+    """
+    path = next(_states(folder), None)
+    if path is None:
+        return None
+    tensors, description = checkpoint.read(path, "training")
+    try:
+        found = Found.read(description, identity)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(path, repr(error)) from error
+    if path != file_of(folder, found.episode):
+        raise _damaged(path, f"it says it is of episode {found.episode}")
+    for part, now in identity.items():
+        before = found.identity[part]
+        for key in sorted(now.keys() | before.keys()):
+            if key not in GROWS and now.get(key) != before.get(key):
+                raise CheckpointError(
+                    f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
+                    "train into another --out"
+                )
+    _require_shapes(path, tensors, learner.state())
+    learner.restore(tensors)
+    return found
+
+
+def prune(folder: Path) -> None:
+    """Delete all states but the last ones."""
+    for path in list(_states(folder))[KEPT:]:
+        path.with_suffix(checkpoint.DESCRIPTION).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def _damaged(path: Path, why: str) -> CheckpointError:
+    described = path.with_suffix(checkpoint.DESCRIPTION)
+    return CheckpointError(
+        f"{described}: does not describe a state of a training: {why}; delete it and {path.name} to go on from the "
+        "state before, or from the start"
+    )
+
+
+def _require_shapes(path: Path, tensors: Tensors, own: Tensors) -> None:
+    """Refuse tensors that are not a state of this learner; a replay may hold any number of transitions."""
+    shapes = {}
+    for name, values in own.items():
+        shapes[name] = values.shape
+        if name.startswith("replay.") and values.ndim > 1 and name in tensors:
+            shapes[name] = (*values.shape[:1], *tensors[name].shape[1:2], *values.shape[2:])
+    checkpoint.require_shapes(path, tensors, shapes)
+
+
+def _states(folder: Path) -> Iterator[Path]:
+    """Yield the tensors of the states that are whole, the last one first: the JSON is written after them."""
+    for described in sorted(folder.glob(f"{_NAME}*{checkpoint.DESCRIPTION}"), reverse=True):
+        yield described.with_suffix(checkpoint.TENSORS)

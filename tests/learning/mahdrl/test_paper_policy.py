@@ -1,0 +1,57 @@
+"""`mahdrl-paper` in a market: the agent that comes with flmarket plays the paper's, and no other."""
+
+import json
+from shutil import copy
+
+import numpy as np
+import pytest
+
+from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.policy import shipped
+from learning.play import play
+from learning.policy import create
+from learning.seats import seat
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.loader import load
+
+
+def paper(*overrides):
+    scenario = load("paper", ["training.backend=surrogate", "rounds=3", *overrides])
+    return build_market(scenario, 0, build_federation(scenario, 0, Shelf(), workers=1))
+
+
+def test_the_shipped_agent_plays_the_papers_market():
+    market, offers = paper(), []
+    names = [spec.name for spec in market.services]
+    play(market, seat(market, dict.fromkeys(names, "mahdrl-paper")), [lambda report: offers.append(report)])
+    assert len(offers) == 3
+    assert all(len(report.feedback[name].served) > 0 for report in offers for name in report.feedback)
+
+
+def test_it_fits_no_other_market():
+    market = paper("clients.count=21")
+    with pytest.raises(CheckpointError, match=r"tensor 'actor' has shape .*, not"):
+        seat(market, dict.fromkeys([spec.name for spec in market.services], "mahdrl-paper"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [(None, "does not say with which settings"), ({"network": "slots", "hidden": [120, 60]}, "settings that can't be")],
+)
+def test_settings_that_cannot_be_are_refused(tmp_path, make_context, settings, message):
+    path = tmp_path / "agent.safetensors"
+    for file in (shipped("mahdrl-paper"), shipped("mahdrl-paper").with_suffix(".json")):
+        copy(file, tmp_path / f"agent{file.suffix}")
+    described = path.with_suffix(".json")
+    described.write_text(json.dumps(json.loads(described.read_text()) | {"settings": settings, "agents": ["s0"]}))
+    with pytest.raises(CheckpointError, match=message):
+        create("mahdrl-paper", make_context(), {"checkpoint": str(path)})
+
+
+def test_equal_observations_get_equal_offers(make_observation):
+    market = paper()
+    policy = seat(market, {"mnist": "mahdrl-paper"})["mnist"]
+    seen = market.open_round()["mnist"]
+    first, second = policy.act(seen), policy.act(seen)
+    np.testing.assert_array_equal(first.clients, second.clients)
+    np.testing.assert_array_equal(first.payments, second.payments)
