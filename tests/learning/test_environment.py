@@ -20,6 +20,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
+from learning.checks import ObservationError
 from learning.environment import MarketEnv
 from learning.policy import PolicyOptionsError, UnknownPolicyError
 from learning.service_env import ServiceEnv
@@ -309,7 +310,7 @@ def test_a_world_that_is_not_finite_is_refused(make_env):
     env = make_env(["only"])
     env.reset(seed=1)
     env.observed = {"only": replace(env.observed["only"], dqi=np.full(20, np.nan))}
-    with pytest.raises(Exception, match="service 'only', round 1: dqi"):
+    with pytest.raises(ObservationError, match="service 'only', round 1: the observation's dqi of client 0"):
         env._observations(["only"])
 
 
