@@ -36,6 +36,7 @@ ABLATION = (
     "mahdrl stop=false",
     "mahdrl standardise=false",
     "mahdrl schedule=false",
+    "mahdrl budget=true",
     "mahdrl count=false",
     "mahdrl served=false",
     "mahdrl average=1.0",

@@ -40,6 +40,8 @@ class Design:
         payments: ``plan`` overbids where that promises more; ``bid`` never does.
         standardise: DQI and bids are seen relative to the round's other clients.
         schedule: sees how much of the run is over: what is best early may not be best late.
+        budget: sees how many mean bids its budget is. For trainings with several budgets alone: what an agent learns
+            about budgets where there is but one is noise, and harms it where there is another.
         count: values the number of clients served, besides who they are.
         stop: may stop before the budget is used up.
     """
@@ -47,6 +49,7 @@ class Design:
     payments: Payments = "plan"
     standardise: bool = True
     schedule: bool = True
+    budget: bool = False
     count: bool = True
     stop: bool = True
 
@@ -61,19 +64,19 @@ class Design:
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
-        for name in ("standardise", "schedule", "count", "stop"):
+        for name in ("standardise", "schedule", "budget", "count", "stop"):
             if chosen[name] not in (True, False):
                 raise ValueError(f"{name} must be true or false, not {chosen[name]!r}")
         return design
 
     def see(self, observation: Observation) -> Floats:
         """Return the features of all clients, [C, 4]."""
-        return client_features(observation, standardise=self.standardise, schedule=self.schedule)
+        return client_features(observation, standardise=self.standardise, schedule=self.schedule, budget=self.budget)
 
     def situation(self, observation: Observation) -> Floats:
         """Return what the worth of a number of clients depends on, [2]: n / N and what the budget can buy."""
         time = elapsed(observation) if self.schedule else 0.0
-        return np.array([time, means(observation)], dtype=np.float32)
+        return np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
 
 
 DESIGN = Design()

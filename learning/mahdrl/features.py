@@ -23,13 +23,16 @@ def standardised(values: FloatArray) -> FloatArray:
     return centred / spread if spread > 1e-9 else np.zeros_like(centred)
 
 
-def client_features(observation: Observation, *, standardise: bool = True, schedule: bool = True) -> Floats:
+def client_features(
+    observation: Observation, *, standardise: bool = True, schedule: bool = True, budget: bool = True
+) -> Floats:
     """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
 
     Args:
         observation: of a service's round.
         standardise: DQI and bids over the round's clients; else they are as they come, bids in units of the budget.
         schedule: else 0 in place of n / N.
+        budget: else 0 in place of what the budget can buy.
     """
     features = np.empty((observation.clients, CLIENT_FEATURES), dtype=np.float32)
     if standardise:
@@ -39,7 +42,7 @@ def client_features(observation: Observation, *, standardise: bool = True, sched
         features[:, 0] = observation.dqi
         features[:, 1] = observation.own_bids / max(observation.budget, SMALLEST_PRICE)
     features[:, 2] = elapsed(observation) if schedule else 0.0
-    features[:, 3] = means(observation)
+    features[:, 3] = means(observation) if budget else 0.0
     return features
 
 

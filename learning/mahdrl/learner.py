@@ -53,7 +53,7 @@ class Settings:
 
     Attributes:
         share: one network for all services, instead of one for each.
-        payments, standardise, schedule, count, stop: what the agent sees and may do (``brain.Design``).
+        payments, standardise, schedule, budget, count, stop: what the agent sees and may do (``brain.Design``).
         served: the critic values the clients that were served; else all that were chosen, as Algorithm 1 does.
         difference: credit is what a service did better than the mean of the other learners in the same round.
         average: rate at which the networks that are played follow those that learn; 1: they are the same.
@@ -69,6 +69,7 @@ class Settings:
     payments: Payments = "plan"
     standardise: bool = True
     schedule: bool = True
+    budget: bool = False
     count: bool = True
     stop: bool = True
     served: bool = True

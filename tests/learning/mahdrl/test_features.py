@@ -31,6 +31,7 @@ def test_what_the_budget_can_buy(make_observation):
 
 def test_features_as_they_come(make_observation):
     seen = make_observation([[2.0, 4.0, 6.0]], dqi=[0.501, 0.502, 0.503], budget=20.0, round_=20)
+    assert client_features(seen, budget=False)[:, 3].tolist() == [0.0] * 3
     features = client_features(seen, standardise=False, schedule=False)
     np.testing.assert_allclose(features[:, 0], [0.501, 0.502, 0.503])
     np.testing.assert_allclose(features[:, 1], [0.1, 0.2, 0.3])

@@ -229,6 +229,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
     [
         {"standardise": False},
         {"schedule": False},
+        {"budget": True},
         {"count": False},
         {"stop": False},
         {"served": False},
