@@ -1,5 +1,6 @@
 """The privileged best response: exact knapsack, critical prices, and what it sees."""
 
+import pickle
 from dataclasses import replace
 from itertools import product
 
@@ -192,5 +193,7 @@ def test_a_failing_policy_is_named(make_market):
             raise ZeroDivisionError
 
     market = make_market(["alpha"])
-    with pytest.raises(PolicyFailed, match="'by hand' of service 'alpha' failed to act in round 1"):
+    with pytest.raises(PolicyFailed, match="'by hand' of service 'alpha' failed to act in round 1") as caught:
         play_round(market, {"alpha": Broken(seat(make_market(["alpha"]), {"alpha": "lcfa"})["alpha"].context)})
+    # Another process, which trains or runs in parallel, hands it over in one piece.
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - our own, made just now
