@@ -16,7 +16,8 @@ from learning.mahdrl import learner, paper
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
-from scenarios.build import Shelf, build_federation, build_market, build_policy
+from learning.policy import load as load_policy
+from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.loader import digest
 from scenarios.runner import git_revision, versions
 from scenarios.schema import Scenario
@@ -91,7 +92,7 @@ def run(
     plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
     new, settings = new_learner(training, seed)
     shared = getattr(settings, "share", False)
-    provenance = {
+    provenance: dict[str, Any] = {
         "policy": training.policy,
         "agents": None if shared else list(names),
         "settings": asdict(settings),
@@ -100,12 +101,23 @@ def run(
         "backend": scenario.training.backend,
         "rivals": list(training.rivals),
     }
+    if learned := learned_rivals(training):
+        provenance["rival_agents"] = learned
     about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
     train(new, opened, plan, out, provenance, about, resume=resume, tell=tell)
+
+
+def learned_rivals(training: Training) -> dict[str, str]:
+    """Return the digests of the learned agents that those who learn may meet: they are part of what was trained on."""
+    if training.rivals:
+        digests = {name: load_policy(name).agent_digest(None) for name in training.rivals}
+        return {name: digest for name, digest in digests.items() if digest is not None}
+    learners = {f"agent/{name}" for name in training.learners} if not training.rotate else set()
+    return {name: digest for name, digest in agents_of(training.scenario).items() if name not in learners}
 
 
 def _require_free(out: Path) -> None:

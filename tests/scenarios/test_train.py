@@ -16,10 +16,11 @@ from des.records import Offer
 from fl.errors import InputError, RunError
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.policy import shipped
 from learning.mahdrl.training import Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
-from scenarios.train import Training, open_table, parse_options, place, run
+from scenarios.train import Training, learned_rivals, open_table, parse_options, place, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -315,3 +316,10 @@ def test_who_learns_in_an_episode():
     assert all(len(set(pair)) == 2 for pair in pairs)
     assert len(set(pairs)) == 6, "every pair comes up"
     assert set(Plan(seats=seats, together=9).learners(1)) == set(seats)
+
+
+def test_the_agents_that_were_met_are_part_of_what_was_trained_on():
+    assert learned_rivals(small()) == {}, "all learn"
+    assert learned_rivals(small(rotate=True, rivals=("hqfa",))) == {}
+    met = learned_rivals(small(rotate=True, rivals=("hqfa", "mahdrl-paper")))
+    assert met == {"mahdrl-paper": checkpoint.digest(shipped("mahdrl-paper"))}
