@@ -84,7 +84,8 @@ class Agent:
 
 def main() -> None:
     arguments = parse()
-    scenario = load(arguments.scenario, [f"training.backend={arguments.backend}", *arguments.set])
+    changes = [f"training.backend={arguments.backend}", *arguments.set]
+    scenario, played = load(arguments.scenario, changes), load(arguments.scenario, [*changes, *arguments.played_on])
     shelf = Shelf()
     seats = [service.name for service in scenario.services] if arguments.rotate else [None]
     agents = [Agent.parse(name) for name in (ABLATION if arguments.agents_of == ["all"] else arguments.agents_of)]
@@ -94,15 +95,15 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["entrant", "training_seed", "market_seed", "service", "auc", "rounds_to_target", "reached"])
         for name in arguments.heuristics:
-            play(writer, scenario, shelf, name, "", {"policy": name}, seats, arguments)
+            play(writer, played, shelf, name, "", {"policy": name}, seats, arguments)
         if arguments.shipped:
-            play(writer, scenario, shelf, "shipped", "", {"policy": "mahdrl"}, seats, arguments)
+            play(writer, played, shelf, "shipped", "", {"policy": "mahdrl"}, seats, arguments)
         for agent in agents:
             for seed in seeds:
                 out = agent.file(arguments.agents, scenario.name, seed)
                 train(scenario, shelf, agent, seed, out, arguments)
                 entry = {"policy": agent.policy, "checkpoint": str(out), **agent.played}
-                play(writer, scenario, shelf, agent.name, str(seed), entry, seats, arguments)
+                play(writer, played, shelf, agent.name, str(seed), entry, seats, arguments)
                 file.flush()
             print(summary(arguments.out), flush=True)
     print(summary(arguments.out))
@@ -164,7 +165,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rotate", action="store_true", help="one learner at a time, in every seat")
     parser.add_argument("--together", type=int, default=1, help="with --rotate: how many learn in the same episode")
     parser.add_argument("--rivals", nargs="*", default=[], help="what the others play; evaluated against the first")
-    parser.add_argument("--set", nargs="*", default=[])
+    parser.add_argument("--set", nargs="*", default=[], help="KEY=VALUE of the scenario")
+    parser.add_argument("--played-on", nargs="*", default=[], help="KEY=VALUE that no agent was trained with")
     parser.add_argument("--workers", type=int, default=1)
     return parser.parse_args()
 
