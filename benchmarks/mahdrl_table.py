@@ -34,7 +34,8 @@ def summary(path: Path, service: str | None = None) -> str:
             interval = paired_bootstrap(scores[best], values)
             against = f"{interval.estimate:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
         worst = f"{values.mean(axis=1).min():.4f}" if len(values) > 1 else ""
-        lines.append(f"| {name} | {values.mean():.4f} | {worst} | {against} |")
+        shown = name.replace("|", "\\|")
+        lines.append(f"| {shown} | {values.mean():.4f} | {worst} | {against} |")
     return "\n".join(lines) + "\n"
 
 
