@@ -57,7 +57,7 @@ def test_bad_options_name_policy_service_and_option(make_context, policy, option
 def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field):
     seen = make_observation([[1.0, 2.0, 3.0]])
     broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
-    with pytest.raises(ObservationError, match=f"service 's0', round 1: {field}"):
+    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
         create(policy, make_context()).act(broken)
 
 
