@@ -64,9 +64,10 @@ class Design:
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
-        for name in ("standardise", "schedule", "budget", "count", "stop"):
-            if chosen[name] not in (True, False):
-                raise ValueError(f"{name} must be true or false, not {chosen[name]!r}")
+        del chosen["payments"]
+        for name, value in chosen.items():
+            if value not in (True, False):
+                raise ValueError(f"{name} must be true or false, not {value!r}")
         return design
 
     def see(self, observation: Observation) -> Floats:
