@@ -12,13 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenarios import checkpoint
-from scenarios.batch import plan
 from scenarios.build import Shelf
+from scenarios.judging.report import make_report
+from scenarios.judging.results import read
 from scenarios.loader import load
-from scenarios.report import make_report
-from scenarios.results import read
-from scenarios.runner import execute
+from scenarios.running import checkpoint
+from scenarios.running.batch import plan
+from scenarios.running.runner import execute
 
 # Long enough, some ten seconds each, that starting Python is not what is measured; nobody leaves early.
 TARGETS = [f"--set=services.{name}.target_accuracy=1.0" for name in ("digits", "strokes", "scribbles")]

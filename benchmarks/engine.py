@@ -339,8 +339,8 @@ def bench_memory(report: Report, choice: Choice) -> None:
     # Peak memory is reached at once: data sets are loaded and evaluated before the first round.
     program = (
         "import resource, sys, tempfile\nfrom pathlib import Path\n"
-        "from scenarios.batch import plan\nfrom scenarios.build import Shelf\n"
-        "from scenarios.loader import load\nfrom scenarios.runner import execute\n"
+        "from scenarios.running.batch import plan\nfrom scenarios.build import Shelf\n"
+        "from scenarios.loader import load\nfrom scenarios.running.runner import execute\n"
         "shelf = Shelf()\n"
         "with tempfile.TemporaryDirectory() as out:\n"
         "    [run] = plan([load('paper', ['rounds=5'])], [], [0], Path(out), shelf)\n"

@@ -24,9 +24,9 @@ from mahdrl_table import summary
 from learning.evaluation import evaluate, lineup
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf, build_federation, build_market
+from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.schema import Scenario
-from scenarios.store import parse_seeds
+from scenarios.logs.directory import parse_seeds
 from scenarios.train import Training, parse_options, run
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "d-first", "oracle")

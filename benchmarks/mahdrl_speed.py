@@ -14,7 +14,8 @@ import torch
 
 from fl.errors import InputError
 from fl.streams import stream
-from learning.mahdrl import learner, paper
+from learning.mahdrl import learner
+from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.training import Plan
 from learning.policy import create
 from learning.seats import context

@@ -23,9 +23,9 @@ from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
+from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.loader import parse
-from scenarios.schema import Scenario
 
 SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))
 """Clients and services."""

@@ -108,7 +108,7 @@ BUILTIN: Mapping[str, str] = {
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
     "mahdrl": "learning.mahdrl.policy:Mahdrl",
-    "mahdrl-paper": "learning.mahdrl.paper_policy:MahdrlPaper",
+    "mahdrl-paper": "learning.mahdrl.paper.policy:MahdrlPaper",
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",
     "pacing": "learning.pacing:RefusalPacing",

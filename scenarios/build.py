@@ -19,7 +19,7 @@ from fl.quality import PUBLISHED, DQIParameters
 from fl.surrogate import Curve, SurrogateFederation
 from learning.policy import Policy, PolicyContext, create
 from learning.policy import load as load_policy
-from scenarios.schema import Scenario, Service
+from scenarios.file.schema import Scenario, Service
 
 if TYPE_CHECKING:  # they bring torch, which a surrogate run does without
     from fl.federation import RealFederation

@@ -5,7 +5,7 @@ from learning.environment import MarketEnv
 from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
 from scenarios.build import Shelf, build_federation, build_market
-from scenarios.schema import Scenario
+from scenarios.file.schema import Scenario
 
 
 def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:

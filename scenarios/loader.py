@@ -7,15 +7,15 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from fl.errors import InputError
-from scenarios import overrides as options
-from scenarios import sweeps
-from scenarios.checks import Catalogue, installed
-from scenarios.problems import Finding, Problem, ScenarioError, did_you_mean, key_text
-from scenarios.schema import Scenario
-from scenarios.source import MOST_PROBLEMS, Source, read_file, read_toml
-from scenarios.sweeps import SweepPoint
-from scenarios.toml_text import dumps
-from scenarios.validation import examine
+from scenarios.file import overrides as options
+from scenarios.file import sweeps
+from scenarios.file.checks import Catalogue, installed
+from scenarios.file.problems import Finding, Problem, ScenarioError, did_you_mean, key_text
+from scenarios.file.schema import Scenario
+from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
+from scenarios.file.sweeps import SweepPoint
+from scenarios.file.toml_text import dumps
+from scenarios.file.validation import examine
 
 __all__ = [
     "Problem",

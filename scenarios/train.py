@@ -12,15 +12,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from fl.errors import InputError
 from fl.streams import stream
-from learning.mahdrl import learner, paper
+from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
+from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import load as load_policy
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from scenarios.file.schema import Scenario
 from scenarios.loader import digest
-from scenarios.runner import git_revision, versions
-from scenarios.schema import Scenario
+from scenarios.running.runner import git_revision, versions
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from des.conditions import Conditions
 from des.population import Population, Qualities
 from scenarios.build import interventions, population_spec, service_spec
-from scenarios.schema import Scenario
+from scenarios.file.schema import Scenario
 
 
 class World:

@@ -14,7 +14,7 @@ from textual.binding import Binding
 from tui.screens.home import HomeScreen
 
 if TYPE_CHECKING:
-    from tui.runs import Runs
+    from tui.watching.runs import Runs
 
 
 class MarketApp(App[None]):
@@ -56,8 +56,8 @@ class MarketApp(App[None]):
     def runs(self) -> "Runs":
         """The open runs."""
         if self._runs is None:
-            from tui.feed import RUNNER
-            from tui.runs import Runs
+            from tui.watching.feed import RUNNER
+            from tui.watching.runs import Runs
 
             self._runs = Runs(self._work, self._runner or RUNNER)
         return self._runs

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 
 from fl.errors import InputError, RunError
-from tui.judge import report, verify
-from tui.listing import datasets, policies, scenarios_app
-from tui.simulate import Assignments, Source, run, train, validate
+from tui.commands.judge import report, verify
+from tui.commands.listing import datasets, policies, scenarios_app
+from tui.commands.simulate import Assignments, Source, run, train, validate
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -80,7 +80,7 @@ def export(
     ] = "long",
 ) -> None:
     """Gather the logs of runs into one file, with scenario, policy and seed in front."""
-    from tui.gather import export_runs
+    from tui.commands.gather import export_runs
 
     export_runs(runs, target, parquet, table, shape)
 
@@ -90,7 +90,7 @@ def replay(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: finished, interrupted or growing.")],
 ) -> None:
     """Watch a run again, round by round, in the terminal user interface."""
-    from tui.launch import run_directory, start
+    from tui.commands.launch import run_directory, start
 
     start(str(run_directory(run)), Path("runs"))
 
@@ -105,7 +105,7 @@ def tui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where --web listens, on the loopback address.")] = 8000,
 ) -> None:
     """Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs."""
-    from tui.launch import serve, start
+    from tui.commands.launch import serve, start
 
     if web:
         serve(what, out, port)
@@ -128,7 +128,7 @@ def calibrate_dqi(
     Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
     are kept in --out; a second call goes on where the first one stopped.
     """
-    from tui.calibrate import run_dqi
+    from tui.commands.calibrate import run_dqi
 
     run_dqi(source, assignments or [], out, epochs, repetitions, seed, workers)
 
@@ -146,7 +146,7 @@ def calibrate_surrogate(
 
     Traces are kept in --out as runs finish; a second call goes on where the first one stopped.
     """
-    from tui.calibrate import run_surrogate
+    from tui.commands.calibrate import run_surrogate
 
     run_surrogate(source, assignments or [], out, runs, seeds, workers)
 

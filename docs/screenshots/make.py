@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from scenarios.loader import builtin_text
-from scenarios.protocol import Start
+from scenarios.running.protocol import Start
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.checks import Catalogue
+from scenarios.file.checks import Catalogue
 
 
 @dataclass(frozen=True)

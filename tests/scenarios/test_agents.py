@@ -8,10 +8,10 @@ import pytest
 
 from learning.mahdrl import checkpoint
 from learning.mahdrl.policy import SHIPPED, shipped
-from scenarios.batch import due, plan, run_all
 from scenarios.build import Shelf
 from scenarios.loader import parse
-from scenarios.store import StoreError
+from scenarios.logs.directory import StoreError
+from scenarios.running.batch import due, plan, run_all
 
 
 class Listener:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from scenarios.checks import Catalogue
+from scenarios.file.checks import Catalogue
+from scenarios.file.schema import Scenario
 from scenarios.loader import (
     Problem,
     ScenarioError,
@@ -21,7 +22,6 @@ from scenarios.loader import (
     with_policy,
     with_rounds,
 )
-from scenarios.schema import Scenario
 
 
 @pytest.fixture

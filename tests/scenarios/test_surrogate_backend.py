@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from learning.play import play_round
-from scenarios.batch import plan, run_all
 from scenarios.build import Shelf, build
 from scenarios.loader import ScenarioError, builtin_names, load, points
-from scenarios.runner import Run
+from scenarios.running.batch import plan, run_all
+from scenarios.running.runner import Run
 
 
 class Silent:

@@ -11,11 +11,11 @@ from des.market import Market
 from fl.jobs import TrainingJob, TrainingOutcome
 from learning.play import play
 from scenarios.build import build_market
+from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs import round_text
-from scenarios.schema import Scenario
+from scenarios.logs.reading import round_text
 from tui.app import MarketApp
-from tui.session import Phase, Session
+from tui.watching.session import Phase, Session
 
 RUNNERS = Path(__file__).parent / "runners"
 

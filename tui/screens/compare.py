@@ -8,14 +8,13 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
-from tui.comparison import Row, compare, warnings
-from tui.history import METRICS
 from tui.look import percent, plain, same, series_color, sign, tint
-from tui.messages import SessionChanged
-from tui.redraw import Redraw
-from tui.runs import Runs
-from tui.session import Session
+from tui.watching.comparison import Row, compare, warnings
+from tui.watching.history import METRICS
+from tui.watching.runs import Runs
+from tui.watching.session import Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
+from tui.widgets.redraw import Redraw
 from tui.widgets.statusline import SIGNS
 
 COLUMNS = {

@@ -13,14 +13,14 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Footer, OptionList, Static, Tab, TabbedContent, TabPane
 
+from scenarios.file.problems import key_text
+from scenarios.file.schema import Clients, Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
-from scenarios.problems import key_text
-from scenarios.schema import Clients, Scenario, Service, Timeline, Training
-from tui.document import ScenarioDocument
-from tui.fields import Field, fields
-from tui.runs import Runs
+from tui.editing.document import ScenarioDocument
+from tui.editing.fields import Field, fields
 from tui.screens.run import ask_and_run
 from tui.screens.save import DiscardDialog, SaveDialog
+from tui.watching.runs import Runs
 from tui.widgets.field import FieldRow
 
 PAUSE = 0.15

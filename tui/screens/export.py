@@ -8,10 +8,10 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
-from scenarios.tables import TABLES
-from tui.export import write_csv, write_picture
+from scenarios.logs.writing import TABLES
 from tui.screens.dialog import Box, Dialog
-from tui.session import Session
+from tui.watching.export import write_csv, write_picture
+from tui.watching.session import Session
 
 PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, PNG"}
 

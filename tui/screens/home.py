@@ -13,8 +13,8 @@ from textual.widgets.option_list import Option
 
 if TYPE_CHECKING:
     from tui.app import MarketApp
-    from tui.catalogue import Entry
-    from tui.runs import Runs
+    from tui.watching.catalogue import Entry
+    from tui.watching.runs import Runs
 
 LATER = 0.05
 """Seconds that the screen gets to draw itself before the lists are filled."""
@@ -84,7 +84,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
         """Look for scenarios and runs."""
-        from tui.catalogue import builtins, own_files, recent_runs
+        from tui.watching.catalogue import builtins, own_files, recent_runs
 
         found = [*builtins(), *own_files(self.folder), *recent_runs(self.out)]
         self.app.call_from_thread(self._list, found)
@@ -142,7 +142,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self) -> None:
-        from tui.catalogue import preview
+        from tui.watching.catalogue import preview
 
         chosen = self.chosen
         if isinstance(chosen, int):

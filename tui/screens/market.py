@@ -8,16 +8,16 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer
 
-from tui.messages import Seek, Selected, SessionChanged
-from tui.playhead import Playhead, faster
-from tui.redraw import Redraw
-from tui.runs import Runs
-from tui.session import Phase, Session
-from tui.view import View
+from tui.watching.playhead import Playhead, faster
+from tui.watching.runs import Runs
+from tui.watching.session import Phase, Session, SessionChanged
+from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
+from tui.widgets.messages import Seek, Selected
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panels import Panels
+from tui.widgets.redraw import Redraw
 from tui.widgets.seekbar import SeekBar
 from tui.widgets.statusline import StatusLine
 

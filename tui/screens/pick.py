@@ -10,13 +10,13 @@ from textual.widgets.selection_list import Selection
 
 from learning.policy import names as policy_names
 from scenarios.loader import dumps
-from scenarios.protocol import Start
-from scenarios.store import SCENARIO
-from tui.catalogue import recent_runs
-from tui.runs import Runs
+from scenarios.logs.directory import SCENARIO
+from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.run import GOES_ON
-from tui.session import Session
+from tui.watching.catalogue import recent_runs
+from tui.watching.runs import Runs
+from tui.watching.session import Session
 from tui.widgets.marks import MarkList
 
 

@@ -11,13 +11,13 @@ from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
 from learning.policy import names as policy_names
+from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, parse, points, with_policy
-from scenarios.protocol import Start
-from scenarios.schema import Scenario
-from scenarios.store import AS_CONFIGURED, RunDirectory, State
-from tui.catalogue import find_run
-from tui.runs import Runs
+from scenarios.logs.directory import AS_CONFIGURED, RunDirectory, State
+from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
+from tui.watching.catalogue import find_run
+from tui.watching.runs import Runs
 from tui.widgets.marks import MarkList, Tick
 
 GOES_ON = "It goes on from its last checkpoint. To begin afresh, run it again with “start over” ticked."

@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
-from scenarios.checks import installed
+from scenarios.file.checks import installed
+from scenarios.file.toml_text import value_text
+from scenarios.file.validation import examine
 from scenarios.loader import dumps
-from scenarios.toml_text import value_text
-from scenarios.validation import examine
 from tui.screens.dialog import Box, Dialog
-from tui.session import Session
+from tui.watching.session import Session
 
 HINTS = {
     "clients.cores": "services that a client can serve at once (K), from then on",

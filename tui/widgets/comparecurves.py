@@ -7,7 +7,7 @@ from textual.containers import Container
 from textual_plot import HiResMode
 
 from tui.look import series_color, sign
-from tui.session import Session
+from tui.watching.session import Session
 from tui.widgets.curves import TITLES, Plot
 
 

@@ -8,10 +8,10 @@ from textual.widgets import Input
 
 from des.records import Kind, MarketEvent
 from tui.look import fit, plain, series_color, tint
-from tui.view import View
+from tui.watching.view import View
+from tui.watching.words import event_words
 from tui.widgets.lines import LineView
 from tui.widgets.panel import Panel
-from tui.words import event_words
 
 LABEL = 22
 

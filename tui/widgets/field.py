@@ -9,10 +9,10 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
-from scenarios.problems import Path
-from scenarios.toml_text import value_text
-from tui.document import ABSENT
-from tui.fields import Field
+from scenarios.file.problems import Path
+from scenarios.file.toml_text import value_text
+from tui.editing.document import ABSENT
+from tui.editing.fields import Field
 from tui.look import tint
 
 DEFAULT_CHOICE = "(default)"

@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 
 from des.records import Kind, OfferReport, Outcome
 from tui.look import fit, plain, seconds, series_color, sign, tint
-from tui.view import View
+from tui.watching.view import View
 from tui.widgets.lines import LineView
 from tui.widgets.panel import Panel
 

@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Static
 
-from tui.book import WORDS, Line, Verdict, cash
 from tui.look import plain, same, series_color, sign, tint
-from tui.messages import Selected
-from tui.view import WALK_WORDS, View
+from tui.watching.book import WORDS, Line, Verdict, cash
+from tui.watching.view import WALK_WORDS, View
+from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 
 COLUMNS = {

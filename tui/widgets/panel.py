@@ -3,7 +3,7 @@
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tui.view import View
+from tui.watching.view import View
 
 
 class Panel(Vertical):

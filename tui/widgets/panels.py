@@ -4,7 +4,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.geometry import Size
 
-from tui.view import View
+from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
 from tui.widgets.gantt import CoresPanel

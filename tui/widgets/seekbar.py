@@ -6,8 +6,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.look import tint
-from tui.messages import Seek
-from tui.view import View
+from tui.watching.view import View
+from tui.widgets.messages import Seek
 
 
 class SeekBar(Widget):

@@ -9,10 +9,10 @@ from textual.widgets import DataTable
 
 from des.money import MICRO
 from des.records import ServiceReport, Status
-from scenarios.logs import LoggedRound
+from scenarios.logs.reading import LoggedRound
 from tui.look import STATUS, STATUS_COLOR, bar, percent, plain, same, series_color, sign, tint
-from tui.messages import Selected
-from tui.view import View
+from tui.watching.view import View
+from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 
 COLUMNS = (

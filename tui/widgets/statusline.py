@@ -4,9 +4,9 @@ from rich.text import Text
 from textual.widgets import Static
 
 from tui.look import fit, plain, seconds, tint
-from tui.session import Phase, Session
-from tui.view import View
-from tui.words import event_words
+from tui.watching.session import Phase, Session
+from tui.watching.view import View
+from tui.watching.words import event_words
 
 SIGNS = {
     Phase.STARTING: "… starting",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-import scenarios.checkpoint
+import scenarios.running.checkpoint
 
-scenarios.checkpoint.INTERVAL = 0.0
+scenarios.running.checkpoint.INTERVAL = 0.0
 runpy.run_path(str(Path(__file__).with_name("formula.py")), run_name="__main__")

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import scenarios.build as build
 from fl.jobs import TrainingOutcome
-from scenarios.serve import main
+from scenarios.running.serve import main
 
 
 class Formula:

@@ -1,0 +1,1 @@
+"""The paper's agent: Algorithm 1 and its equations."""

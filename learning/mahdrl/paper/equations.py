@@ -1,0 +1,101 @@
+"""The paper's equations (7) to (12) as functions, apart from the optimiser: each has a test with numbers by hand."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from torch import Tensor, no_grad, zeros_like
+
+from des.records import FloatArray
+from learning.mahdrl.networks import Floats
+from learning.mahdrl.paper.actor_critic import Weights
+
+Batch = Mapping[str, Tensor]
+"""A mini-batch: ``state`` [A, B, S], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
+``next_state``, ``next_bids`` and ``next_here`` (1: the client can be selected) [A, B, C], ``final`` [A, B] (1: nothing
+follows), and the ``budget`` [A, B]."""
+
+
+class ActorCritic(Protocol):
+    """mu_theta and Q_omega; ``actor_critic.Networks``."""
+
+    def markup(self, actor: Tensor, states: Tensor) -> Tensor:
+        """Return a_c = mu_theta(s), [A, B, C]."""
+
+    def q(self, critic: Tensor, states: Tensor, markup: Tensor) -> Tensor:
+        """Return Q_omega(s, c, a_c) of each client, [A, B, C]."""
+
+
+def serial_order(q: FloatArray | Floats, epsilon: float, rng: Generator | None) -> list[int]:
+    """Return the order in which clients are picked: the highest Q first (eq. 7), each pick random with ``epsilon``."""
+    order = [int(client) for client in np.argsort(-q, kind="stable")]
+    if rng is None:
+        return order
+    picked = []
+    for explores in rng.random(len(order)) < epsilon:
+        picked.append(order.pop(int(rng.integers(len(order))) if explores else 0))
+    return picked
+
+
+def greedy_set(q: Tensor, prices: Tensor, budget: Tensor, here: Tensor) -> Tensor:
+    """Return [A, B, C] which clients the serial selection takes: by falling Q, until the first that does not fit.
+
+    Args:
+        q: [A, B, C].
+        prices: [A, B, C] what each client would be paid.
+        budget: [A, B].
+        here: [A, B, C] 1 where the client can be selected; the others are passed over.
+    """
+    order = q.argsort(dim=2, descending=True, stable=True)
+    fits = (prices * here).gather(2, order).cumsum(dim=2) <= budget[..., None] + 1e-4
+    return zeros_like(q).scatter(2, order, fits.to(q.dtype)) * here
+
+
+def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
+    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for nobody. Both arguments are [A, B, C]."""
+    return (q * chosen).sum(dim=2) / chosen.sum(dim=2).clip(min=1.0)
+
+
+def targets(
+    networks: ActorCritic,
+    target: Weights,
+    batch: Batch,
+    discount: float,
+    *,
+    learned_payments: bool,
+    chooser: Tensor | None = None,
+    most: float = inf,
+) -> Tensor:
+    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B].
+
+    With the parameters of another critic as the ``chooser``, a_d' is greedy by that one: Double-Q (van Hasselt, Guez
+    and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016). What follows is worth 0 at the least
+    and ``most`` at the most.
+    """
+    states = batch["next_state"]
+    markup = networks.markup(target.actor, states) if learned_payments else zeros_like(batch["next_bids"])
+    q = networks.q(target.critic, states, markup)
+    by = q if chooser is None else networks.q(chooser, states, markup)
+    chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
+    return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
+
+
+def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
+    """Eq. (10): mean over the batch of (y - Q(s, a_d, a_c))^2, summed over the independent agents."""
+    q = networks.q(critic, batch["state"], batch["markup"])
+    return (y - mean_q(q, batch["chosen"])).square().mean(dim=1).sum()
+
+
+def actor_loss(networks: ActorCritic, weights: Weights, batch: Batch) -> Tensor:
+    """Eqs. (8) and (9): minus the mean of Q(s, a_d, mu(s)), whose gradient reaches theta through a_c = mu(s) alone."""
+    q = networks.q(weights.critic.detach(), batch["state"], networks.markup(weights.actor, batch["state"]))
+    return -mean_q(q, batch["chosen"]).mean(dim=1).sum()
+
+
+def soft_update(target: Weights, own: Weights, soft: float) -> None:
+    """Eq. (12): theta' <- varsigma * theta + (1 - varsigma) * theta', and the same for omega'."""
+    with no_grad():
+        target.actor.lerp_(own.actor, soft)
+        target.critic.lerp_(own.critic, soft)

@@ -1,0 +1,193 @@
+"""``flmarket calibrate dqi``: experiments for each data set of a scenario, the fit of eq. (6), a table and figures."""
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from fl.calibrate_dqi import Experiment, Point, Quality, fit, grid, measure, quality, rounded
+from fl.datasets import Dataset
+from fl.errors import InputError
+from fl.fitted import Fit, add, own_folder
+from fl.quality import DQIParameters
+from scenarios.build import Shelf, regime, training_settings
+from scenarios.calibration.figures import draw_dqi
+from scenarios.file.schema import Scenario
+
+Narrate = Callable[[str], None]
+
+_COLUMNS = (
+    "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
+    "data_size", "wanted_emd", "repetition", "emd", "accuracy",
+)  # fmt: skip
+_KEYS = len(_COLUMNS) - 2
+
+
+@dataclass(frozen=True, slots=True)
+class DQIPlan:
+    """How many experiments, and how long each trains.
+
+    Attributes:
+        epochs: passes of a new network over its data set.
+        repetitions: of each (D, EMD), with other images and another initial network.
+        seed: of all draws.
+        workers: threads that train; results do not depend on it.
+    """
+
+    epochs: int = 50
+    repetitions: int = 10
+    seed: int = 0
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DQIResult:
+    """One data set's outcome."""
+
+    fit: Fit
+    quality: Quality
+
+
+def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, narrate: Narrate) -> list[DQIResult]:
+    """Measure, fit, and write ``dqi-points.csv``, ``dqi.json``, ``dqi.md`` and a figure for each data set into ``out``.
+
+    Points are written as they are measured; those that are there already are not measured again. The parameters also go
+    into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
+
+    Raises:
+        InputError: a data set is missing, or ``out`` can't be used.
+    """
+    results = []
+    log = PointLog(out / "dqi-points.csv")
+    for name in sorted({service.dataset for service in scenario.services}):
+        dataset = shelf.get(name)
+        points = _measure(scenario, dataset, plan, log, narrate)
+        parameters = rounded(fit(points))
+        found = quality(points, parameters)
+        result = DQIResult(
+            Fit(
+                kind="dqi",
+                dataset=name,
+                regime=replace(regime(scenario, name), local_epochs=plan.epochs),
+                parameters=asdict(parameters),
+                quality={key: round(value, 4) for key, value in asdict(found).items()},
+                source={
+                    "command": "flmarket calibrate dqi",
+                    "scenario": scenario.name,
+                    "repetitions": plan.repetitions,
+                    "seed": plan.seed,
+                    "official": dataset.official,
+                },
+            ),
+            found,
+        )
+        draw_dqi(out / f"dqi-{name}.png", name, points, parameters)
+        add(out / "dqi.json", [result.fit])
+        add(own_folder() / "dqi.json", [result.fit])
+        narrate(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
+        results.append(result)
+    (out / "dqi.md").write_text(table(results), encoding="utf-8", newline="\n")
+    return results
+
+
+def table(results: Sequence[DQIResult]) -> str:
+    """Return the parameters and their quality as a Markdown table."""
+    names = list(DQIParameters.__dataclass_fields__)
+    lines = [
+        f"| data set | {' | '.join(names)} | points | R² | R² of means | RMSE | worst mean | repetitions' sd |",
+        "|---" * (len(names) + 7) + "|",
+    ]
+    for result in results:
+        found = result.quality
+        values = " | ".join(f"{result.fit.parameters[name]:.4g}" for name in names)
+        lines.append(
+            f"| {result.fit.dataset} | {values} | {found.points} | {found.r2:.3f} | {found.r2_means:.3f} "
+            f"| {found.rmse:.3f} | {found.worst:.3f} | {found.scatter:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+class PointLog:
+    """The measured points, one CSV row each; every row says all that its point depends on.
+
+    Attributes:
+        known: by the columns before the outcome.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read what is there.
+
+        Raises:
+            InputError: the file can't be read or is another one.
+        """
+        self._path = path
+        self.known: dict[tuple[str, ...], Point] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.write_text(",".join(_COLUMNS) + "\n", encoding="utf-8", newline="\n")
+            # A line that a kill cut off would swallow the next one.
+            text = path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            if whole != text:
+                path.write_text(whole, encoding="utf-8", newline="\n")
+        except (OSError, UnicodeError) as error:
+            raise InputError(f"{path}: can't be used: {error}; choose another --out") from error
+        rows = list(csv.reader(whole.splitlines()))
+        if not rows or tuple(rows[0]) != _COLUMNS:
+            raise InputError(f"{path}: does not hold calibration points; choose another --out")
+        for row in rows[1:]:
+            try:
+                self.known[tuple(row[:_KEYS])] = Point(int(row[8]), float(row[11]), float(row[12]))
+            except (ValueError, IndexError) as error:
+                raise InputError(f"{path}: {','.join(row)!r} is no calibration point; choose another --out") from error
+
+    def append(self, key: tuple[str, ...], point: Point) -> None:
+        """Write a point down."""
+        # What is kept is what is written: a fit is the same whether its points were measured or read.
+        self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
+        with self._path.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
+
+
+def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, narrate: Narrate) -> list[Point]:
+    """Return the points of all experiments on one data set, measuring those that the log lacks."""
+    name = dataset.info.name
+    settings = replace(training_settings(scenario, name), local_epochs=plan.epochs, eval_samples=None)
+    how = (
+        name, _images(dataset), settings.model, str(plan.epochs), str(settings.batch_size),
+        repr(settings.learning_rate), repr(settings.momentum), str(plan.seed),
+    )  # fmt: skip
+    experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
+    keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
+    missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if key not in log.known]
+    narrate(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
+
+    def run(experiment: Experiment) -> Point:
+        return measure(dataset, experiment, settings, plan.seed, scenario.training.kernel)
+
+    for done, ((key, _), point) in enumerate(zip(missing, _map(run, missing, plan.workers), strict=True), start=1):
+        log.append(key, point)
+        if done % 50 == 0:
+            narrate(f"{name}: {done} of {len(missing)}")
+    return [log.known[key] for key in keys]
+
+
+def _images(dataset: Dataset) -> str:
+    """Return eight digits that tell a data set's images from others of the same name."""
+    return hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
+
+
+def _map(
+    run: Callable[[Experiment], Point], tasks: Sequence[tuple[object, Experiment]], workers: int
+) -> Iterator[Point]:
+    """Yield the points in the order of the tasks."""
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        futures = [pool.submit(run, experiment) for _, experiment in tasks]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

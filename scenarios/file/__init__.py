@@ -1,0 +1,1 @@
+"""The scenario file: what it may say, what is wrong with one, and where in the text."""

@@ -1,0 +1,254 @@
+"""Checks of a scenario that involve several keys, or what is installed: names, data that exists, bids, sizes.
+
+They run on whatever part of the data is fine in itself, so that one broken key hides no other problem.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from des.money import to_micro
+from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
+from fl.model_names import BUILTIN_NAMES
+from fl.partition import largest_count, realised_emd
+from fl.quality import largest_emd
+from scenarios.file.interventions import check_interventions
+from scenarios.file.problems import Finding, Path, did_you_mean, number, quoted
+from scenarios.file.readable import Readable
+from scenarios.file.schema import TrainingSettings
+
+LARGEST_BID = 10_000_000
+"""Money; the bids of the largest population still add up inside 64 bits of micro-units."""
+
+LARGEST_MARKET = 10_000_000
+"""Clients times services: every array of a round has this many numbers."""
+
+
+class DatasetFacts(Protocol):
+    """What the checks must know of a data set."""
+
+    @property
+    def labels(self) -> int:
+        """L."""
+
+    @property
+    def train_size(self) -> int:
+        """Training images."""
+
+    @property
+    def test_size(self) -> int:
+        """Test images."""
+
+    @property
+    def rarest_label(self) -> int:
+        """Training images of the label that has the fewest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What a scenario may name.
+
+    Attributes:
+        datasets: names of the data sets.
+        facts: of a data set by name.
+        policies: names of the policies.
+        models: names of the models.
+        fits: whether the fits that it needs must be there; calibration, which makes them, does without.
+    """
+
+    datasets: Collection[str]
+    facts: Callable[[str], DatasetFacts]
+    policies: Collection[str]
+    models: Collection[str] = BUILTIN_NAMES
+    fits: bool = False
+
+
+def installed(*, fits: bool = True) -> Catalogue:
+    """Return the data sets, policies and models of this installation. ``fits`` as in ``Catalogue``."""
+    # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
+    from fl import model_names
+    from fl.datasets import info, names
+    from learning import policy
+
+    return Catalogue(names(), info, policy.names(), model_names.names(), fits)
+
+
+def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
+    """Yield all that is wrong across keys."""
+    yield from _unique_names(readable)
+    yield from _known_names(readable, catalogue)
+    yield from _timeline(readable)
+    yield from _market_size(readable)
+    yield from check_interventions(readable)
+    used = {
+        name: catalogue.facts(name)
+        for i in readable.places("services")
+        if (name := readable.get("services", i, "dataset")) in catalogue.datasets
+    }
+    yield from _evaluation(readable, used)
+    yield from _emds(readable, used)
+    yield from _supply(readable, used)
+    yield from _bids(readable, used)
+    if catalogue.fits:
+        yield from _fits(readable, used)
+
+
+def _unique_names(readable: Readable) -> Iterator[Finding]:
+    first: dict[str, Path] = {}
+    for i in readable.places("services"):
+        name, path = readable.get("services", i, "name"), ("services", i, "name")
+        if name is not None and first.setdefault(name, path) != path:
+            yield Finding(path, f"is the name of another service too: {quoted(name)}", see=first[name])
+
+
+def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
+    named: list[tuple[Path, str, Collection[str]]] = [
+        (("services", i, key), kind, known)
+        for i in readable.places("services")
+        for key, kind, known in (
+            ("dataset", "data set", catalogue.datasets),
+            ("policy", "policy", catalogue.policies),
+        )
+    ]
+    tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
+    named += [((*table, "model"), "model", catalogue.models) for table in tables]
+    for path, kind, known in named:
+        name = readable.get(*path)
+        if name is not None and name not in known:
+            yield Finding(path, unknown(kind, name, known))
+    for name in readable.keys("training", "by_dataset"):
+        if name not in catalogue.datasets:
+            yield Finding(("training", "by_dataset", name), unknown("data set", name, catalogue.datasets))
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
+    """Say that there is no such thing, and which is near."""
+    hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+    return f"there is no {kind} {quoted(name)}{hint}"
+
+
+def _timeline(readable: Readable) -> Iterator[Finding]:
+    slot, deadline = readable.get("timeline", "slot"), readable.get("timeline", "deadline")
+    if slot is not None and deadline is not None and deadline > slot:
+        yield Finding(
+            ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
+        )
+
+
+def _market_size(readable: Readable) -> Iterator[Finding]:
+    count, services = readable.get("clients", "count"), len(readable.places("services"))
+    if count is not None and count * services > LARGEST_MARKET:
+        yield Finding(
+            ("clients", "count"),
+            f"{number(count)} clients times {number(services)} services are more than {number(LARGEST_MARKET)}",
+        )
+
+
+def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    wanted = readable.get("training", "eval_samples")
+    if wanted is None or not used:
+        return
+    name, facts = min(used.items(), key=lambda item: item[1].test_size)
+    if wanted > facts.test_size:
+        yield Finding(
+            ("training", "eval_samples"),
+            f"must be at most {number(facts.test_size)}, the test images of {name}, not {number(wanted)}",
+        )
+
+
+def _emds(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    if not used:
+        return
+    name, facts = min(used.items(), key=lambda item: item[1].labels)
+    limit = largest_emd(facts.labels)
+    for i, emd in readable.items("clients", "emd"):
+        if emd > limit:
+            yield Finding(
+                ("clients", "emd", i),
+                f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
+                f"not {number(emd)}",
+            )
+
+
+def _pairs(readable: Readable, facts: DatasetFacts) -> Iterator[tuple[int, int, float]]:
+    """Yield the place of D, D and EMD of each data set that can be asked for and that can exist."""
+    limit = largest_emd(facts.labels)
+    for i, size in readable.items("clients", "data_size"):
+        for _, emd in readable.items("clients", "emd"):
+            if emd <= limit:
+                yield i, size, float(emd)
+
+
+def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    """Data sets hold enough images, also of their rarest label, for the most lopsided draw."""
+    for name, facts in used.items():
+        for i, size in readable.items("clients", "data_size"):
+            if size > facts.train_size:
+                yield Finding(
+                    ("clients", "data_size", i),
+                    f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}",
+                )
+        worst: dict[int, tuple[int, int, float]] = {}
+        for i, size, emd in _pairs(readable, facts):
+            needed = largest_count(size, emd, facts.labels)
+            if facts.rarest_label < needed and size <= facts.train_size:
+                worst[i] = max(worst.get(i, (0, 0, 0.0)), (needed, size, emd))
+        for i, (needed, size, emd) in worst.items():
+            yield Finding(
+                ("clients", "data_size", i),
+                f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
+                f"the rarest label of {name} has {number(facts.rarest_label)}",
+            )
+
+
+def _bids(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    """No bid is negative or absurd, at the EMD that a data set really gets."""
+    cost = readable.get("clients", "cost")
+    if cost is None:
+        return
+    bids = [
+        (cost["per_sample"] * size - cost["per_emd"] * real, size, real)
+        for facts in used.values()
+        for _, size, emd in _pairs(readable, facts)
+        for real in [realised_emd(size, emd, facts.labels)]
+    ]
+    if not bids:
+        return
+    lowest, highest = min(bids), max(bids)
+    if to_micro(min(lowest[0], 0.0)) < 0:
+        yield Finding(("clients", "cost"), f"{_asked(*lowest)}, and must not be negative")
+    if highest[0] > LARGEST_BID:
+        yield Finding(("clients", "cost"), f"{_asked(*highest)}, above the limit of {number(LARGEST_BID)}")
+
+
+def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
+    """Every data set has the fits that the scenario asks for."""
+    # An absent key has its default; of a broken one nothing is known.
+    present = readable.keys()
+    fitted = readable.get("dqi") == "fitted" or "dqi" not in present
+    surrogate = readable.get("training", "backend") == "surrogate"
+    for i in readable.places("services"):
+        name = readable.get("services", i, "dataset")
+        if name not in used:
+            continue
+        try:
+            if fitted:
+                dqi_fit(name)
+            if surrogate and (regime := _regime(readable, name)):
+                surrogate_fit(name, regime)
+        except FitError as error:
+            yield Finding(("services", i, "dataset"), str(error))
+
+
+def _regime(readable: Readable, dataset: str) -> Regime | None:
+    """Return the training regime of a data set, or None where a key of it is broken."""
+    values = {}
+    for key, field in TrainingSettings.model_fields.items():
+        own, common = ("training", "by_dataset", dataset), ("training",)
+        place = next((at for at in (own, common) if key in readable.keys(*at)), None)
+        values[key] = field.default if place is None else readable.get(*place, key)
+    return None if None in values.values() else Regime(**values)
+
+
+def _asked(bid: float, size: int, emd: float) -> str:
+    return f"the bid for {number(size)} images at EMD {emd:g} would be {bid:.6f}"

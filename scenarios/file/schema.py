@@ -1,0 +1,268 @@
+"""The scenario file: every key, its unit, its limits and its default.
+
+The models are the one source for the loader's checks, the reference in the documentation and the form in the TUI. What
+involves several keys at once stands in ``scenarios.file.checks``.
+"""
+
+import datetime
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
+"""Names become folders and columns: they must be fit for a path on every system."""
+
+LARGEST_SUM = 1_000_000_000
+"""Of money; keeps a million rounds of micro-units well inside 64 bits."""
+
+MOST_SWEPT = 100
+"""Keys of one sweep."""
+
+
+def _six_decimals(amount: float) -> float:
+    """Refuse money that cannot be counted in micro-units."""
+    if round(amount, 6) != amount:
+        raise PydanticCustomError("decimals", "has more than six decimals: {given}", {"given": repr(amount)})
+    return amount
+
+
+def plain(value: Any) -> Any:
+    """Refuse what could not be written back to TOML and compared: dates, infinite numbers, endless integers."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case Mapping() as table:
+                waiting.extend(table.values())
+            case list() | tuple() as items:
+                waiting.extend(items)
+            case float() as number if not math.isfinite(number):
+                raise PydanticCustomError("infinite", "must hold finite numbers only")
+            case int() as number if not -(2**63) <= number < 2**63:
+                raise PydanticCustomError("integer", "must hold integers of at most 64 bits")
+            case datetime.date() | datetime.time():
+                raise PydanticCustomError("date", "must not hold a date or a time of day")
+    return value
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+Model = Name
+LocalEpochs = Annotated[int, Field(ge=1, le=1_000)]
+BatchSize = Annotated[int, Field(ge=1, le=100_000)]
+LearningRate = Annotated[float, Field(gt=0, le=100)]
+Momentum = Annotated[float, Field(ge=0, lt=1)]
+Plain = Annotated[Any, AfterValidator(plain)]
+
+
+class Table(BaseModel):
+    """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
+
+    # Text is not a number and a boolean not an integer, but a list of TOML may become a tuple: see the fields.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Cost(Table):
+    """What a client bids for a data set: ``per_sample * D - per_emd * EMD``."""
+
+    per_sample: float = Field(ge=0, le=1_000_000, description="Money asked for each image (D).")
+    per_emd: float = Field(
+        ge=-1_000_000,
+        le=1_000_000,
+        description="Money taken off for each unit of EMD; the bid must stay at or above 0.",
+    )
+
+
+class Clients(Table):
+    """The clients, and how their data is drawn anew in each round."""
+
+    count: int = Field(ge=1, le=100_000, description="Clients in the market (C).")
+    cores: int = Field(ge=1, le=1_024, description="Services that a client can serve at once (K).")
+    data_size: Annotated[tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...], Field(strict=False)] = Field(
+        min_length=1,
+        max_length=100,
+        description="The set that a client's data size for a service (D, images) is drawn from each round.",
+    )
+    emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
+        min_length=1,
+        max_length=100,
+        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels.",
+    )
+    cost: Cost = Field(description="What a client bids: per_sample * D - per_emd * EMD, money.")
+    speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
+        default=(1.0,),
+        min_length=1,
+        max_length=100,
+        description="The set that a client's speed is drawn from, once for the whole run; "
+        "2 computes twice as fast as the timeline's seconds_per_sample.",
+    )
+    departure_rate: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Probability that a client that was awarded something leaves during the round; "
+        "what it has not delivered by then is dropped.",
+    )
+
+
+class TrainingSettings(Table):
+    """How clients train one data set."""
+
+    model: Model = Field(
+        default="cnn",
+        description="Network: cnn (two convolutions, three fully connected layers; the paper's), mlp, or one that an "
+        "installed package registers under flmarket.models.",
+    )
+    local_epochs: LocalEpochs = Field(default=1, description="Passes of a client over its data in one round (E).")
+    batch_size: BatchSize = Field(default=10, description="Images in one step of local SGD.")
+    learning_rate: LearningRate = Field(default=0.05, description="Step size of local SGD.")
+    momentum: Momentum = Field(default=0.0, description="Momentum of local SGD; 0 is plain SGD.")
+
+
+class TrainingOverride(Table):
+    """What differs for one data set; what is absent is as in ``[training]``."""
+
+    model: Model | None = Field(default=None, description="Network for this data set.")
+    local_epochs: LocalEpochs | None = Field(default=None, description="Passes over the data for this data set.")
+    batch_size: BatchSize | None = Field(default=None, description="Images in one step for this data set.")
+    learning_rate: LearningRate | None = Field(default=None, description="Step size for this data set.")
+    momentum: Momentum | None = Field(default=None, description="Momentum for this data set.")
+
+
+class Training(TrainingSettings):
+    """Local training and evaluation."""
+
+    backend: Literal["real", "surrogate"] = Field(
+        default="real",
+        description="real: train and evaluate networks on images; surrogate: follow fitted learning curves, "
+        "to train policies and explore in seconds (never a result of real training).",
+    )
+    eval_samples: int | None = Field(
+        default=None,
+        ge=1,
+        description="Test images that each evaluation looks at; absent: the whole test split.",
+    )
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu", description="Where networks train; only cpu gives the same bytes on every run."
+    )
+    kernel: Literal["auto", "fused", "reference"] = Field(
+        default="auto",
+        description="Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.",
+    )
+    by_dataset: dict[str, TrainingOverride] = Field(
+        default_factory=dict, description="Tables [training.by_dataset.NAME]: what differs for one data set."
+    )
+
+
+class Timeline(Table):
+    """How long things take on the simulated clock."""
+
+    seconds_per_sample: float = Field(
+        default=0.001, ge=0, le=1e6, description="Computing time of one image in one epoch at speed 1, seconds."
+    )
+    upload_seconds: float = Field(default=0.5, ge=0, le=1e9, description="Time to send an update, seconds.")
+    slot: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e12,
+        description="Length of a round, seconds; absent: each lasts until its last job is done "
+        '(the paper\'s "long enough").',
+    )
+    deadline: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e12,
+        description="Seconds after the awards by which an update must have arrived, at most the slot; absent: none.",
+    )
+
+
+class Service(Table):
+    """A federated-learning service: it wants clients, and has a budget for them."""
+
+    name: Name = Field(description="Unique in the scenario.")
+    dataset: str = Field(description="Data set that it learns; `flmarket datasets` lists them.")
+    budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
+        ge=0, le=LARGEST_SUM, description="The most that it can offer in one round (B_m), money."
+    )
+    target_accuracy: float = Field(
+        gt=0, le=1, description="Test accuracy at which it leaves, as a fraction: 97 % is 0.97."
+    )
+    reward_base: float = Field(gt=1, le=1e9, description="Omega_m: its reward in a round is Omega_m ^ accuracy.")
+    policy: str = Field(description="Who decides for it; `flmarket policies` lists them.")
+    checkpoint: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4_096,
+        pattern=r"^[^\x00]*$",
+        description="File with what its policy has learned; absent: the policy starts as it is.",
+    )
+    policy_options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="Settings of its policy, as the policy documents them."
+    )
+
+
+class Intervention(Table):
+    """A change from outside in the middle of a run."""
+
+    round: int = Field(ge=1, le=1_000_000, description="The first round that it holds for.")
+    key: str = Field(
+        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+    )
+    value: Plain = Field(
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
+    )
+
+
+class Scenario(Table):
+    """What to run: a market, how it trains, and who competes."""
+
+    name: Name = Field(description="Names the folder of its runs.")
+    description: str = Field(default="", max_length=10_000, description="For people.")
+    rounds: int = Field(ge=1, le=1_000_000, description="Rounds at most (N); the run ends when all services have left.")
+    dqi: Literal["published", "fitted"] = Field(
+        default="fitted",
+        description="Parameters of the data quality indicator (eq. 6): published as printed in the paper, "
+        "or fitted to experiments.",
+    )
+    clients: Clients = Field(description="The clients.")
+    training: Training = Field(default_factory=Training, description="Local training and evaluation.")
+    timeline: Timeline = Field(default_factory=Timeline, description="The simulated clock.")
+    services: Annotated[tuple[Service, ...], Field(strict=False)] = Field(
+        min_length=1, max_length=1_000, description="The services, one [[services]] table each."
+    )
+    sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False)]] = Field(
+        default_factory=dict,
+        max_length=MOST_SWEPT,
+        description="Dotted keys (services by name) and the list of values that each takes: "
+        "every combination is a run of its own.",
+    )
+
+    runs: Annotated[
+        tuple[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)], ...], Field(strict=False)
+    ] = Field(
+        default=(),
+        max_length=10_000,
+        description="Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; "
+        "with a sweep, each is combined with all its points.",
+    )
+
+    interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
+        default=(),
+        max_length=10_000,
+        description="Changes from outside in the middle of a run, one [[interventions]] table each.",
+    )
+
+    def service(self, name: str) -> Service:
+        """Return the service of that name; KeyError where there is none."""
+        for service in self.services:
+            if service.name == name:
+                return service
+        raise KeyError(name)
+
+    def training_for(self, dataset: str) -> TrainingSettings:
+        """Return how clients train a data set: ``[training]``, overridden by ``[training.by_dataset.<dataset>]``."""
+        merged = {key: getattr(self.training, key) for key in TrainingSettings.model_fields}
+        if override := self.training.by_dataset.get(dataset):
+            merged |= override.model_dump(exclude_none=True)
+        return TrainingSettings.model_validate(merged)

@@ -1,0 +1,132 @@
+"""The file behind a scenario: its text, its data, and on which line to look for a problem."""
+
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path as FilePath
+from re import search
+from typing import Any
+
+from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
+from scenarios.file.positions import Positions
+from scenarios.file.problems import Finding, Path, Problem, ScenarioError, did_you_mean, key_text, number, printable
+
+LARGEST_FILE = 1_000_000
+"""Bytes."""
+
+MOST_PROBLEMS = 200
+"""Shown of one file; a file with more of them is not a scenario."""
+
+
+@dataclass
+class Source:
+    """Where a scenario's data came from, for telling users where to look.
+
+    Attributes:
+        file: as the user named it.
+        text: of the file.
+        data: what was read, and changed since.
+        moved: where swept keys stand in the file, by where they stand in the data.
+        options: the option behind what did not come from the file.
+    """
+
+    file: str
+    text: str
+    data: Mapping[str, Any]
+    moved: Mapping[Path, Path] = field(default_factory=dict)
+    options: Mapping[Path, str] = field(default_factory=dict)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The lines; most files have no problem and never need them."""
+        return Positions(self.text)
+
+    def problems(self, found: Sequence[Finding], problems: Sequence[Problem]) -> list[Problem]:
+        """Return problems in the order of the file's lines, those of the command line after them."""
+        if len(found) > MOST_PROBLEMS:
+            more = Problem(self.file, None, "", f"and {number(len(found) - MOST_PROBLEMS)} problems more")
+            return [*self.problems(found[:MOST_PROBLEMS], problems), more]
+        placed = dict.fromkeys([*map(self._problem, found), *problems])
+        return sorted(placed, key=lambda problem: problem.line or float("inf"))
+
+    def _problem(self, finding: Finding) -> Problem:
+        line, option = self._place(finding.path)
+        message = finding.message
+        if finding.see:
+            see_line, see_option = self._place(finding.see)
+            message += f" ({see_option or f'line {see_line}'})"
+        return Problem(option or self.file, line, key_text(finding.path, self.data), message)
+
+    def _place(self, path: Path) -> tuple[int | None, str | None]:
+        """Return the line or the option that a path came from."""
+        for depth in range(len(path), 0, -1):
+            if option := self.options.get(path[:depth]):
+                return None, option
+        for depth in (2, 3):  # ("sweep", key) or ("runs", i, key)
+            if path[:depth] in self.moved:
+                path = (*self.moved[path[:depth]], *path[depth:])
+                break
+        return self.positions.line(path), None
+
+
+def read_file(path: FilePath, builtin: Collection[str]) -> str:
+    """Return the text of a scenario file.
+
+    Args:
+        path: of the file.
+        builtin: names of built-in scenarios, for when a name was meant and is none of them.
+
+    Raises:
+        ScenarioError: it cannot be read, is too large, or is not UTF-8.
+    """
+    file = printable(str(path))
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        message = "there is no such file"
+        if path.name == str(path) and not path.suffix:
+            hint = did_you_mean(str(path), builtin) or f"; there are {', '.join(builtin)}"
+            message += f", and no built-in scenario of that name{hint}"
+        raise ScenarioError([Problem(file, None, "", message)]) from None
+    except IsADirectoryError:
+        raise ScenarioError([Problem(file, None, "", "is a folder, not a scenario file")]) from None
+    except OSError as error:
+        raise ScenarioError([Problem(file, None, "", f"cannot be read: {error.strerror}")]) from None
+    except ValueError:
+        raise ScenarioError([Problem(file, None, "", "is not the name of a file")]) from None
+    if len(content) > LARGEST_FILE:
+        raise ScenarioError([Problem(file, None, "", f"is larger than {number(LARGEST_FILE)} bytes")])
+    try:
+        return content.decode("utf-8-sig")  # some editors put a byte-order mark in front
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError([Problem(file, line, "", "is not UTF-8 text")]) from None
+
+
+def read_toml(text: str, file: str) -> dict[str, Any]:
+    """Return the data of a TOML text.
+
+    Raises:
+        ScenarioError: it is not TOML, or nested too deeply to be a scenario.
+    """
+    if line := long_key(text):
+        raise ScenarioError([Problem(file, line, "", f"has a key of more than {LARGEST_DEPTH} parts")])
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = search(r"^(.*?) \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+        message = where[1] if where else str(error)
+        line = int(where[2]) if where and where[2] else text.count("\n") + 1
+        message = f"is not valid TOML: {message[:1].lower()}{message[1:]}"
+        raise ScenarioError([Problem(file, line, "", printable(message))]) from None
+    except RecursionError:
+        raise ScenarioError([Problem(file, None, "", f"has lists more than {LARGEST_DEPTH} deep")]) from None
+    except ValueError:  # of int(), for which Python has a limit
+        where = search(r"\d[\d_]{4000}", text)
+        line = text.count("\n", 0, where.start()) + 1 if where else None
+        raise ScenarioError([Problem(file, line, "", "has a number of too many digits")]) from None
+    if (top := too_deep(data)) is not None:
+        raise ScenarioError([Problem(file, None, top, f"holds lists and tables more than {LARGEST_DEPTH} deep")])
+    return data

@@ -1,0 +1,67 @@
+"""Scenarios written as TOML: one text for one scenario, whatever file it came from."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.file.problems import BARE_KEY
+from scenarios.file.schema import Scenario
+
+
+def dumps(scenario: Scenario) -> str:
+    """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
+
+    Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it.
+    """
+    data = scenario.model_dump(exclude_none=True)
+    for key in ("sweep", "runs", "interventions"):
+        if not data[key]:
+            del data[key]
+    lines = _table((), data)
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def value_text(value: Any) -> str:
+    """Return a value as TOML, on one line."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)  # the shortest text that reads back as the same number
+        case str():
+            return _string(value)
+        case Mapping():
+            pairs = ", ".join(f"{key_text(key)} = {value_text(item)}" for key, item in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case _:
+            return f"[{', '.join(map(value_text, value))}]"
+
+
+def key_text(key: str) -> str:
+    """Return a key as TOML, in quotes where it needs them."""
+    return key if BARE_KEY.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    """Write a basic string. JSON escapes all that TOML wants escaped, but for the delete character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _table(path: tuple[str, ...], table: Mapping[str, Any]) -> list[str]:
+    """Write what a table holds itself, then the tables below it under headers of their own."""
+    lines, below = [], []
+    for key, value in table.items():
+        header = ".".join(map(key_text, (*path, key)))
+        if isinstance(value, tuple | list) and value and all(isinstance(item, Mapping) for item in value) and not path:
+            for item in value:
+                below += ["", f"[[{header}]]", *_table((*path, key), item)]
+        elif isinstance(value, Mapping) and _has_header(path, value):
+            below += ["", f"[{header}]", *_table((*path, key), value)]
+        else:
+            lines.append(f"{key_text(key)} = {value_text(value)}")
+    return lines + below
+
+
+def _has_header(path: tuple[str, ...], table: Mapping[str, Any]) -> bool:
+    """Whether a table stands under a header: at the top, and where it holds further tables; small ones are inline."""
+    return bool(table) and (not path or any(isinstance(value, Mapping) for value in table.values()))

@@ -1,0 +1,282 @@
+"""Figures of a report, in Okabe and Ito's colours, which colour-blind readers can tell apart; lines differ in print.
+
+matplotlib is imported by whoever asks for a figure, and draws without a screen.
+"""
+
+import io
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from des.records import FloatArray
+from fl.errors import InputError
+from learning.statistics import paired_bootstrap
+from scenarios.judging.results import RunResult, Setting
+
+FORMATS = ("svg", "png", "pdf")
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+_MOST_POINTS = 2_000
+"""Offers that a scatter plot shows of each policy; more only make it slow."""
+
+_SETTINGS = {
+    "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: of its files.
+        caption: what it shows.
+        draw: returns a matplotlib figure.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[], Any]
+
+
+def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
+    """Yield every figure that the runs have data for."""
+    by_setting: dict[Path, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        by_setting[run.setting.folder].append(run)
+    for folder, members in by_setting.items():
+        name, label = folder.name, members[0].setting.label
+        for kind, caption, draw in (
+            ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", _accuracy),
+            ("reward", "normalised reward (reward / Omega^target, mean over services) by round", _reward),
+            ("payments", "payments against bids, of served and of refused offers", _payments),
+            ("allocation", "times that each client served each service, mean over seeds", _allocation),
+            ("cost", "final accuracy against money spent, each mark one run of one service", _cost),
+        ):
+            yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
+    yield from _sweeps(list(by_setting.values()))
+
+
+def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
+    """Write every figure as SVG, PNG and PDF; return the paths.
+
+    Raises:
+        InputError: matplotlib is not installed, or the folder can't be written.
+    """
+    _load()
+    paths = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures(runs):
+            for suffix in FORMATS:
+                paths.append(folder / f"{figure.name}.{suffix}")
+            for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
+                path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: can't be written: {error.strerror}") from error
+    return paths
+
+
+def svgs(runs: Sequence[RunResult]) -> dict[str, str]:
+    """Return every figure as SVG, by caption."""
+    _load()
+    return {figure.caption: _images(figure, ["svg"])[0].decode() for figure in figures(runs)}
+
+
+def _load() -> Any:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise InputError("figures need matplotlib: pip install 'flmarket[report]'") from error
+    mpl.use("agg")
+    return mpl
+
+
+def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
+    mpl = _load()
+    images = []
+    with mpl.rc_context(_SETTINGS):
+        drawn = figure.draw()
+        for suffix in formats:
+            # Without a date, the same runs give the same files.
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+            target = io.BytesIO()
+            drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
+            images.append(target.getvalue())
+        mpl.pyplot.close(drawn)
+    return images
+
+
+def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
+    """Return a figure of panels side by side, at most four in a row."""
+    from matplotlib import pyplot as plt
+
+    columns = min(count, 4)
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(width * columns, height * rows), sharey=sharey, squeeze=False, layout="constrained"
+    )
+    flat = list(axes.flat)
+    for unused in flat[count:]:
+        unused.set_visible(False)
+    return figure, flat[:count]
+
+
+def _by_policy(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+    groups: dict[str, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.policy].append(run)
+    return groups
+
+
+def _style(index: int) -> dict[str, Any]:
+    return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _LINES[index % len(_LINES)]}
+
+
+def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high [N] of curves [seeds, N]."""
+    intervals = [paired_bootstrap(column, np.zeros_like(column), resamples=1_000) for column in curves.T]
+    mean, low, high = np.array([(it.estimate, it.low, it.high) for it in intervals]).T
+    return mean, low, high
+
+
+def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+    rounds = np.arange(1, curves.shape[1] + 1)
+    mean, low, high = _band(curves)
+    axes.plot(rounds, mean, label=label, **_style(index))
+    if len(curves) > 1:
+        axes.fill_between(rounds, low, high, color=_COLOURS[index % len(_COLOURS)], alpha=0.2, linewidth=0)
+
+
+def _accuracy(runs: Sequence[RunResult]) -> Any:
+    setting = runs[0].setting
+    figure, panels = _panels(len(setting.services))
+    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
+        for index, (policy, own) in enumerate(_by_policy(runs).items()):
+            _curves(axes, policy, index, np.array([100 * run.accuracy[:, m] for run in own]))
+        axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+        axes.set(title=service, xlabel="round")
+    panels[0].set_ylabel("test accuracy, %")
+    panels[0].legend()
+    return figure
+
+
+def _normalised(run: RunResult) -> FloatArray:
+    """Return [N] reward / Omega^target, mean over services."""
+    means: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=1)
+    return means
+
+
+def _reward(runs: Sequence[RunResult]) -> Any:
+    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    for index, (policy, own) in enumerate(_by_policy(runs).items()):
+        _curves(axes, policy, index, np.array([_normalised(run) for run in own]))
+    axes.set(xlabel="round", ylabel="normalised reward")
+    axes.legend()
+    return figure
+
+
+def _payments(runs: Sequence[RunResult]) -> Any:
+    groups = _by_policy(runs)
+    figure, panels = _panels(len(groups))
+    for axes, (policy, own) in zip(panels, groups.items(), strict=True):
+        offers = pd.concat(
+            pd.read_csv(run.directory.path / "offers.csv", usecols=["bid", "payment", "outcome"]) for run in own
+        )
+        offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
+        served = offers["outcome"] == "served"
+        for chosen, label, mark, colour in (
+            (served, "served", "o", _COLOURS[0]),
+            (~served, "refused", "x", _COLOURS[1]),
+        ):
+            part = offers[chosen]
+            axes.scatter(part["bid"], part["payment"], s=10, marker=mark, color=colour, label=label, alpha=0.6)
+        axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
+        axes.set(title=policy, xlabel="bid")
+    panels[0].set_ylabel("payment")
+    panels[0].legend()
+    return figure
+
+
+def _allocation(runs: Sequence[RunResult]) -> Any:
+    groups, setting = _by_policy(runs), runs[0].setting
+    figure, panels = _panels(len(groups), height=1.2 + 0.3 * len(setting.services))
+    counts = [_served(own, setting) for own in groups.values()]
+    image = None
+    for axes, policy, count in zip(panels, groups, counts, strict=True):
+        top = max(float(np.max(counts)), 1.0)
+        image = axes.imshow(count, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
+        axes.grid(visible=False)
+        axes.set(title=policy, xlabel="client", yticks=range(len(setting.services)), yticklabels=setting.services)
+    figure.colorbar(image, ax=panels, label="times served")
+    return figure
+
+
+def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
+    """Return [M, C] how often each client served each service, mean over runs."""
+    count = np.zeros((len(setting.services), setting.clients))
+    place = {service: m for m, service in enumerate(setting.services)}
+    for run in runs:
+        offers = pd.read_csv(run.directory.path / "offers.csv", usecols=["service", "client", "outcome"])
+        served = offers[offers["outcome"] == "served"]
+        np.add.at(count, (served["service"].map(place).to_numpy(dtype=np.int64), served["client"].to_numpy()), 1)
+    return count / len(runs)
+
+
+def _cost(runs: Sequence[RunResult]) -> Any:
+    setting = runs[0].setting
+    figure, panels = _panels(len(setting.services))
+    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
+        for index, (policy, own) in enumerate(_by_policy(runs).items()):
+            axes.scatter(
+                [run.spent[:, m].sum() for run in own],
+                [100 * run.accuracy[-1, m] for run in own],
+                color=_COLOURS[index % len(_COLOURS)],
+                marker=_MARKS[index % len(_MARKS)],
+                label=policy,
+            )
+        axes.set(title=service, xlabel="money spent")
+    panels[0].set_ylabel("final accuracy, %")
+    panels[0].legend()
+    return figure
+
+
+def _sweeps(settings: Sequence[list[RunResult]]) -> Iterator[Figure]:
+    """Yield a figure for each number that was swept alone: Figs. 3a and 3b of the paper."""
+    points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
+    for runs in settings:
+        setting = runs[0].setting
+        if len(setting.sweep) == 1:
+            [(key, value)] = setting.sweep.items()
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                points[setting.name, key].append(runs)
+    for (name, key), found in points.items():
+        if len(found) > 1:
+            caption = f"{name}: normalised reward, mean over services and rounds, against {key}"
+            yield Figure(f"{name}-sweep-{key}", caption, lambda key=key, of=found: _sweep(key, of))  # type: ignore[misc]
+
+
+def _sweep(key: str, points: Sequence[list[RunResult]]) -> Any:
+    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    policies = list(dict.fromkeys(run.policy for runs in points for run in runs))
+    for index, policy in enumerate(policies):
+        found = []
+        for runs in points:
+            scores = np.array([_normalised(run).mean() for run in runs if run.policy == policy])
+            if len(scores):
+                interval = paired_bootstrap(scores, np.zeros_like(scores))
+                found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
+        x, mean, low, high = np.array(sorted(found)).T
+        mark = _MARKS[index % len(_MARKS)]
+        axes.errorbar(x, mean, [mean - low, high - mean], label=policy, marker=mark, capsize=3, **_style(index))
+    axes.set(xlabel=key, ylabel="normalised reward")
+    axes.legend()
+    return figure

@@ -1,0 +1,148 @@
+"""What a run is judged by: one number for each measure, and per service where that makes sense."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from des.records import FloatArray
+from learning.statistics import area_under_curve
+from scenarios.judging.results import RunResult
+
+MARKET = "market"
+"""Stands in the place of a service's name where a measure is of the whole market."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One way to judge a run.
+
+    Attributes:
+        name: in tables and as a column.
+        meaning: in one sentence, with its unit.
+        better: 1 if more is better, -1 if less is, 0 where that depends on who looks.
+        services: [M] of a run, or None where the measure is of the market alone.
+        market: of a run.
+        digits: after the point in Markdown and HTML.
+    """
+
+    name: str
+    meaning: str
+    better: int
+    services: Callable[[RunResult], FloatArray] | None
+    market: Callable[[RunResult], float]
+    digits: int = 2
+
+
+def jain(values: npt.ArrayLike) -> float:
+    """Return Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all; 1 for zeros.
+
+    Source: Jain, Chiu and Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    squares = float((x**2).sum())
+    return 1.0 if squares == 0 else float(x.sum()) ** 2 / (len(x) * squares)
+
+
+def _final(run: RunResult) -> FloatArray:
+    final: FloatArray = 100 * run.accuracy[-1]
+    return final
+
+
+def _area(run: RunResult) -> FloatArray:
+    return np.asarray(100 * area_under_curve(run.accuracy, axis=0), dtype=np.float64)
+
+
+def _rounds(run: RunResult) -> FloatArray:
+    # All runs are censored at N, so the mean of these is the restricted mean of Kaplan and Meier.
+    return np.minimum(run.reached, run.setting.rounds)
+
+
+def _reward(run: RunResult) -> FloatArray:
+    normalised: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=0)
+    return normalised
+
+
+def _cost_per_point(run: RunResult) -> FloatArray:
+    # A model that gets nothing right has no price.
+    price: FloatArray = run.spent.sum(axis=0) / np.maximum(_final(run), 1e-9)
+    return price
+
+
+def _rounds_with_offers(run: RunResult) -> int:
+    """Return for how many rounds the market was open."""
+    return int(min(run.setting.rounds, run.reached.max()))
+
+
+MEASURES = (
+    Measure("final accuracy", "test accuracy after the last round, %", 1, _final, lambda r: float(_final(r).mean())),
+    Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean())),
+    Measure(
+        "target met",
+        "share of runs that met the target, %",
+        1,
+        lambda r: np.where(r.met, 100.0, 0.0),
+        lambda r: float(100.0 * r.met.mean()),
+        1,
+    ),
+    Measure(
+        "rounds to target",
+        "restricted mean (Kaplan-Meier): runs that never met it count as censored in the last round",
+        -1,
+        _rounds,
+        lambda r: float(_rounds(r).mean()),
+        1,
+    ),
+    Measure(
+        "normalised reward",
+        "mean over the rounds of reward / Omega^target, as in the paper",
+        1,
+        _reward,
+        lambda r: float(_reward(r).mean()),
+        4,
+    ),
+    Measure(
+        "spent",
+        "money paid in the whole run",
+        0,
+        lambda r: r.spent.sum(axis=0),
+        lambda r: float(r.spent.sum()),
+    ),
+    Measure(
+        "cost per point",
+        "money paid for each percentage point of final accuracy",
+        -1,
+        _cost_per_point,
+        lambda r: float(r.spent.sum() / max(_final(r).sum(), 1e-9)),
+    ),
+    Measure("served", "offers that were served", 0, lambda r: r.served.sum(axis=0), lambda r: float(r.served.sum()), 1),
+    Measure(
+        "refused", "offers that were not", -1, lambda r: r.refused.sum(axis=0), lambda r: float(r.refused.sum()), 1
+    ),
+    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3),
+    Measure(
+        "services Jain",
+        "Jain index over services of final accuracy / target, at most 1",
+        1,
+        None,
+        lambda r: jain(np.minimum(1.0, r.accuracy[-1] / r.setting.targets)),
+        4,
+    ),
+    Measure(
+        "core use",
+        "client cores that worked, % of all in the rounds until the last service left",
+        0,
+        None,
+        lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores * _rounds_with_offers(r))),
+        1,
+    ),
+)
+
+
+def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
+    """Return a measure of a run by service, and of the ``market``."""
+    per_service = (
+        {} if measure.services is None else dict(zip(run.setting.services, measure.services(run).tolist(), strict=True))
+    )
+    return per_service | {MARKET: measure.market(run)}

@@ -1,0 +1,181 @@
+"""A report as Markdown, CSV or one self-contained HTML page."""
+
+import csv
+import html
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from fl.errors import InputError
+from learning.policy import load
+from learning.statistics import Interval
+from scenarios.judging.measures import MARKET, MEASURES, Measure
+from scenarios.judging.report import Difference, Estimate, Report
+from scenarios.judging.results import Setting
+
+Table = list[list[str]]
+"""Its first row is the header."""
+
+_Row = TypeVar("_Row", Estimate, Difference)
+
+COLUMNS = (
+    "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
+    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement",
+)  # fmt: skip
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ccc; text-align: right; white-space: nowrap }
+th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #555 }
+figure { margin: 2rem 0 } svg { max-width: 100%; height: auto }
+"""
+
+
+def csv_text(report: Report) -> str:
+    """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision."""
+    found = {_key(row): row for row in report.differences}
+    target = io.StringIO(newline="")
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in report.estimates:
+        sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
+        line: list[object] = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name]
+        line += [row.seeds, *_ends(row.interval, row.seeds)]
+        if difference := found.get(_key(row)):
+            line += [report.baseline, difference.seeds, *_ends(difference.interval, difference.seeds)]
+            line += ["" if difference.improvement is None else difference.improvement]
+        else:
+            line += [""] * 6
+        writer.writerow(line)
+    return target.getvalue()
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown."""
+    parts = ["# Report", *_introduction(report)]
+    for setting, title, table in _tables(report):
+        parts += [f"## {setting.label}" if setting else "", f"**{title}**", _markdown_table(table)]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def html_page(report: Report, figures: Mapping[str, str]) -> str:
+    """Return the report as one page that needs nothing else.
+
+    Args:
+        report: what to show.
+        figures: SVG by caption.
+    """
+    parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in _introduction(report))]
+    for setting, title, table in _tables(report):
+        if setting:
+            parts.append(f"<h2>{html.escape(setting.label)}</h2>")
+        parts += [f"<h3>{html.escape(title)}</h3>", _html_table(table)]
+    if figures:
+        parts.append("<h2>Figures</h2>")
+    for caption, svg in figures.items():
+        parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>")
+    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary())
+    parts.append(f"<h2>Measures</h2><dl>{''.join(items)}</dl>")
+    head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+
+
+def _introduction(report: Report) -> list[str]:
+    text = [
+        f"{len(report.runs)} runs. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
+        "A service that left keeps its accuracy and reward to the last round."
+    ]
+    if report.baseline:
+        text.append(
+            f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
+            f"policy is better than one of {report.baseline}."
+        )
+    if any(_privileged(row.played) for row in report.estimates):
+        text.append("Policies marked * see what the paper hides from services.")
+    return text
+
+
+def _tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
+    """Yield each table with its title, and the scenario where a new one begins."""
+    for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
+        estimates = list(rows)
+        setting = estimates[0].setting
+        differences = [row for row in report.differences if row.setting is setting]
+        for service in (MARKET, *setting.services):
+            own = [row for row in estimates if row.service == service]
+            title = "Whole market" if service == MARKET else f"Service {service}"
+            yield (setting if service == MARKET else None), title, _table(own, _shown)
+            against = [row for row in differences if row.service == service and row.measure.better]
+            if against:
+                yield None, f"{title}, against {report.baseline}", _table(against, _compared)
+
+
+def _table(rows: Sequence[_Row], write: Callable[[_Row], str]) -> Table:
+    """Return a table with a row for each policy and a column for each measure."""
+    measures: list[Measure] = [measure for measure in MEASURES if any(row.measure is measure for row in rows)]
+    cells: dict[tuple[str, str], _Row] = {(row.policy, row.measure.name): row for row in rows}
+    table = [["policy", "seeds", *(measure.name for measure in measures)]]
+    for policy in dict.fromkeys(row.policy for row in rows):
+        own: list[_Row] = [cells[policy, measure.name] for measure in measures]
+        table.append([_named(own[0]), str(own[0].seeds), *map(write, own)])
+    return table
+
+
+def _named(row: Estimate | Difference) -> str:
+    """Return the policy of a row, and who played for the service where that is another."""
+    if isinstance(row, Difference):
+        return row.policy + ("*" if _privileged(row.policy) else "")
+    played = row.played + ("*" if _privileged(row.played) else "")
+    return played if row.played == row.policy else f"{row.policy}: {played}"
+
+
+def _privileged(policy: str) -> bool:
+    try:
+        return load(policy).privileged
+    except InputError:  # as-configured, or a policy that is not installed here
+        return False
+
+
+def _shown(row: Estimate) -> str:
+    return _with_interval(row.interval, row.seeds, row.measure)
+
+
+def _compared(row: Difference) -> str:
+    text = _with_interval(row.interval, row.seeds, row.measure, sign="+")
+    return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
+
+
+def _with_interval(interval: Interval, seeds: int, measure: Measure, sign: str = "") -> str:
+    text = f"{interval.estimate:{sign}.{measure.digits}f}"
+    if seeds > 1:
+        text += f" [{interval.low:.{measure.digits}f}, {interval.high:.{measure.digits}f}]"
+    return text
+
+
+def _ends(interval: Interval, seeds: int) -> list[object]:
+    return [interval.estimate, *([interval.low, interval.high] if seeds > 1 else ["", ""])]
+
+
+def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
+    return str(row.setting.folder), row.policy, row.service, row.measure.name
+
+
+def _glossary() -> Iterator[tuple[str, str]]:
+    for measure in MEASURES:
+        yield measure.name, measure.meaning
+
+
+def _markdown_table(table: Table) -> str:
+    header, *rows = [[cell.replace("|", "\\|") for cell in row] for row in table]
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _html_table(table: Table) -> str:
+    header, *rows = [[html.escape(cell) for cell in row] for row in table]
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

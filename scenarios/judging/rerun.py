@@ -1,0 +1,45 @@
+"""``flmarket verify --rerun``: play a run again, and compare byte for byte."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from fl.errors import InputError
+from scenarios.build import Shelf
+from scenarios.loader import load
+from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.logs.writing import TABLES
+from scenarios.running.runner import Run, execute
+
+
+def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
+    """Play a complete run again, and return how the files differ.
+
+    Args:
+        run: complete.
+        shelf: gives the data sets.
+        workers: training threads.
+
+    Raises:
+        InputError: the data sets are not those of the run, or it was played on another device than the CPU.
+        RunError: the run failed this time.
+    """
+    scenario, meta = load(run.path / SCENARIO), run.meta()
+    if scenario.training.device != "cpu":
+        raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
+    for name, found in meta.get("data", {}).items():
+        if dict(shelf.get(name).digests) != found["sha256"]:
+            raise InputError(f"{run.path}: data set {name!r} is not the one that the run was played with")
+    with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
+        again = RunDirectory(Path(folder))
+        execute(Run(scenario, meta["policy"], meta["seed"], again, meta["hash"], {}), shelf, workers=workers)
+        return list(_differences(run.path, again.path))
+
+
+def _differences(one: Path, other: Path) -> Iterator[str]:
+    for name in (SCENARIO, *(f"{table}.csv" for table in TABLES)):
+        first, second = ((path / name).read_bytes().splitlines() for path in (one, other))
+        if first != second:
+            line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)
+            where = f"from line {line} on" if line else f"in length: {len(first)} lines and {len(second)}"
+            yield f"{name} differs from a new run's {where}"

@@ -1,0 +1,1 @@
+"""A run's directory and its three tables, written and read back."""

@@ -1,0 +1,141 @@
+"""Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fl.errors import RunError
+from scenarios.build import Shelf, agents_of
+from scenarios.file.schema import Scenario
+from scenarios.loader import digest, points, with_policy
+from scenarios.logs.directory import AS_CONFIGURED, RunDirectory, State
+from scenarios.running.listener import Listener, Progress
+from scenarios.running.pool import Pool
+from scenarios.running.runner import Run, execute
+
+if TYPE_CHECKING:
+    from scenarios.running.cluster import Cluster
+
+
+@dataclass
+class BatchResult:
+    """What became of a batch's runs, in order."""
+
+    complete: list[Run]
+    failed: list[Run]
+
+
+def plan(
+    scenarios: Iterable[Scenario], policies: Sequence[str], seeds: Sequence[int], out: Path, shelf: Shelf
+) -> list[Run]:
+    """Return every run of a batch.
+
+    Args:
+        scenarios: each may have a sweep.
+        policies: one run each, with every service using it; none means the policies that the scenario names.
+        seeds: one run each.
+        out: where run directories go.
+        shelf: gives the data sets, whose digests are part of a run's hash.
+
+    Raises:
+        DatasetError: a data set is missing or corrupt.
+        CheckpointError: a learned agent can't be read.
+    """
+    runs = []
+    for scenario in scenarios:
+        for point in points(scenario):
+            # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
+            hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
+            for policy in policies or (AS_CONFIGURED,):
+                chosen = point.scenario if policy == AS_CONFIGURED else with_policy(point.scenario, policy)
+                for seed in seeds:
+                    place = RunDirectory.place(out, scenario.name, hash8, policy, seed)
+                    runs.append(Run(chosen, policy, seed, place, hash8, point.values))
+    return runs
+
+
+def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Run]]:
+    """Return the runs that are to be played, and those that are complete. All directories are looked at first.
+
+    Raises:
+        StoreError: a directory holds something else.
+        CheckpointError: a learned agent can't be read.
+    """
+    todo: list[Run] = []
+    complete: list[Run] = []
+    agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
+    for run in runs:
+        if run.directory.state is State.COMPLETE and not fresh:
+            key = run.digest, run.policy
+            if key not in agents:
+                agents[key] = agents_of(run.scenario)
+            run.directory.check_is(digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key])
+            complete.append(run)
+        else:
+            todo.append(run)
+    return todo, complete
+
+
+def run_all(
+    runs: Sequence[Run],
+    shelf: Shelf,
+    listener: Listener,
+    *,
+    jobs: int = 1,
+    workers: int = 1,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    cluster: "Cluster | None" = None,
+) -> BatchResult:
+    """Execute runs; skip those that are complete; go on after one that failed.
+
+    Args:
+        runs: as planned.
+        shelf: gives the data sets.
+        listener: hears of each run.
+        jobs: runs at a time, each in a process of its own; a single one is played in this process.
+        workers: training threads of a run.
+        fresh: start runs over, complete or not.
+        fail_fast: start no more runs after one that failed, and end those under way; they can be continued.
+        cluster: plays the runs, in place of this machine.
+
+    Raises:
+        InputError: a data set, an output directory or a policy's options can't be used; this stops the batch.
+    """
+    todo, complete = due(runs, fresh=fresh)
+    for run in complete:
+        listener.skipped(run)
+    if not todo:
+        failed = []
+    elif cluster:
+        failed = cluster.play(todo, shelf, listener, fresh=fresh, fail_fast=fail_fast)
+    elif jobs == 1:
+        failed = _run_here(todo, shelf, listener, workers=workers, fresh=fresh, fail_fast=fail_fast)
+    else:
+        with Pool(min(jobs, len(todo)), workers=workers, fresh=fresh) as pool:
+            failed = pool.play(todo, listener, fail_fast=fail_fast)
+    # After fail_fast some runs are neither.
+    return BatchResult(
+        [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
+        [run for run in runs if run in failed],
+    )
+
+
+def _run_here(
+    runs: Iterable[Run], shelf: Shelf, listener: Listener, *, workers: int, fresh: bool, fail_fast: bool
+) -> list[Run]:
+    failed = []
+    for run in runs:
+        listener.started(run)
+        try:
+            observers = [lambda report, run=run: listener.round_done(run, Progress.of(report))]
+            execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
+        except RunError as error:
+            listener.failed(run, error)
+            failed.append(run)
+            if fail_fast:
+                break
+        else:
+            listener.completed(run)
+    return failed

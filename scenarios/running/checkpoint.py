@@ -1,0 +1,227 @@
+"""Checkpoints: what a run needs to go on after it was killed, at most five seconds of work apart.
+
+<run>/checkpoint/00000012.safetensors   global models, and what policies remember
+                 00000012.json          the market (clock, services, ledger) and how far the tables were written
+Each file is whole or absent; the JSON is written last and holds the checksums of the other, of the tables and of
+itself. The last two checkpoints are kept, so that damage to one costs some seconds of work. Nothing is ever unpickled.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+
+from des.records import RoundReport
+from fl.errors import RunError
+from fl.files import WriteError, write_durably
+from scenarios.build import Setup
+from scenarios.logs.directory import StoreError
+from scenarios.logs.writing import TABLES, Mark, TableWriter
+
+INTERVAL = 5.0
+"""Seconds of work between two checkpoints, at most; a round that takes longer ends with one."""
+
+KEPT = 2
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class DamagedError(Exception):
+    """A checkpoint, or the table it belongs to, is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A run between two rounds.
+
+    Attributes:
+        identity: what must be equal in the run that goes on: seed, policy, versions, kernels.
+        market: see ``Market.state``.
+        marks: how far each table was written.
+        seconds: of work so far, in all processes together.
+        arrays: of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
+    """
+
+    identity: Mapping[str, Any]
+    market: Mapping[str, Any]
+    marks: Mapping[str, Mark]
+    seconds: float
+    arrays: Arrays
+
+    @classmethod
+    def take(cls, setup: Setup, marks: Mapping[str, Mark], identity: Mapping[str, Any], seconds: float) -> "Checkpoint":
+        """Return a checkpoint of a run that is between rounds, or has ended."""
+        arrays = {f"federation/{name}": array for name, array in setup.federation.state().items()}
+        for service, policy in setup.policies.items():
+            try:
+                arrays |= {f"policy/{service}/{name}": np.asarray(array) for name, array in policy.state().items()}
+            except Exception as error:
+                raise RunError(f"the policy of {service!r} failed to say what it remembers: {error!r}") from error
+        return cls(identity, setup.market.state(), marks, seconds, arrays)
+
+    def apply(self, setup: Setup) -> None:
+        """Let a run that has not begun go on from here."""
+        setup.federation.restore(_below("federation/", self.arrays))
+        setup.market.restore(self.market)
+        for service, policy in setup.policies.items():
+            try:
+                policy.restore(_below(f"policy/{service}/", self.arrays))
+            except Exception as error:
+                raise RunError(f"the policy of {service!r} failed to take up what it remembered: {error!r}") from error
+
+    @property
+    def round(self) -> int:
+        """The last round that was played."""
+        return int(self.market["round"])
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, and remove all but the newest ones.
+
+    Raises:
+        WriteError: it can't be written; earlier ones are as they were.
+    """
+    arrays = save_arrays(dict(checkpoint.arrays))
+    body = {
+        "identity": checkpoint.identity,
+        "market": checkpoint.market,
+        "tables": {table: {"size": mark.size, "sha256": mark.sha256} for table, mark in checkpoint.marks.items()},
+        "seconds": round(checkpoint.seconds, 3),
+        "arrays": hashlib.sha256(arrays).hexdigest(),
+    }
+    content = json.dumps({"sha256": _digest(body), **body}, indent=1, sort_keys=True)
+    name = f"{checkpoint.round:08d}"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise WriteError(folder, error) from error
+    write_durably(folder / f"{name}.safetensors", arrays)
+    write_durably(folder / f"{name}.json", content.encode())
+    kept = {path.stem for path in _complete(folder)[:KEPT]}
+    for path in folder.iterdir():
+        if path.stem not in kept:
+            path.unlink(missing_ok=True)
+
+
+def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint]:
+    """Yield the checkpoints of an interrupted run that are whole, the newest first.
+
+    Args:
+        folder: where they are; none need be.
+        identity: of the run that is to go on.
+
+    Raises:
+        StoreError: a checkpoint belongs to another run, or was made by other versions.
+    """
+    for path in _complete(folder):
+        try:
+            checkpoint = _read(path)
+        except DamagedError:
+            continue
+        for key, value in identity.items():
+            if checkpoint.identity.get(key) != value:
+                raise StoreError(
+                    f"{folder.parent}: holds an unfinished run with another {key} ({checkpoint.identity.get(key)}, "
+                    f"here {value}), so its results could not be the same; run again with --fresh, "
+                    "or choose another --out"
+                )
+        yield checkpoint
+
+
+def resume(
+    folder: Path, identity: Mapping[str, Any], setup: Setup, warn: Callable[[str], None]
+) -> tuple[TableWriter, Checkpoint | None]:
+    """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start.
+
+    Args:
+        folder: of the checkpoints, inside the run's directory.
+        identity: see ``Checkpoint``.
+        setup: a run that has not begun.
+        warn: hears of checkpoints that can't be used.
+
+    Returns:
+        the tables, cut to where the run goes on; and the checkpoint, or None where there is none.
+
+    Raises:
+        StoreError: there are checkpoints, and none can be used; or they belong to another run.
+    """
+    for checkpoint in candidates(folder, identity):
+        try:
+            tables = TableWriter(folder.parent, checkpoint.marks)
+        except ValueError as error:
+            warn(f"the checkpoint of round {checkpoint.round} can't be used: {error}")
+            continue
+        checkpoint.apply(setup)
+        return tables, checkpoint
+    if _complete(folder):
+        raise StoreError(
+            f"{folder}: no checkpoint, or no table that belongs to one, is as it was written; "
+            "run again with --fresh to start the run over"
+        )
+    for table in TABLES:  # of a run that was interrupted before its first checkpoint
+        (folder.parent / f"{table}.csv").unlink(missing_ok=True)
+    return TableWriter(folder.parent), None
+
+
+class Checkpointer:
+    """Saves checkpoints as a run goes on: an observer of rounds."""
+
+    def __init__(
+        self,
+        folder: Path,
+        setup: Setup,
+        tables: TableWriter,
+        identity: Mapping[str, Any],
+        seconds: Callable[[], float],
+    ) -> None:
+        """Save to ``folder``; ``seconds`` tells for how long the run has worked."""
+        self._folder, self._setup, self._tables, self._identity = folder, setup, tables, identity
+        self._seconds = seconds
+        self._saved = self._last = time.monotonic()
+        self._possible = all(policy.resumable for policy in setup.policies.values())
+
+    def __call__(self, report: RoundReport) -> None:
+        """Save a checkpoint if the next round could end more than ``INTERVAL`` after the last one."""
+        now = time.monotonic()
+        next_end = now + (now - self._last)
+        self._last = now
+        if report.last or not self._possible or next_end - self._saved < INTERVAL:
+            return
+        save(self._folder, Checkpoint.take(self._setup, self._tables.sync(), self._identity, self._seconds()))
+        self._saved = self._last = time.monotonic()
+
+
+def _complete(folder: Path) -> list[Path]:
+    """Return the JSON files of all checkpoints, the newest first. A file that is being written starts with a dot."""
+    return sorted(folder.glob("[0-9]*.json"), reverse=True)
+
+
+def _read(path: Path) -> Checkpoint:
+    try:
+        body = json.loads(path.read_bytes())
+        if body.pop("sha256") != _digest(body):
+            raise DamagedError(f"{path}: does not have its checksum")
+        arrays = path.with_suffix(".safetensors").read_bytes()
+        if hashlib.sha256(arrays).hexdigest() != body["arrays"]:
+            raise DamagedError(f"{path.with_suffix('.safetensors')}: does not have its checksum")
+        marks = {table: Mark(**mark) for table, mark in body["tables"].items()}
+        return Checkpoint(body["identity"], body["market"], marks, body["seconds"], load_arrays(arrays))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise DamagedError(f"{path}: {error}") from error
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _below(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,48 @@
+"""What is heard of a batch while it runs: the command line's progress display listens, and tests do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from des.records import RoundReport, Status
+from scenarios.running.runner import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is; small enough to come from another process in every round.
+
+    Attributes:
+        round: the last one that was played.
+        accuracies: of the services, in [0, 1], in the scenario's order.
+        leaving: a service met its target in this round.
+    """
+
+    round: int
+    accuracies: Mapping[str, float]
+    leaving: bool
+
+    @classmethod
+    def of(cls, report: RoundReport) -> "Progress":
+        """Return the progress that a round's report shows."""
+        accuracies = {row.service: row.accuracy for row in report.services}
+        return cls(report.round, accuracies, any(row.status is Status.REACHED for row in report.services))
+
+
+class Listener(Protocol):
+    """Hears how a batch goes. Called from one thread; several runs may be under way."""
+
+    def started(self, run: Run) -> None:
+        """A run begins."""
+
+    def round_done(self, run: Run, progress: Progress) -> None:
+        """A run finished a round."""
+
+    def completed(self, run: Run) -> None:
+        """A run finished."""
+
+    def skipped(self, run: Run) -> None:
+        """A run was complete already."""
+
+    def failed(self, run: Run, error: Exception) -> None:
+        """A run failed; the batch goes on."""

@@ -1,0 +1,117 @@
+"""What a runner process (``serve``) and whoever started it say to each other: JSON, one object on a line.
+
+To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` with
+
+    pause, resume      at the next end of a round
+    step               play one round and pause again
+    speed, rounds      at most that many rounds in a second; null is as fast as it can
+    quit               leave at the next end of a round; an end of the input means the same
+
+From the runner, each with ``"say"``:
+
+    hello     once the run's directory is there and before the first round; see ``Hello``
+    round     a round is over and on disk; ``text`` has its lines of the three tables. A run that goes on after an
+              interruption says those that it has kept first
+    state     answers a command: paused, speed
+    end       the last word; status is complete, failed or stopped, and error says why
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+VERSION = 1
+
+
+class ProtocolError(ValueError):
+    """A line is not a message of this protocol and version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What to run.
+
+    Attributes:
+        scenario: the scenario file's text.
+        file: what problems call it.
+        out: where run directories go.
+        policy: for every service, or None for those of the scenario.
+        point: which scenario of its sweep.
+        seed: of the run.
+        fresh: start over what is there.
+        paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
+        speed: rounds in a second at most; None is as fast as it can.
+        hurry: play this many rounds without a pause or a brake first.
+    """
+
+    scenario: str
+    file: str
+    out: str
+    policy: str | None = None
+    point: int = 0
+    seed: int = 1
+    fresh: bool = False
+    paused: bool = False
+    speed: float | None = None
+    hurry: int = 0
+    version: int = VERSION
+
+    def line(self) -> str:
+        """Return the line to send."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, line: str) -> "Start":
+        """Read the first line that a runner gets.
+
+        Raises:
+            ProtocolError: it is something else, or of another version.
+        """
+        try:
+            start = cls(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise ProtocolError(f"not a start of protocol {VERSION}: {line[:200]!r}") from error
+        if start.version != VERSION:
+            raise ProtocolError(f"asked for protocol {start.version}, this is {VERSION}")
+        return start
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What runs, and where its files are.
+
+    Attributes:
+        directory: of the run.
+        scenario: as resolved; the run's own scenario.toml.
+        hash8: of the run's directory.
+        policy: the run's label: a policy for all services, or ``as-configured``.
+        seed: of the run.
+    """
+
+    directory: str
+    scenario: str
+    hash8: str
+    policy: str
+    seed: int
+    version: int = VERSION
+
+
+def message(say: str, **content: Any) -> str:
+    """Return the line of a message from the runner."""
+    return json.dumps({"say": say, **content}, separators=(",", ":"))
+
+
+def parse(line: str) -> Mapping[str, Any]:
+    """Read a line from the runner.
+
+    Raises:
+        ProtocolError: it is no message.
+    """
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise ProtocolError(f"not JSON: {line[:200]!r}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("say"), str):
+        raise ProtocolError(f"not a message: {line[:200]!r}")
+    return found

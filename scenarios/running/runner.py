@@ -1,0 +1,208 @@
+"""One run: a scenario with one set of policies and one seed, played to its end into its run directory."""
+
+import logging
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+from des.records import RoundReport
+from fl.errors import InputError, RunError
+from fl.files import WriteError
+from learning.play import Observer, play
+from scenarios.build import Shelf, agents_of, build, fits_of, images_of
+from scenarios.file.schema import Scenario
+from scenarios.loader import dumps
+from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, StoreError
+from scenarios.running.checkpoint import Checkpointer, resume
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run and where its results go.
+
+    Attributes:
+        scenario: resolved, without a sweep; its services carry the policies that play.
+        policy: name of the policy that all services use, or ``as-configured``.
+        seed: of every random stream.
+        directory: where it goes.
+        digest: hash8 of what the run depends on, besides seed and policy.
+        sweep: the values of the sweep point, by key.
+    """
+
+    scenario: Scenario
+    policy: str
+    seed: int
+    directory: RunDirectory
+    digest: str
+    sweep: Mapping[str, Any]
+
+    @property
+    def group(self) -> str:
+        """What this run and those that differ from it in the seed alone are called in tables."""
+        values = "".join(f" {key}={value}" for key, value in self.sweep.items())
+        return f"{self.scenario.name}{values} ({self.policy})"
+
+    @property
+    def label(self) -> str:
+        """What the run is called in messages."""
+        return f"{self.group} seed {self.seed}"
+
+
+def execute(
+    run: Run,
+    shelf: Shelf,
+    *,
+    workers: int = 1,
+    fresh: bool = False,
+    ready: Callable[[], None] | None = None,
+    observers: Iterable[Observer] = (),
+) -> None:
+    """Play a run to its end and write its directory; one that was interrupted goes on from its last checkpoint.
+
+    Args:
+        run: what to run.
+        shelf: gives the data sets.
+        workers: training threads; the results do not depend on it.
+        fresh: start over what is there, complete or not.
+        ready: called before the first round, when the directory is there.
+        observers: get every round's report, after it has been written.
+
+    Raises:
+        InputError: the directory, a data set or a policy's options can't be used.
+        RunError: the run failed; meta.json and run.log say how.
+    """
+    with run.directory.locked():
+        run.directory.prepare(dumps(run.scenario), fresh=fresh)
+        with _log(run.directory.path / LOG) as log:
+            log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
+            meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
+            try:
+                ending = _play(run, shelf, workers, meta, log, ready, observers)
+            except Exception as error:
+                message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
+                log.exception("failed: %s", message)
+                with suppress(WriteError):  # the disk may be what failed
+                    run.directory.finish(meta | {"status": "failed", "error": message})
+                raise
+            log.info("complete")
+        run.directory.finish(meta | ending | {"status": "complete"})
+
+
+def _play(
+    run: Run,
+    shelf: Shelf,
+    workers: int,
+    meta: dict[str, Any],
+    log: "_log",
+    ready: Callable[[], None] | None,
+    observers: Iterable[Observer],
+) -> dict[str, Any]:
+    """Play what is left of the run; return what meta.json says of its end."""
+    folder = run.directory.path / CHECKPOINT
+    clock = time.perf_counter()
+    setup = build(run.scenario, run.seed, shelf, workers=workers)
+    try:
+        meta["kernel"] = setup.federation.kernels
+        identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
+        tables, checkpoint = resume(folder, identity, setup, log.warning)
+        earlier = checkpoint.seconds if checkpoint else 0.0
+
+        def seconds() -> float:
+            return earlier + time.perf_counter() - clock
+
+        with tables:
+            if checkpoint:
+                log.info("continue after round %d", checkpoint.round)
+            if ready is not None:
+                ready()
+            saves = Checkpointer(folder, setup, tables, identity, seconds)
+            play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
+            tables.sync()  # before meta.json says that they are complete
+    finally:
+        setup.federation.close()
+    return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}
+
+
+class _LogFile(logging.FileHandler):
+    """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Go on without the line."""
+
+
+class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the manner of ``open``
+    """The run's own log file. Not in logging's registry: two runs in one process never share it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("flmarket.run", logging.INFO)
+        try:
+            handler = _LogFile(path, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{path}: can't be written: {error.strerror}") from error
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self.addHandler(handler)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handler in self.handlers:
+            with suppress(OSError):
+                handler.close()
+
+    def observe(self, report: RoundReport) -> None:
+        """Log one line for each round."""
+        services = ", ".join(f"{row.service} {row.accuracy:.4f} ({row.status})" for row in report.services)
+        self.info("round %d: %s", report.round, services)
+
+
+def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
+    return {
+        "scenario": run.scenario.name,
+        "hash": run.digest,
+        "policy": run.policy,
+        "seed": run.seed,
+        "sweep": dict(run.sweep),
+        "versions": versions(),
+        "backend": run.scenario.training.backend,
+        "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
+        "device": run.scenario.training.device,
+        "machine": {"system": platform.system(), "processor": platform.machine()},
+        "data": {
+            name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
+            for name in images_of(run.scenario)
+        },
+        "agents": agents_of(run.scenario),
+        "git": git_revision(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            found[package] = "unknown"
+    return found
+
+
+def git_revision() -> str | None:
+    """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():
+        return None
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - fixed words
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,182 @@
+"""A run in a process of its own, steered through its standard input: ``python -P -m scenarios.running.serve``.
+
+It is the run that batch does, with one observer more, which reports every round and waits where it is told to. What is
+said is in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+from des.records import RoundReport
+from fl.errors import InputError, RunError
+from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.logs.directory import LOG
+from scenarios.logs.reading import round_text, rounds_text
+from scenarios.running.protocol import Hello, ProtocolError, Start, message
+
+GRACE = 2.0
+"""Seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds."""
+
+
+class Control:
+    """Lets the simulation go on, or not, at the end of each round. Commands come from another thread."""
+
+    def __init__(self, start: Start) -> None:
+        self._changed = threading.Condition()
+        self._paused, self._speed = start.paused, start.speed
+        self._hurry = start.hurry
+        self._steps = 0
+        self._quit = False
+        self._last = time.monotonic()
+
+    @property
+    def state(self) -> dict[str, bool | float | None]:
+        """What a ``state`` message says."""
+        return {"paused": self._paused, "speed": self._speed}
+
+    def command(self, line: str) -> None:
+        """Do what a line says.
+
+        Raises:
+            ProtocolError: it says nothing that we know.
+        """
+        try:
+            found = json.loads(line)
+            do, rounds = found["do"], found.get("rounds")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ProtocolError(f"not a command: {line[:200]!r}") from error
+        with self._changed:
+            match do:
+                case "pause":
+                    self._paused = True
+                case "resume":
+                    self._paused = False
+                case "step":
+                    self._paused, self._steps = True, self._steps + 1
+                case "speed" if rounds is None or (isinstance(rounds, int | float) and rounds > 0):
+                    self._speed = rounds
+                case "quit":
+                    self._quit = True
+                case _:
+                    raise ProtocolError(f"not a command: {line[:200]!r}")
+            self._changed.notify_all()
+
+    def wait(self, done: int) -> None:
+        """Return when the round after ``done`` may begin.
+
+        Raises:
+            KeyboardInterrupt: the run is to stop here.
+        """
+        with self._changed:
+            while not self._quit and done >= self._hurry:
+                if self._paused and self._steps:
+                    self._steps -= 1
+                    break
+                brake = 0.0 if self._speed is None else self._last + 1 / self._speed - time.monotonic()
+                if not self._paused and brake <= 0:
+                    break
+                self._changed.wait(None if self._paused else brake)
+            if self._quit:
+                raise KeyboardInterrupt
+        self._last = time.monotonic()
+
+
+class Server:
+    """One run, from its start line to its last word."""
+
+    def __init__(self, commands: IO[str], messages: IO[str]) -> None:
+        self._commands, self._messages = commands, messages
+        self._lock = threading.Lock()
+
+    def serve(self) -> int:
+        """Run what the first line asks for; return the exit status of the command line's contract."""
+        try:
+            start = Start.parse(self._commands.readline())
+            control = Control(start)
+            threading.Thread(target=self._listen, args=[control], daemon=True).start()
+            self._run(start, control)
+        except (ScenarioError, ProtocolError, InputError) as error:
+            self._say("end", status="failed", error=str(error))
+            return 2
+        except RunError as error:
+            self._say("end", status="failed", error=str(error))
+            return 1
+        except KeyboardInterrupt:
+            self._say("end", status="stopped", error=None)
+            return 130
+        except Exception as error:
+            self._say("end", status="failed", error=repr(error))
+            raise
+        self._say("end", status="complete", error=None)
+        return 0
+
+    def _run(self, start: Start, control: Control) -> None:
+        # They bring torch, and a bad scenario should be answered before that.
+        scenario = parse(start.scenario, start.file)
+        from scenarios.build import Shelf
+        from scenarios.running.batch import plan
+        from scenarios.running.runner import execute
+
+        shelf = Shelf()
+        runs = plan([scenario], [start.policy] if start.policy else [], [start.seed], Path(start.out), shelf)
+        if not 0 <= start.point < len(runs):
+            raise InputError(f"the sweep has {len(runs)} points; there is no point {start.point}")
+        run = runs[start.point]
+
+        def ready() -> None:
+            # What torch, a policy or a crash writes belongs to the run's log.
+            with (run.directory.path / LOG).open("a") as log:
+                os.dup2(log.fileno(), sys.stderr.fileno())
+            place = str(run.directory.path)
+            self._say("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
+            self._say("state", **control.state)
+            kept = list(rounds_text(run.directory.path))  # of an interrupted run that goes on
+            for text in kept:
+                self._say("round", text=text, last=False)
+            control.wait(len(kept))
+
+        def observe(report: RoundReport) -> None:
+            self._say("round", text=round_text(report), last=report.last)
+            if not report.last:
+                control.wait(report.round)
+
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        execute(run, shelf, workers=workers, fresh=start.fresh, ready=ready, observers=[observe])
+
+    def _listen(self, control: Control) -> None:
+        for line in self._commands:
+            try:
+                control.command(line)
+            except ProtocolError as error:
+                print(error, file=sys.stderr)  # noqa: T201 - the log; whoever sent it knows no better
+            else:
+                self._say("state", **control.state)
+        # The other end is gone, or has said quit and closed. A round may take minutes: it gets a moment, no more.
+        control.command('{"do": "quit"}')
+        time.sleep(GRACE)
+        os._exit(130)
+
+    def _say(self, say: str, **content: object) -> None:
+        with self._lock:
+            try:
+                self._messages.write(message(say, **content) + "\n")
+                self._messages.flush()
+            except (BrokenPipeError, ValueError):
+                os._exit(130)  # nobody listens any more
+
+
+def main() -> int:
+    """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return Server(sys.stdin, messages).serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

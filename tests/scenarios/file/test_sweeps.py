@@ -1,0 +1,138 @@
+"""``[sweep]``: one file, a grid of scenarios."""
+
+import pytest
+
+from scenarios.file.checks import Catalogue
+from scenarios.file.schema import Scenario
+from scenarios.loader import ScenarioError, dumps, parse, points
+
+
+@pytest.fixture
+def scenario(market: str, catalogue: Catalogue) -> Scenario:
+    return parse(market, catalogue=catalogue)
+
+
+def test_no_sweep_is_one_point(scenario: Scenario, catalogue: Catalogue) -> None:
+    (point,) = points(scenario, catalogue=catalogue)
+    assert (dict(point.values), point.label, point.scenario) == ({}, "", scenario)
+
+
+def test_the_grid_is_walked_in_the_order_of_the_file(market: str, catalogue: Catalogue) -> None:
+    text = market + '[sweep]\n"services.mnist.budget" = [10, 15]\n"clients.cores" = [1, 2, 3]\n'
+    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    assert [(p.scenario.services[0].budget, p.scenario.clients.cores) for p in grid] == [
+        (10.0, 1), (10.0, 2), (10.0, 3), (15.0, 1), (15.0, 2), (15.0, 3),
+    ]  # fmt: skip
+    assert grid[1].label == "services.mnist.budget=10, clients.cores=2"
+    assert grid[1].values == {"services.mnist.budget": 10, "clients.cores": 2}
+    assert all(p.scenario.sweep == {} for p in grid)
+    assert grid[0].scenario.services[1].budget == 10.5
+
+
+def test_tables_do_as_well_as_quoted_keys(market: str, catalogue: Catalogue) -> None:
+    dotted = parse(market + '[sweep]\n"clients.cores" = [1, 2]\n"clients.count" = [3]', catalogue=catalogue)
+    tables = parse(market + "[sweep]\nclients.cores = [1, 2]\nclients.count = [3]", catalogue=catalogue)
+    header = parse(market + "[sweep.clients]\ncores = [1, 2]\ncount = [3]", catalogue=catalogue)
+    assert dotted == tables == header
+
+
+def test_whole_lists_and_absent_keys_can_be_swept(market: str, catalogue: Catalogue) -> None:
+    text = market + '[sweep]\n"clients.data_size" = [[100], [50, 100]]\n"timeline.deadline" = [1, 2]'
+    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    assert [(p.scenario.clients.data_size, p.scenario.timeline.deadline) for p in grid] == [
+        ((100,), 1.0), ((100,), 2.0), ((50, 100), 1.0), ((50, 100), 2.0),
+    ]  # fmt: skip
+
+
+def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) -> None:
+    """A point's resolved text loads back, and has nothing of the sweep."""
+    for point in points(parse(market + "[sweep]\nrounds = [1, 2]", catalogue=catalogue), catalogue=catalogue):
+        assert parse(dumps(point.scenario), catalogue=catalogue) == point.scenario
+
+
+@pytest.mark.parametrize(
+    ("sweep", "problem"),
+    [
+        ('"clients.coers" = [1]', "37: sweep.clients.coers: unknown key (did you mean cores?)"),
+        ('"client.cores" = [1]', "37: sweep.client.cores: unknown key (did you mean clients?)"),
+        ('"rounds.x" = [1]', "37: sweep.rounds.x: rounds is not a table"),
+        ('"services.mnits.budget" = [1]',
+         '37: sweep.services.mnits.budget: there is no service "mnits" (did you mean mnist?)'),
+        ('"services.mnist.bugdet" = [1]', "37: sweep.services.mnist.bugdet: unknown key (did you mean budget?)"),
+        ('"services" = [1]', "37: sweep.services: must name a service and one of its keys: services.NAME.budget"),
+        ('"services.mnist.name" = ["x"]', "37: sweep.services.mnist.name: cannot be swept"),
+        ('"name" = ["x"]', "37: sweep.name: cannot be swept"),
+        ('"clients.cores" = 3', "37: sweep.clients.cores: must be a list, not 3"),
+        ('"clients.cores" = []', "37: sweep.clients.cores: must not be empty"),
+        ('"clients.cores" = [\n1,\n0]', "39: sweep.clients.cores: must be at least 1, not 0"),
+        ('"clients.cores" = [1, "2"]', '37: sweep.clients.cores: must be a whole number, not the text "2"'),
+        ('"clients.cores" = [1, 2, 1]', "37: sweep.clients.cores: lists 1 twice"),
+        ('"services.mnist.budget" = [1, 1.0]', "37: sweep.services.mnist.budget: lists 1.0 twice"),
+        ('"clients.cores" = [1]\nclients.cores = [2]', "38: sweep.clients.cores: is in the sweep twice (line 37)"),
+        ('"clients.cost" = [{per_sample=1, per_emd=1}]\n"clients.cost.per_emd" = [1]',
+         "38: sweep.clients.cost.per_emd: overlaps with clients.cost (line 37)"),
+        ('"clients.count" = [2, 2026-01-01]', "37: sweep.clients.count: must not hold a date or a time of day"),
+        ('"rounds" = ' + str(list(range(1, 102))) + '\n"clients.count" = ' + str(list(range(1, 101))),
+         "36: sweep: makes 10,100 scenarios; the limit is 10,000"),
+        ("\n".join(f'"services.mnist.policy_options.x{i}" = [1]' for i in range(101)),
+         "36: sweep: must have at most 100 items"),
+        # Fine in itself, not in its place.
+        ('"clients.cores" = [1]\n"clients.data_size" = [[9], [5000]]',
+         '38: sweep.clients.data_size: with clients.cores=1, clients.data_size=[5000]: '
+         "5,000 images are more than the 1,437 training images of digits"),
+        ('"services.mnist.policy" = ["lcfa", "best"]',
+         '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
+         'there is no policy "best"; there are random, lcfa, hqfa, greedy, d-first'),
+        # Makes the fault of another key.
+        ('"services.mnist.dataset" = ["mnist", "pair"]',
+         '37: sweep.services.mnist.dataset: with services.mnist.dataset="pair": training.eval_samples: '
+         "must be at most 200, the test images of pair, not 300"),
+    ],
+)  # fmt: skip
+def test_problems_have_the_line_of_the_swept_key(market: str, catalogue: Catalogue, sweep: str, problem: str) -> None:
+    text = market.replace("learning_rate = 0.05", "eval_samples = 300")
+    cheap = text.replace("per_emd = 1.0", "per_emd = 0.1")
+    with pytest.raises(ScenarioError) as caught:
+        parse(f"{cheap}\n[sweep]\n{sweep}\n", "f", catalogue=catalogue)
+    assert str(caught.value) == f"f:{problem}"
+
+
+def test_values_are_checked_in_a_scenario_that_is_broken_elsewhere(market: str, catalogue: Catalogue) -> None:
+    text = market.replace("rounds = 5", "rounds = 0") + '\n[sweep]\n"clients.cores" = [0]'
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "f", catalogue=catalogue)
+    assert str(caught.value).splitlines() == [
+        "f:2: rounds: must be at least 1, not 0",
+        "f:37: sweep.clients.cores: must be at least 1, not 0",
+    ]
+
+
+def test_a_combination_may_be_wrong_where_its_values_are_not(market: str, catalogue: Catalogue) -> None:
+    text = market + '\n[sweep]\n"timeline.slot" = [3, 9]\n"timeline.deadline" = [2, 5]'
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "f", catalogue=catalogue)
+    assert str(caught.value) == (
+        "f:38: sweep.timeline.deadline: with timeline.slot=3, timeline.deadline=5: "
+        "must be at most the slot of 3 seconds, not 5"
+    )
+
+
+def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catalogue) -> None:
+    text = market + '[sweep]\n"clients.cores" = [1, 2]'
+    changed = parse(text, overrides=["sweep.clients.cores=[3]", "sweep.rounds=[4, 5]"], catalogue=catalogue)
+    assert [p.label for p in points(changed, catalogue=catalogue)] == [
+        "clients.cores=3, rounds=4",
+        "clients.cores=3, rounds=5",
+    ]
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, overrides=["clients.cores=3"], catalogue=catalogue)
+    assert str(caught.value) == (
+        "--set clients.cores=3: is swept by this scenario: set sweep.clients.cores=[...] instead"
+    )
+
+
+def test_scenarios_made_by_hand_are_checked_too(scenario: Scenario, catalogue: Catalogue) -> None:
+    swept = scenario.model_copy(update={"sweep": {"clients.cores": (1, 0)}})
+    with pytest.raises(ScenarioError) as caught:
+        points(swept, catalogue=catalogue)
+    assert str(caught.value) == "scenario market: sweep.clients.cores: must be at least 1, not 0"

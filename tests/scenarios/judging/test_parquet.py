@@ -1,0 +1,38 @@
+"""Logs as Parquet."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fl.errors import InputError
+from scenarios.build import Shelf
+from scenarios.judging.export import Table, export_file
+from scenarios.loader import load
+from scenarios.running.batch import plan, run_all
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
+
+
+class Listener:
+    def __getattr__(self, name: str) -> object:
+        return lambda *_: None
+
+
+@pytest.mark.parametrize("table", ["rounds", "offers", "events"])
+def test_parquet_holds_what_csv_does(table: Table, tmp_path: Path) -> None:
+    from scenarios.judging.parquet import export_parquet
+
+    shelf = Shelf()
+    scenario = load("quickstart", ["rounds=3", "training.eval_samples=100"])
+    run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Listener(), workers=0)  # type: ignore[arg-type]
+    assert export_parquet([tmp_path / "runs"], tmp_path / "all.parquet", table) == 2
+    export_file([tmp_path / "runs"], tmp_path / "all.csv", table)
+    found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")
+    assert list(found.columns) == list(expected.columns)
+    assert len(found) == len(expected)
+    for name in found:
+        pd.testing.assert_series_equal(found[name], expected[name], check_dtype=False)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no complete run"):
+        export_parquet([tmp_path / "empty"], tmp_path / "none.parquet", table)

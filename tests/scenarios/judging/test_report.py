@@ -1,0 +1,205 @@
+"""Reports, against numbers computed by hand from logs written by hand."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fl.errors import InputError
+from scenarios.judging.measures import jain
+from scenarios.judging.render import csv_text, html_page, markdown
+from scenarios.judging.report import make_report
+from scenarios.judging.results import read
+from scenarios.logs.writing import OFFERS, ROUNDS
+
+# Two services, four rounds; "b" reaches its target of 0.5 and leaves.
+SCENARIO = """
+name = "hand"
+rounds = 4
+[clients]
+count = 2
+cores = 1
+[[services]]
+name = "a"
+target_accuracy = 1.0
+reward_base = 16.0
+[[services]]
+name = "b"
+target_accuracy = 0.5
+reward_base = 4.0
+"""
+
+
+def write_run(
+    out: Path,
+    policy: str,
+    seed: int,
+    a: list[float],
+    b: list[float],
+    spent: float = 10.0,
+    sweep: dict[str, float] | None = None,
+) -> None:
+    """Write the logs of a run in which each service pays client 0 ``spent`` in each round that it trains."""
+    digest = "".join(str(value) for value in (sweep or {"": 0}).values()).rjust(8, "0")
+    path = out / f"hand-{digest}" / policy / f"seed-{seed:04d}"
+    path.mkdir(parents=True)
+    (path / "scenario.toml").write_text(SCENARIO)
+    rounds, offers = [], []
+    for n in range(len(a)):
+        for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
+            status = "training" if curve[n] < target else "left" if n and curve[n - 1] >= target else "reached"
+            money = 0.0 if status == "left" else spent
+            row = dict.fromkeys(ROUNDS, "") | {
+                "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
+                "reward": base ** min(curve[n], target), "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
+                "refused": 1,
+            }  # fmt: skip
+            rounds.append(row)
+            for client, outcome in ((0, "served"), (1, "outbid")):
+                offer = {"round": n + 1, "service": service, "client": client, "bid": "1.000000"}
+                offers.append(
+                    dict.fromkeys(OFFERS, "")
+                    | offer
+                    | {"payment": f"{money:.6f}", "outcome": outcome if money else "outbid"}
+                )
+    for name, columns, rows in (("rounds", ROUNDS, rounds), ("offers", OFFERS, offers)):
+        with (path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    meta = {
+        "status": "complete",
+        "scenario": "hand",
+        "hash": "00000000",
+        "policy": policy,
+        "seed": seed,
+        "sweep": sweep or {},
+    }
+    (path / "meta.json").write_text(json.dumps(meta))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    write_run(tmp_path, "one", 0, [0.25, 0.5, 0.5, 0.75], [0.25, 0.5, 0.5, 0.5])
+    write_run(tmp_path, "one", 1, [0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25])
+    write_run(tmp_path, "two", 0, [0.25, 0.5, 0.5, 0.5], [0.25, 0.25, 0.25, 0.5], spent=5.0)
+    write_run(tmp_path, "two", 1, [0.25, 0.25, 0.25, 0.5], [0.25, 0.25, 0.25, 0.25], spent=5.0)
+    return tmp_path
+
+
+def test_measures_are_those_computed_by_hand(out: Path) -> None:
+    report = make_report(read([out]))
+    found = {(row.policy, row.service, row.measure.name): row.interval.estimate for row in report.estimates}
+    expected = {
+        ("one", "a", "final accuracy"): (75 + 25) / 2,
+        ("one", "a", "AUC"): (50 + 25) / 2,
+        ("one", "a", "target met"): 0,
+        ("one", "b", "target met"): 50,
+        ("one", "b", "rounds to target"): (2 + 4) / 2,  # the second run is censored in round 4
+        ("two", "b", "rounds to target"): 4,
+        ("one", "a", "spent"): 40,
+        ("one", "b", "spent"): (20 + 40) / 2,  # it left after round 2 of the first run
+        ("one", "a", "cost per point"): (40 / 75 + 40 / 25) / 2,
+        ("one", "a", "normalised reward"): ((2 + 4 + 4 + 8) / 64 + 4 * 2 / 64) / 2,  # 16^x / 16
+        ("one", "b", "normalised reward"): ((2**0.5 + 6) / 8 + 2**0.5 / 2) / 2,  # 4^x / 4^0.5
+        ("one", "a", "served"): 4,
+        ("one", "a", "refused"): 4,
+        ("one", "market", "spent"): (60 + 80) / 2,
+        ("one", "market", "income Jain"): 0.5,  # client 0 has it all
+        ("one", "market", "core use"): (100 * 6 / 8 + 100 * 8 / 8) / 2,
+        ("one", "market", "services Jain"): (jain([0.75, 1.0]) + jain([0.25, 0.5])) / 2,
+    }
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+
+
+def test_differences_are_paired_by_seed(out: Path) -> None:
+    report = make_report(read([out]), baseline="one")
+    found = {(row.service, row.measure.name): row for row in report.differences}
+    final = found["a", "final accuracy"]
+    assert {row.policy for row in report.differences} == {"two"}
+    assert final.interval.estimate == pytest.approx(((50 - 75) + (50 - 25)) / 2)
+    # Of two pairs the mean of a resample is -25, 0 or 25.
+    assert (final.interval.low, final.interval.high) == pytest.approx((-25, 25))
+    assert final.improvement == pytest.approx(0.5)  # 50 beats 25 and loses to 75, twice each
+    cost = found["a", "cost per point"]
+    assert cost.interval.estimate == pytest.approx((20 / 50 - 40 / 75 + 20 / 50 - 40 / 25) / 2)
+    assert cost.improvement == 1.0  # less is better
+    assert found["a", "spent"].improvement is None
+
+
+def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None:
+    write_run(tmp_path, "early", 0, [0.5, 1.0], [0.25, 0.5])
+    [run] = read([tmp_path])
+    assert run.accuracy.tolist() == [[0.5, 0.25], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]]
+    assert run.spent.tolist() == [[10, 10], [10, 10], [0, 0], [0, 0]]
+    assert run.reached.tolist() == [2, 2]
+
+
+def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
+    runs = read([out])
+    report = make_report(runs, "one")
+    again = make_report(read([out]), "one")
+    assert markdown(report) == markdown(again)
+    rows = list(csv.DictReader(io.StringIO(csv_text(report))))
+    assert csv_text(report) == csv_text(again)
+    assert len(rows) == len(report.estimates)
+    [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
+    assert (float(row["mean"]), float(row["difference"]), row["baseline"], row["pairs"]) == (50.0, 0.0, "one", "2")
+    text = markdown(report)
+    assert "| one | 2 | 50.00 [25.00, 75.00] |" in text
+    assert "| two | 2 | +0.00 [-25.00, 25.00] P 0.50 |" in text
+    page = html_page(report, {"a <caption>": "<?xml?><svg>...</svg>"})
+    assert "50.00 [25.00, 75.00]" in page
+    assert "a &lt;caption&gt;" in page
+    assert "<?xml" not in page
+    assert "http" not in page  # nothing to fetch
+
+
+def test_figures_are_written_in_three_formats_and_twice_the_same(out: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from scenarios.judging.figures import save, svgs
+
+    for value in (1, 2):
+        write_run(out / "sweep", "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": value})
+    runs = read([out])
+    paths = save(runs, tmp_path / "figures")
+    kinds = {path.stem.partition("-00000000-")[2] for path in paths} - {""}
+    assert kinds == {"accuracy", "reward", "payments", "allocation", "cost"}
+    assert "hand-sweep-clients.cores" in {path.stem for path in paths}
+    assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
+    before = {path: path.read_bytes() for path in paths}
+    assert {path: path.read_bytes() for path in save(runs, tmp_path / "figures")} == before
+    page = html_page(make_report(runs), svgs(runs))
+    assert page.count("<svg") == len(paths) / 3
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"), [("three", "no run has that policy; there are one, two"), (None, None)]
+)
+def test_an_unknown_baseline_is_named(baseline: str | None, message: str | None, out: Path) -> None:
+    if message is None:
+        assert not make_report(read([out]), baseline).differences
+    else:
+        with pytest.raises(InputError, match=message):
+            make_report(read([out]), baseline)
+
+
+def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "copy", "one", 0, [0.25], [0.25])
+    with pytest.raises(InputError, match="are the same run"):
+        read([out, tmp_path / "copy"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no complete run"):
+        read([tmp_path / "empty"])
+    broken = next(out.rglob("rounds.csv"))
+    broken.write_text(broken.read_text().replace("accuracy", "precision"))
+    with pytest.raises(InputError, match="the logs can't be read"):
+        read([out])
+
+
+@pytest.mark.parametrize(("values", "index"), [([1, 1, 1], 1), ([3, 0, 0], 1 / 3), ([0, 0], 1), ([1, 2, 3], 36 / 42)])
+def test_jains_index(values: list[float], index: float) -> None:
+    assert jain(np.array(values)) == pytest.approx(index)

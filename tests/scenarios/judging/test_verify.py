@@ -1,0 +1,140 @@
+"""`flmarket verify`: a good run passes, and every kind of tampering is named."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from scenarios.build import Shelf
+from scenarios.judging.rerun import rerun
+from scenarios.judging.verify import micro, text, verify
+from scenarios.loader import parse
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.batch import plan, run_all
+
+INTERVENTIONS = """
+[[interventions]]
+round = 4
+key = "clients.cores"
+value = 2
+
+[[interventions]]
+round = 5
+key = "services.alpha.budget"
+value = 3.0
+
+[[interventions]]
+round = 6
+key = "clients.offline"
+value = [0, 1]
+"""
+
+
+class Listener:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+@pytest.fixture(scope="module")
+def good(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shelf = Shelf()
+    scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6"])
+    runs = plan([scenario], [], [0], tmp_path_factory.mktemp("good"), shelf)
+    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    return runs[0].directory.path
+
+
+@pytest.fixture
+def run(good: Path, tmp_path: Path) -> Path:
+    """A copy to tamper with."""
+    return Path(shutil.copytree(good, tmp_path / "run"))
+
+
+def change(path: Path, column: str, value: str, where: Callable[[dict[str, str]], bool]) -> None:
+    """Set a value in the first row that fits."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    row = next(row for row in rows if where(row))
+    row[column] = value
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_run_of_ours_is_good(good: Path) -> None:
+    verdict = verify(RunDirectory(good))
+    assert verdict.problems == []
+    assert (verdict.rounds, verdict.offers > 20, verdict.paid > 0) == (6, True, True)
+
+
+def served(row: dict[str, str]) -> bool:
+    return row["outcome"] == "served"
+
+
+def has_left(row: dict[str, str]) -> bool:
+    return row["status"] == "left"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "where", "problem"),
+    [
+        ("offers", "payment", "0.100000", served, "below the bid"),
+        ("offers", "payment", "9.000000", served, "over the budget"),
+        ("offers", "bid", "0.123456", served, "is not the cost of its data"),
+        ("offers", "data_size", "21", served, "a data size of 21 is not in the scenario"),
+        ("offers", "client", "8", served, "there is no such client"),
+        ("offers", "core", "1", served, "cores are not used once each"),
+        ("offers", "outcome", "outbid", served, "refuses an offer with a core free"),
+        ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "serves 2 services with 1 cores"),
+        ("offers", "end", "1e9", served, "works outside of the round"),
+        ("offers", "payment", "a lot", served, "a value is not what its column holds"),
+        ("rounds", "budget", "7.000000", lambda row: True, "is not the scenario's 6.5"),
+        ("rounds", "spent", "0.000001", lambda row: True, "spent is 0.000001, and its offers come to"),
+        ("rounds", "served", "99", lambda row: True, "served is 99"),
+        ("rounds", "mean_emd", "0.7", lambda row: row["served"] != "0", "mean_emd is 0.7"),
+        ("rounds", "reward", "61.0", lambda row: True, "is not 60.0^accuracy"),
+        ("rounds", "accuracy", "0.990000", has_left, "does not keep"),
+        ("rounds", "status", "left", lambda row: row["status"] == "training", "has left without meeting its target"),
+        ("rounds", "round", "7", lambda row: True, "one row for each round and service"),
+        ("events", "amount", "0.000001", lambda row: row["event"] == "pay", "payments in events.csv"),
+        ("events", "amount", "0.000001", lambda row: row["event"] == "award", "awards in events.csv"),
+        ("events", "amount", "0.000001", lambda row: row["event"] == "decision", "its decision in events.csv"),
+        ("events", "event", "evaluate", lambda row: row["event"] == "exit", "its exit in events.csv"),
+        ("events", "sim_time", "1e9", lambda row: row["round"] == "2", "time runs backwards"),
+    ],
+)  # fmt: skip
+def test_tampering_is_named(
+    table: str, column: str, value: str, where: Callable[[dict[str, str]], bool], problem: str, run: Path
+) -> None:
+    change(run / f"{table}.csv", column, value, where)
+    assert problem in "\n".join(verify(RunDirectory(run)).problems)
+
+
+def test_an_offer_to_a_client_that_is_offline_is_named(run: Path) -> None:
+    change(run / "offers.csv", "client", "1", lambda row: row["round"] == "6")
+    assert "client 1: is offline, and is wanted" in "\n".join(verify(RunDirectory(run)).problems)
+
+
+def test_what_is_no_table_is_an_input_error(run: Path) -> None:
+    (run / "events.csv").write_text("round,sim_time\n")
+    with pytest.raises(InputError, match=r"events\.csv"):
+        verify(RunDirectory(run))
+
+
+def test_a_rerun_finds_what_no_rule_can(run: Path) -> None:
+    shelf = Shelf()
+    assert rerun(RunDirectory(run), shelf) == []
+    change(run / "offers.csv", "dqi", "0.5", lambda row: row["round"] == "1" and not served(row))
+    [difference] = rerun(RunDirectory(run), shelf)
+    assert difference.startswith("offers.csv differs from a new run's from line ")
+
+
+def test_money_is_read_exactly() -> None:
+    assert micro("4.600000") == 4_600_000
+    assert text(4_600_001) == "4.600001"
+    with pytest.raises(ValueError, match="six decimals"):
+        micro("4.6")

@@ -1,0 +1,118 @@
+"""Run directories: where they go, when they count as complete, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fl.errors import InputError
+from scenarios.logs.directory import RunDirectory, State, StoreError, find_runs, parse_seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [
+        ("1", [0]),
+        ("10", list(range(10))),
+        ("0,3,7", [0, 3, 7]),
+        ("0..3", [0, 1, 2, 3]),
+        ("5,", None),
+        ("2..4,9,3", [2, 3, 4, 9]),
+        (" 7 , 8 ", [7, 8]),
+        ("0", None),
+        ("4..2", None),
+        ("-1", None),
+        ("1.5", None),
+        ("", None),
+        ("0..99999999", None),
+    ],
+)
+def test_seeds(text: str, seeds: list[int] | None) -> None:
+    if seeds is None:
+        with pytest.raises(InputError, match="--seeds"):
+            parse_seeds(text)
+    else:
+        assert parse_seeds(text) == seeds
+
+
+def test_a_runs_place_names_scenario_hash_policy_and_seed(tmp_path: Path) -> None:
+    place = RunDirectory.place(tmp_path, "paper", "1a2b3c4d", "hqfa", 3)
+    assert place.path == tmp_path / "paper-1a2b3c4d" / "hqfa" / "seed-0003"
+
+
+def test_a_run_is_complete_only_when_its_meta_file_says_so(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    assert run.state is State.ABSENT
+    run.prepare("name = 'x'\n")
+    assert run.state is State.INCOMPLETE
+    run.finish({"status": "failed"})
+    assert run.state is State.INCOMPLETE
+    run.finish({"status": "complete"})
+    assert run.state is State.COMPLETE
+    assert json.loads((run.path / "meta.json").read_text()) == {"status": "complete"}
+
+
+def test_an_unfinished_run_is_started_over_only_when_asked(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.prepare("old")
+    with pytest.raises(StoreError, match="--fresh"):
+        run.prepare("new")
+    assert (run.path / "scenario.toml").read_text() == "old"
+    run.prepare("new", fresh=True)
+    assert (run.path / "scenario.toml").read_text() == "new"
+
+
+def test_a_directory_with_other_files_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(StoreError, match=r"thesis\.tex"):
+        RunDirectory(tmp_path).prepare("new", fresh=True)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_corrupt_meta_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text("{")
+    with pytest.raises(StoreError, match=r"meta\.json.*--fresh"):
+        _ = RunDirectory(tmp_path).state
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        RunDirectory(tmp_path / "file" / "run").prepare("new")
+
+
+def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
+    for name in ("b/seed-0000", "a/seed-0001"):
+        RunDirectory(tmp_path / name).prepare("x")
+        RunDirectory(tmp_path / name).finish({})
+    found = find_runs([tmp_path, tmp_path / "a"])
+    assert [run.path.relative_to(tmp_path).as_posix() for run in found] == ["a/seed-0001", "b/seed-0000"]
+    with pytest.raises(InputError, match="nowhere"):
+        find_runs([tmp_path / "nowhere"])
+
+
+def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    names = ["events.csv", "meta.json", "offers.csv", "rounds.csv", "run.log", "scenario.toml"]
+    for survivors in range(1, len(names)):
+        run.prepare("x", fresh=True)
+        for name in names[:-1]:
+            (run.path / name).write_text("")
+        run.finish({"status": "complete"})
+        unlink = Path.unlink
+
+        def fail(path: Path, *, survivors: int = survivors, unlink: Any = unlink) -> None:
+            if len(list(path.parent.iterdir())) == survivors:
+                raise KeyboardInterrupt
+            unlink(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", fail)
+            with pytest.raises(KeyboardInterrupt):
+                run.prepare("x", fresh=True)
+        assert len(list(run.path.iterdir())) == survivors
+        assert run.state is State.INCOMPLETE
+        run.prepare("x")  # it can go on

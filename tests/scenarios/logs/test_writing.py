@@ -1,0 +1,134 @@
+"""How the logs are written, and exported."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from des.records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport, Status
+from fl.errors import InputError
+from scenarios.judging.export import export, export_file
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import round_text, rounds_text
+from scenarios.logs.writing import TableWriter
+
+LEFT = ServiceReport(
+    service="mnist", dataset="mnist", policy="hqfa", status=Status.LEFT, accuracy=0.9712, target_accuracy=0.97,
+    reward=53.25, budget=20_000_000, offered=0, spent=0, wanted=0, served=0, refused=0, samples=None, mean_emd=None,
+    mean_dqi=None, mean_bid=None, mean_payment=None, makespan=None,
+)  # fmt: skip
+ACTIVE = ServiceReport(
+    service="emnist", dataset="emnist-digits", policy="lcfa", status=Status.TRAINING, accuracy=2 / 3,
+    target_accuracy=0.97, reward=1.5, budget=20_000_000, offered=4_600_001, spent=4_600_001, wanted=2, served=1,
+    refused=1, samples=200, mean_emd=0.4, mean_dqi=0.5, mean_bid=4.6, mean_payment=4.600001, makespan=0.7,
+)  # fmt: skip
+REPORT = RoundReport(
+    round=7,
+    start=12.5,
+    end=13.25,
+    services=(LEFT, ACTIVE),
+    offers=(
+        OfferReport(7, "emnist", 3, 200, 0.4, 0.5, 4_600_000, 4_600_001, Outcome.SERVED, 1, 12.5, 13.2),
+        OfferReport(7, "emnist", 5, 100, 1.0, 0.25, 1_500_000, 1_500_000, Outcome.OUTBID, None, None, None),
+    ),
+    events=(
+        MarketEvent(7, 12.5, Kind.REFRESH, None, None, None, None),
+        MarketEvent(7, 12.5, Kind.AWARD, "emnist", 3, 1, 4_600_001),
+        MarketEvent(7, 13.2, Kind.AGGREGATE, "emnist", None, None, 200),
+        MarketEvent(7, 13.2, Kind.EVALUATE, "emnist", None, None, 2 / 3),
+    ),
+    feedback={},
+    last=False,
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory.place(tmp_path, "paper", "1a2b3c4d", "as-configured", 0)
+    directory.prepare("")
+    with TableWriter(directory.path) as write:
+        write(REPORT)
+    directory.finish(
+        {"scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete"}
+    )
+    return directory
+
+
+def test_the_rounds_of_a_directory_read_back_as_they_were_written(tmp_path: Path) -> None:
+    nobody = replace(REPORT, round=8, offers=(), events=tuple(event._replace(round=8) for event in REPORT.events))
+    with TableWriter(tmp_path) as write:
+        assert not list(rounds_text(tmp_path))
+        write(REPORT)
+        write(nobody)
+    assert list(rounds_text(tmp_path)) == [round_text(REPORT), round_text(nobody)]
+
+
+def test_a_round_in_full(run: RunDirectory) -> None:
+    """Money and accuracies have six decimals, other floats read back exactly, what does not apply is empty."""
+    assert (run.path / "rounds.csv").read_text() == (
+        "round,sim_time,service,dataset,policy,status,accuracy,target_accuracy,reward,budget,offered,spent,wanted,served,"
+        "refused,samples,mean_emd,mean_dqi,mean_bid,mean_payment,makespan\n"
+        "7,13.25,mnist,mnist,hqfa,left,0.971200,0.970000,53.25,20.000000,0.000000,0.000000,0,0,0,,,,,,\n"
+        "7,13.25,emnist,emnist-digits,lcfa,training,0.666667,0.970000,1.5,20.000000,4.600001,4.600001,2,1,1,200,0.4,0.5,"
+        "4.600000,4.600001,0.7\n"
+    )
+    assert (run.path / "offers.csv").read_text() == (
+        "round,service,client,data_size,emd,dqi,bid,payment,outcome,core,start,end\n"
+        "7,emnist,3,200,0.4,0.5,4.600000,4.600001,served,1,12.5,13.2\n"
+        "7,emnist,5,100,1.0,0.25,1.500000,1.500000,outbid,,,\n"
+    )
+    assert (run.path / "events.csv").read_text() == (
+        "round,sim_time,event,service,client,core,amount\n"
+        "7,12.5,refresh,,,,\n"
+        "7,12.5,award,emnist,3,1,4.600001\n"
+        "7,13.2,aggregate,emnist,,,200\n"
+        "7,13.2,evaluate,emnist,,,0.666667\n"
+    )
+
+
+def test_export_puts_the_run_in_front_of_each_row(run: RunDirectory) -> None:
+    text = io.StringIO()
+    assert export([run.path], text) == 1
+    lines = text.getvalue().splitlines()
+    assert lines[0].startswith("scenario,policy,seed,round,sim_time,service,dataset,service_policy,status,")
+    assert lines[2].startswith("paper-1a2b3c4d,as-configured,0,7,13.25,emnist,emnist-digits,lcfa,training,0.666667,")
+    assert len(lines) == 3
+
+
+def test_wide_export_has_one_row_for_each_round(run: RunDirectory) -> None:
+    text = io.StringIO()
+    export([run.path], text, "rounds", "wide")
+    wide = pd.read_csv(io.StringIO(text.getvalue()), dtype=str)
+    assert len(wide) == 1
+    assert list(wide.columns[:5]) == ["scenario", "policy", "seed", "round", "sim_time"]
+    assert wide.loc[0, "emnist.accuracy"] == "0.666667"
+    assert wide.loc[0, "mnist.service_policy"] == "hqfa"
+
+
+def test_export_gathers_runs_below_a_directory(run: RunDirectory, tmp_path: Path) -> None:
+    target = tmp_path / "all.csv"
+    assert export_file([tmp_path], target, "offers") == 1
+    offers = pd.read_csv(target)
+    assert list(offers["outcome"]) == ["served", "outbid"]
+    assert list(offers["scenario"]) == ["paper-1a2b3c4d"] * 2
+
+
+def test_export_refuses_what_it_cannot_do_and_leaves_the_old_file(run: RunDirectory, tmp_path: Path) -> None:
+    target = tmp_path / "all.csv"
+    target.write_text("precious")
+    with pytest.raises(InputError, match="wide"):
+        export_file([run.path], target, "events", "wide")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no complete run"):
+        export_file([tmp_path / "empty"], target)
+    assert target.read_text() == "precious"
+    with pytest.raises(InputError, match="can't be written"):
+        export_file([run.path], tmp_path / "missing" / "all.csv")
+
+
+def test_a_table_with_other_columns_is_named(run: RunDirectory) -> None:
+    (run.path / "rounds.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"rounds\.csv"):
+        export([run.path], io.StringIO())

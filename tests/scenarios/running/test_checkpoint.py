@@ -1,0 +1,336 @@
+"""Runs that are killed go on, and their files are byte for byte those of a run that never was."""
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from des.records import Feedback, Observation, Offer
+from fl.errors import RunError
+from learning.policy import BUILTIN, Policy, PolicyContext
+from learning.selection import fill_budget
+from scenarios.build import Shelf
+from scenarios.file.schema import Scenario
+from scenarios.loader import dumps, parse
+from scenarios.logs.directory import State, StoreError
+from scenarios.running import checkpoint
+from scenarios.running.batch import plan
+from scenarios.running.runner import Run, execute
+
+MakeRun = Callable[..., Run]
+
+CHANGES = [
+    "rounds=12",
+    "clients.speed=[0.3, 1.0, 1.7]",
+    "clients.departure_rate=0.1",
+    "timeline.upload_seconds=0.1",
+    "services.beta.target_accuracy=0.2",
+]
+INTERVENTIONS = """
+[[interventions]]
+round = 3
+key = "clients.cores"
+value = 2
+
+[[interventions]]
+round = 4
+key = "services.alpha.budget"
+value = 4.25
+
+[[interventions]]
+round = 5
+key = "clients.offline"
+value = [1, 2]
+"""
+
+RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone: nothing catches it."""
+
+
+def killer(after: int) -> object:
+    def observe(report: object) -> None:
+        if report.round == after:  # type: ignore[attr-defined]
+            raise Killed
+
+    return observe
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+
+
+@pytest.fixture(scope="module")
+def scenario(two_services: str) -> Scenario:
+    """A market with all that a checkpoint must keep: stragglers, departures, an exit, changes from outside."""
+    return parse(two_services + INTERVENTIONS, overrides=CHANGES)
+
+
+@pytest.fixture(scope="module")
+def run_of(scenario: Scenario, shelf: Shelf) -> MakeRun:
+    """``run_of(out, seed=..., policy=...)``: a run of the scenario, not yet begun."""
+
+    def make(out: Path, *, seed: int = 0, policy: str | None = None) -> Run:
+        [run] = plan([scenario], [policy] if policy else [], [seed], out, shelf)
+        return run
+
+    return make
+
+
+def results(run: Run) -> dict[str, bytes]:
+    return {name: (run.directory.path / name).read_bytes() for name in RESULTS}
+
+
+def interrupt(run: Run, shelf: Shelf, after: int) -> None:
+    with pytest.raises(Killed):
+        execute(run, shelf, workers=0, observers=[killer(after)])  # type: ignore[list-item]
+
+
+@pytest.fixture(scope="module")
+def whole(run_of: MakeRun, tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> dict[str, bytes]:
+    """The files of a run that nothing interrupted."""
+    run = run_of(tmp_path_factory.mktemp("whole"))
+    execute(run, shelf, workers=0)
+    return results(run)
+
+
+@pytest.mark.usefixtures("every_round")
+@pytest.mark.parametrize("after", [1, 5, 11])
+def test_a_run_goes_on_after_any_round(
+    after: int, whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
+    interrupt(run, shelf, after)
+    assert run.directory.state is State.INCOMPLETE
+    played: list[int] = []
+    execute(run, shelf, workers=2, observers=[lambda report: played.append(report.round)])
+    assert played == list(range(after + 1, 13))
+    assert results(run) == whole
+    assert {entry.name for entry in run.directory.path.iterdir()} == {*RESULTS, "meta.json", "run.log"}
+
+
+def test_a_run_without_a_checkpoint_starts_over(
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
+    interrupt(run, shelf, 3)
+    assert not (run.directory.path / "checkpoint").exists()  # the run is younger than five seconds
+    execute(run, shelf, workers=0)
+    assert results(run) == whole
+
+
+def test_checkpoints_are_at_most_the_interval_apart_or_a_round(
+    run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
+    saved: list[tuple[float, int]] = []
+    monkeypatch.setattr(checkpoint, "save", lambda folder, it: saved.append((clock[0], it.round)))
+
+    def two_seconds_a_round(report: object) -> None:
+        clock[0] += 2.0
+
+    run = run_of(tmp_path)
+    execute(run, shelf, workers=0, observers=[two_seconds_a_round])
+    # The clock moves after the checkpoint of a round: rounds end at 0, 2, 4, ...
+    assert [time for time, _ in saved] == [4, 8, 12, 16, 20]
+
+
+@pytest.mark.usefixtures("every_round")
+def test_a_run_with_a_damaged_newest_checkpoint_goes_on_from_the_one_before(
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    for name, damage in {
+        "00000006.json": lambda content: content[: len(content) // 2],
+        "00000006.safetensors": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    }.items():
+        run = run_of(tmp_path / name)
+        interrupt(run, shelf, 6)
+        folder = run.directory.path / "checkpoint"
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "00000005.json", "00000005.safetensors", "00000006.json", "00000006.safetensors",
+        ]  # fmt: skip
+        (folder / name).write_bytes(damage((folder / name).read_bytes()))
+        execute(run, shelf, workers=0)
+        assert "continue after round 5" in (run.directory.path / "run.log").read_text()
+        assert results(run) == whole
+
+
+@pytest.mark.usefixtures("every_round")
+def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
+    run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
+    interrupt(run, shelf, 6)
+    table = run.directory.path / "offers.csv"
+    table.write_bytes(b"my notes" + table.read_bytes()[8:])
+    before = results(run)
+    with pytest.raises(StoreError, match=r"no checkpoint, or no table.*--fresh"):
+        execute(run, shelf, workers=0)
+    assert results(run) == before
+    execute(run, shelf, workers=0, fresh=True)
+    assert run.directory.state is State.COMPLETE
+
+
+@pytest.mark.usefixtures("every_round")
+def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
+    run, other = run_of(tmp_path), run_of(tmp_path, seed=1)
+    interrupt(run, shelf, 6)
+    run.directory.path.rename(other.directory.path)
+    before = {path: path.read_bytes() for path in other.directory.path.rglob("*.*") if path.name != "run.log"}
+    with pytest.raises(StoreError, match=r"another seed \(0, here 1\)"):
+        execute(other, shelf, workers=0)
+    scenario = other.directory.path / "scenario.toml"
+    scenario.write_text(scenario.read_text().replace("rounds = 12", "rounds = 13"))
+    with pytest.raises(StoreError, match=r"scenario\.toml: holds an unfinished run of another scenario"):
+        execute(other, shelf, workers=0)
+    scenario.unlink()
+    with pytest.raises(StoreError, match=r"holds checkpoint and no scenario\.toml"):
+        execute(other, shelf, workers=0)
+    del before[scenario]
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_run_that_another_process_is_at_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
+    run = run_of(tmp_path)
+    with run.directory.locked(), pytest.raises(StoreError, match="another process is running this run"):
+        execute(run, shelf, workers=0)
+
+
+class Counts(Policy):
+    """Wants one client more in every round, so what it remembers matters."""
+
+    def __init__(self, context: PolicyContext) -> None:
+        super().__init__(context)
+        self.seen = 0
+
+    def act(self, observation: Observation) -> Offer:
+        wanted = range(min(self.seen + 1, observation.clients))
+        return fill_budget(wanted, observation.own_bids, observation.budget, available=observation.available)
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        self.seen += 1
+
+
+class Remembers(Counts):
+    def state(self) -> dict[str, npt.NDArray[np.int64]]:
+        return {"seen": np.array([self.seen])}
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.int64]]) -> None:
+        self.seen = int(state["seen"][0])
+
+
+@pytest.mark.usefixtures("every_round")
+@pytest.mark.parametrize(("name", "goes_on"), [("Remembers", True), ("Counts", False)])
+def test_a_learner_goes_on_with_what_it_learned_or_starts_over(
+    name: str, goes_on: bool, run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learning.policy.BUILTIN", {**BUILTIN, "learner": f"{__name__}:{name}"})
+    through, stopped = (run_of(tmp_path / part, policy="learner") for part in ("a", "b"))
+    execute(through, shelf, workers=0)
+    interrupt(stopped, shelf, 7)
+    played: list[int] = []
+    execute(stopped, shelf, workers=0, observers=[lambda report: played.append(report.round)])
+    assert played[0] == (8 if goes_on else 1)
+    assert results(stopped) == results(through)
+
+
+KILLS = """
+import os, random, signal, sys, time
+from pathlib import Path
+from scenarios.running import checkpoint
+from scenarios.running.batch import plan
+from scenarios.build import Shelf, build
+from scenarios.loader import parse
+from scenarios.running.runner import execute
+from scenarios.logs.directory import State
+
+out, kills = Path(sys.argv[1]), 0
+checkpoint.INTERVAL = 0.0
+shelf, dice = Shelf(), random.Random(20)
+scenario = parse(sys.stdin.read())
+shelf.digests(scenario)
+build(scenario, 0, shelf, workers=0).federation.close()  # imports all that a run does
+for seed in range(1000):
+    [run] = plan([scenario], [], [0], out / str(seed), shelf)
+    while run.directory.state is not State.COMPLETE:
+        begun, from_start = time.monotonic(), run.directory.state is State.ABSENT
+        child = os.fork()
+        if child == 0:
+            execute(run, shelf, workers=seed % 3)
+            os._exit(0)
+        # The first run tells how long one takes; on a busy machine the next ones may be quicker.
+        until = begun + (dice.uniform(0.0, lasts) if seed and kills < 20 else 1e9)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        while not ended and time.monotonic() < until:
+            time.sleep(0.001)
+            ended, status = os.waitpid(child, os.WNOHANG)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            ended, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            kills += 1
+        else:
+            assert status == 0, status
+            if from_start:
+                lasts = time.monotonic() - begun
+    print(run.directory.path, flush=True)
+    if kills >= 20:
+        break
+print(kills)
+"""
+
+
+def test_runs_killed_twenty_times_at_random_instants_end_with_the_same_bytes(
+    scenario: Scenario, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    # One process that imports everything once and forks a child for every attempt.
+    done = subprocess.run(
+        [sys.executable, "-c", KILLS, str(tmp_path)], input=dumps(scenario), capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    *paths, kills = done.stdout.split()
+    assert int(kills) >= 20
+    logs = ""
+    for path in map(Path, paths):
+        assert {name: (path / name).read_bytes() for name in RESULTS} == whole
+        assert json.loads((path / "meta.json").read_text())["status"] == "complete"
+        logs += (path / "run.log").read_text()
+    assert "continue after round" in logs
+
+
+@pytest.mark.usefixtures("every_round")
+def test_a_full_disk_ends_a_run_with_a_clear_error_and_the_same_command_goes_on(
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    run = run_of(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    interrupt(run, shelf, 2)
+    size = (run.directory.path / "events.csv").stat().st_size
+    model = max(path.stat().st_size for path in (run.directory.path / "checkpoint").iterdir())
+    for limit, culprit in ((size + 700, r"events\.csv"), (model // 2, r"safetensors")):
+        if limit < size:
+            continue
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
+        try:
+            with pytest.raises(RunError, match=culprit + ".*can't be written: File too large"):
+                execute(run, shelf, workers=0)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert run.directory.state is State.INCOMPLETE
+    execute(run, shelf, workers=0)
+    assert results(run) == whole

@@ -1,0 +1,33 @@
+"""The same run gives the same bytes however many workers train it."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from scenarios.build import Shelf
+from scenarios.loader import load
+from scenarios.running.batch import plan, run_all
+from tui.commands.progress import QuietNarrator
+
+FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
+SMALL = ["rounds=4", "clients.count=8", "training.eval_samples=150"]
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path: Path, shelf: Shelf) -> None:
+    scenario = load("quickstart", [*SMALL, f'training.kernel="{kernel}"'])
+    logs = {}
+    for workers in (0, 1, 2, 4):
+        runs = plan([scenario], [], [3], tmp_path / str(workers), shelf)
+        result = run_all(runs, shelf, QuietNarrator(Console()), workers=workers)
+        assert result.complete == runs
+        logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in FILES]
+    assert logs[1] == logs[0]
+    assert logs[2] == logs[0]
+    assert logs[4] == logs[0]

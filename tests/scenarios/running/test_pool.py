@@ -1,0 +1,208 @@
+"""Batches over several processes: the same bytes, failures that stay alone, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios.build import Shelf
+from scenarios.loader import parse
+from scenarios.logs.directory import State, StoreError
+from scenarios.running import pool
+from scenarios.running.batch import due, plan, run_all
+from scenarios.running.listener import Progress
+from scenarios.running.runner import Run
+
+MARK = uuid.uuid4().hex
+
+# Waits, dies or raises in its third round, as its options say.
+ODD = """
+import os, time
+from learning.heuristics import RandomPolicy
+
+class Odd(RandomPolicy):
+    def act(self, observation):
+        if observation.round == 3:
+            if os.environ.get("ODD_DIES"):
+                os.kill(os.getpid(), 9)
+            raise ZeroDivisionError("an odd policy")
+        return super().act(observation)
+
+class Slow(RandomPolicy):
+    def act(self, observation):
+        time.sleep(0.2)
+        return super().act(observation)
+"""
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str, int, object]] = []
+
+    def started(self, run: Run) -> None:
+        self.heard.append(("started", run.policy, run.seed, None))
+
+    def round_done(self, run: Run, progress: Progress) -> None:
+        self.heard.append(("round", run.policy, run.seed, progress.round))
+
+    def completed(self, run: Run) -> None:
+        self.heard.append(("completed", run.policy, run.seed, None))
+
+    def skipped(self, run: Run) -> None:
+        self.heard.append(("skipped", run.policy, run.seed, None))
+
+    def failed(self, run: Run, error: Exception) -> None:
+        self.heard.append(("failed", run.policy, run.seed, str(error)))
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture(scope="module")
+def text(one_service: str) -> str:
+    return one_service + '[sweep]\n"clients.cores" = [1, 2]\n'
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An installed package with odd policies, for this process and its children."""
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "odd_policies.py").write_text(ODD)
+    info = folder / "odd_policies-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-policies\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[flmarket.policies]\nodd = odd_policies:Odd\nslow = odd_policies:Slow\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        yield folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def mark() -> Iterator[None]:
+    """What our children's children are known by."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLMARKET_TEST", MARK)
+        yield
+
+
+def children() -> set[str]:
+    """The worker processes that these tests started, at any remove."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words, environment = ((path / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if b"scenarios.running.worker" in words and f"FLMARKET_TEST={MARK}".encode() in environment:
+            found.add(path.name)
+    return found
+
+
+def test_two_jobs_give_the_same_bytes_as_one(
+    text: str, tmp_path: Path, shelf: Shelf, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    scenario = parse(text)
+    for jobs in (1, 2):
+        listener = Listener()
+        runs = plan([scenario], ["random", "lcfa"], [0, 1], tmp_path / str(jobs), shelf)
+        result = run_all(runs, shelf, listener, jobs=jobs, workers=0)
+        assert result.complete == runs
+        assert not result.failed
+        assert len([word for word, *_ in listener.heard if word == "completed"]) == 8
+        rounds = [number for word, *_, number in listener.heard if word == "round"]
+        assert sorted(map(int, rounds)) == sorted([1, 2, 3, 4] * 8)  # type: ignore[call-overload]
+    assert files_of(tmp_path / "1") == files_of(tmp_path / "2")
+    assert len(files_of(tmp_path / "1")) == 4 * 8
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
+    text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = parse(text)
+    for how, word in (("raises", "an odd policy"), ("dies", "was ended by signal 9")):
+        if how == "dies":
+            monkeypatch.setenv("ODD_DIES", "1")
+        runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
+        listener = Listener()
+        result = run_all(runs, shelf, listener, jobs=2, workers=0)
+        assert [run.policy for run in result.failed] == ["odd", "odd"]
+        assert [run.policy for run in result.complete] == ["random", "random"]
+        assert all(word in str(said) for kind, *_, said in listener.heard if kind == "failed")
+        assert [run.directory.state for run in result.failed] == [State.INCOMPLETE] * 2
+    assert not children()
+
+
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_fail_fast_starts_no_more_runs(jobs: int, text: str, tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(text)], ["odd"], [0, 1, 2], tmp_path, shelf)
+    listener = Listener()
+    result = run_all(runs, shelf, listener, jobs=jobs, workers=0, fail_fast=True)
+    assert len(result.failed) == 1
+    assert len([word for word, *_ in listener.heard if word == "started"]) <= jobs
+
+
+def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(text)], [], [0], tmp_path, shelf)
+    runs[-1].directory.path.mkdir(parents=True)
+    (runs[-1].directory.path / "thesis.tex").write_text("years of work")
+    with pytest.raises(StoreError, match=r"thesis\.tex"):
+        run_all(runs, shelf, Listener(), jobs=2)
+    assert runs[0].directory.state is State.ABSENT
+
+
+def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, shelf: Shelf) -> None:
+    runs = plan([parse(text, overrides=["sweep.clients.cores=[1]"])], [], [0, 1], tmp_path, shelf)
+    run_all(runs[:1], shelf, Listener(), workers=0)
+    assert due(runs) == (runs[1:], runs[:1])
+    runs[0].directory.path.rename(runs[1].directory.path)
+    with pytest.raises(StoreError, match="is of a run with seed 0, not 1"):
+        due(runs)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_batch_leaves_no_process_and_goes_on(
+    how: signal.Signals,
+    text: str,
+    tmp_path: Path,
+    shelf: Shelf,
+    plugin: Path,
+    files_of: Callable[[Path], dict[str, bytes]],
+) -> None:
+    (tmp_path / "batch.toml").write_text(text)
+    command = [sys.executable, "-P", "-m", "tui.cli", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while len(list(tmp_path.glob("runs/*/slow/*/rounds.csv"))) < 2:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(how)
+    process.communicate(timeout=30)
+    assert process.returncode == (130 if how is signal.SIGINT else -how)
+    deadline = time.monotonic() + 10
+    while children() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not children()
+    if how is signal.SIGINT:
+        done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        run_all(plan([parse(text)], ["slow"], [0], tmp_path / "whole", shelf), shelf, Listener(), workers=0)
+        assert files_of(tmp_path / "runs") == files_of(tmp_path / "whole")
+
+
+def test_a_worker_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "GRACE", 0.2)
+    with pool.Pool(1, workers=0, fresh=False) as workers:
+        workers._alive.append(pool._Worker(workers._heard))
+        os.kill(workers._alive[0]._process.pid, signal.SIGSTOP)  # deaf to anything but SIGKILL
+    assert not children()

@@ -1,0 +1,111 @@
+"""What a user meets when training can't take the fast path, or trains a model of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from fl import fused
+from scenarios.loader import load
+from tui.commands.batch import run_batch
+
+SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
+NOTE = "the fused kernel was not built"
+
+
+def run(*arguments: str, out: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """``flmarket run quickstart`` with ``path`` in front of the import path."""
+    folders = [str(path)] * (path is not None) + [os.environ.get("PYTHONPATH", "")]
+    command = [sys.executable, "-P", "-m", "tui.cli", "run", "quickstart", *SMALL, *arguments, "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an installed distribution that registers the model ``tiny``."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "tinynets.py").write_text(
+        "from torch import nn\n\n\n"
+        "class Tiny(nn.Module):\n"
+        "    def __init__(self, labels):\n"
+        "        super().__init__()\n"
+        "        self.pool, self.out = nn.AvgPool2d(4), nn.Linear(49, labels)\n\n"
+        "    def forward(self, x):\n"
+        "        return self.out(self.pool(x).flatten(1))\n"
+    )
+    info = folder / "tinynets-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tinynets\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[flmarket.models]\ntiny = tinynets:Tiny\n")
+    return folder
+
+
+def test_a_model_of_an_installed_package_trains_on_the_reference_path(package: Path, tmp_path: Path) -> None:
+    done = run("--set", "training.model=tiny", out=tmp_path, path=package)
+    assert done.returncode == 0, done.stderr
+    meta = json.loads(next(tmp_path.rglob("meta.json")).read_text())
+    assert set(meta["kernel"].values()) == {"reference"}
+    rounds = pd.read_csv(next(tmp_path.rglob("rounds.csv")))
+    assert rounds["accuracy"].between(0, 1).all()
+    assert rounds["served"].sum() > 0
+
+
+def test_the_fused_kernel_is_refused_for_it(package: Path, tmp_path: Path) -> None:
+    done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path, path=package)
+    assert done.returncode == 2
+    assert "the fused kernel knows the models cnn and mlp, not 'tiny'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_is_not_installed_is_a_problem_of_the_scenario(package: Path, tmp_path: Path) -> None:
+    done = run("--set", "training.model=tinny", out=tmp_path, path=package)
+    assert done.returncode == 2
+    assert "there is no model" in done.stderr
+    assert "tiny" in done.stderr  # did you mean
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    done = run("--set", "training.device=cuda", out=tmp_path)
+    assert done.returncode == 2
+    assert "torch finds no CUDA device here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("kernel", "notes"), [("auto", 1), ("reference", 0)])
+def test_a_missing_extension_is_told_once_in_a_batch(
+    kernel: str, notes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fused, "_kernels", {})
+    settings = ["rounds=1", "clients.count=4", "training.eval_samples=50", f'training.kernel="{kernel}"']
+    scenario = load("quickstart", settings)
+    other = load("quickstart", [*settings, "name=other"])
+    status = run_batch(
+        [scenario, other],
+        [],
+        [0, 1],
+        tmp_path,
+        jobs=1,
+        workers=0,
+        fresh=False,
+        fail_fast=False,
+        dry_run=False,
+        quiet=False,
+    )
+    assert status == 0
+    assert capsys.readouterr().err.count(NOTE) == notes
+
+
+@pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
+def test_nothing_is_said_where_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = load("quickstart", ["rounds=1", "clients.count=4", "training.eval_samples=50"])
+    run_batch(
+        [scenario], [], [0], tmp_path, jobs=1, workers=0, fresh=False, fail_fast=False, dry_run=False, quiet=False
+    )
+    assert NOTE not in capsys.readouterr().err

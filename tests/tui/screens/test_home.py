@@ -1,0 +1,135 @@
+"""Home: what is listed, searched, previewed, and where each key goes."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList, Static
+
+from scenarios.loader import builtin_names
+from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
+from tui.screens.configure import ConfigureScreen
+from tui.screens.help import HelpScreen
+from tui.screens.home import HomeScreen
+from tui.screens.market import MarketScreen
+from tui.screens.run import RunDialog
+from tui.watching.session import Session
+
+
+async def home(pilot: Pilot[None]) -> HomeScreen:
+    screen = pilot.app.screen
+    assert isinstance(screen, HomeScreen)
+    await until(pilot, lambda: screen.entries)
+    return screen
+
+
+async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        await pilot.pause(0.05)
+
+
+def write_run(session: Session, place: Path) -> Path:
+    """Write a session's run directory, as a run that was interrupted leaves it."""
+    from scenarios.logs.writing import TABLES
+
+    place.mkdir(parents=True)
+    from scenarios.loader import dumps
+
+    assert session.scenario is not None
+    (place / "scenario.toml").write_text(dumps(session.scenario))
+    for table, columns in TABLES.items():
+        rows = "".join(logged.text[table] for logged in session.history.rounds)
+        (place / f"{table}.csv").write_text(",".join(columns) + "\n" + rows)
+    return place
+
+
+async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await home(pilot)
+        names = [entry.name for entry in screen.entries]
+        assert names[0] == "quickstart"
+        assert set(names) == {*builtin_names(), "small.toml"}
+        await pilot.press("slash", *"small")
+        listed = [str(option.prompt) for option in screen.query_one(OptionList).options]
+        assert any("small.toml" in name for name in listed)
+        assert not any("paper" in name for name in listed)
+        await pilot.press("enter")
+        assert screen.query_one(OptionList).has_focus
+        await pilot.press("escape")
+        assert screen.query_one("#search", Input).value == ""
+        await pilot.press("slash", *"no such thing")
+        assert screen.chosen is None
+        await pilot.press("enter", "enter", "e", "p", "r", "space", "c")  # nothing is chosen, nothing happens
+        assert pilot.app.screen is screen
+
+
+async def test_previews_in_words(app: MarketApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small", "enter")
+        preview = screen.query_one("#preview", Static)
+        await until(pilot, lambda: "Three services, eight clients." in text(preview))
+        assert "3 services compete for 8 clients with 1 core each, over at most 12 rounds." in text(preview)
+        assert "asks 1.20 to 3.80" in text(preview)
+
+
+def text(widget: Static) -> str:
+    return " ".join(" ".join(strip.text for strip in widget.render_lines(widget.size.region)).split())
+
+
+async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run(app: MarketApp, small: Path) -> None:
+    (small / "broken.toml").write_text((small / "small.toml").read_text().replace("hqfa", "hqfaa"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"broken", "enter")
+        await until(pilot, lambda: "did you mean hqfa?" in text(screen.query_one("#preview", Static)))
+        await pilot.press("enter")
+        assert pilot.app.screen is screen
+
+
+async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Callable[..., Session]) -> None:
+    for policy, rounds in (("hqfa", 12), ("lcfa", 5)):
+        write_run(play_small(rounds=rounds), small / "runs" / "small-00000000" / policy / "seed-0001")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small.toml", "enter", "e")
+        assert isinstance(app.screen, ConfigureScreen)
+        await pilot.press("escape")
+        await pilot.press("enter")
+        assert isinstance(app.screen, RunDialog)
+        await pilot.press("escape", "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape", "escape", "slash", *"hqfa", "enter", "p")
+        market = app.screen
+        assert isinstance(market, MarketScreen)
+        await until(pilot, lambda: len(market.session.history) == 12)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("escape", "slash", *"small-0", "enter", "space", "down", "space")
+        assert len(screen.marked) == 2
+        await pilot.press("c")
+        assert isinstance(app.screen, CompareScreen)
+        await pilot.press("escape", "q")
+
+
+async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable[..., Session]) -> None:
+    place = write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
+    app = MarketApp(run=place, out=small / "runs", folder=small)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"))
+        await pilot.pause()
+        dialog = app.screen
+        seed = dialog.query_one("#seed", Input)
+        seed.value = ""
+        await pilot.pause()
+        assert dialog.query_one("#go").disabled
+        seed.value = "7"
+        await pilot.pause()
+        assert not dialog.query_one("#go").disabled

@@ -1,0 +1,288 @@
+"""The market screen: every key, on state, over a run that was played before."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input
+
+from tui.app import MarketApp
+from tui.screens.market import MarketScreen
+from tui.watching.session import Phase, Session
+from tui.widgets.curves import CurvesPanel
+from tui.widgets.eventlog import EventLines
+from tui.widgets.gantt import CoreLines
+from tui.widgets.grid import ClientGrid
+from tui.widgets.orderbook import BookPanel
+from tui.widgets.statusline import StatusLine
+
+Play = Callable[..., Session]
+
+
+@asynccontextmanager
+async def watching(
+    app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)
+) -> AsyncIterator[tuple[Pilot[None], MarketScreen]]:
+    async with app.run_test(size=size) as pilot:
+        screen = MarketScreen(session, app.runs)
+        app.push_screen(screen)
+        await pilot.pause()
+        yield pilot, screen
+
+
+def status(screen: MarketScreen) -> str:
+    return str(screen.query_one(StatusLine).render())
+
+
+async def test_a_finished_run_shows_its_last_round(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    async with watching(app, session) as (_, screen):
+        assert screen.head.round == len(session.history) == 12
+        assert "complete" in status(screen)
+        table = screen.query_one("#services-table", DataTable)
+        assert [str(table.get_cell(name, "service")) for name in ("alpha", "beta", "gamma")] == [
+            "alpha",
+            "beta",
+            "gamma",
+        ]
+        assert "left" in str(table.get_cell("alpha", "status"))
+
+
+async def test_seeking(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        for keys, round_ in (
+            (["home"], 1),
+            (["left"], 1),
+            (["right", "]", "]"], 4),
+            (["["], 3),
+            (["}"], 12),
+            (["{"], 2),
+            (["end"], 12),
+            (["home", "f"], 12),
+        ):
+            await pilot.press(*keys)
+            assert screen.head.round == round_, keys
+        assert screen.head.following
+
+
+async def test_jumps_to_exits_and_conflicts(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    exits, conflicts = session.history.exits, session.history.conflicts
+    assert exits
+    assert conflicts
+    async with watching(app, session) as (pilot, screen):
+        await pilot.press("home", "n")
+        assert screen.head.round == exits[0]
+        await pilot.press("end", "N")
+        assert screen.head.round == [n for n in exits if n < 12][-1]
+        await pilot.press("home", "o")
+        assert screen.head.round == next(n for n in conflicts if n > 1)
+        await pilot.press("O")
+        assert screen.head.round == 1
+        await pilot.press("N")
+        assert screen.head.round == 1  # there is none before
+
+
+async def test_walking_through_the_events_of_a_round(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "e")
+        assert screen.head.event == 1
+        assert "refresh their data" in status(screen)
+        grid, table = screen.query_one(ClientGrid), screen.query_one("#services-table", DataTable)
+        total = len(screen.view.events)
+        decisions = 1 + 3 + 3  # refresh, three bids, three decisions
+        await pilot.press(*["e"] * (decisions - 1))
+        assert screen.head.event == decisions
+        wanted = [mark for c in range(8) for m in range(3) if (mark := screen.view.mark(m, c)) == "?"]
+        assert len(wanted) == len(screen.view.logged.offers)  # type: ignore[union-attr]
+        assert "0.00" in str(table.get_cell("alpha", "spent"))
+        assert screen.query_one(CoreLines).count == 0
+        await pilot.press("E")
+        assert screen.head.event == decisions - 1
+        for _ in range(total - decisions + 1):
+            await pilot.press("e")
+        assert screen.head.event == total
+        assert screen.view.mark(*_served(screen)) == "●"
+        await pilot.press("e")
+        assert screen.head.event is None  # the whole round again
+        assert grid.count == 8
+
+
+def _served(screen: MarketScreen) -> tuple[int, int]:
+    names = [row.service for row in screen.view.logged.services]  # type: ignore[union-attr]
+    offer = next(o for o in screen.view.logged.offers if o.outcome == "served")  # type: ignore[union-attr]
+    return names.index(offer.service), offer.client
+
+
+async def test_a_replay_plays_pauses_and_changes_speed(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("minus", "minus")
+        assert screen.session.speed == 5
+        await pilot.press("plus", "+")
+        assert screen.session.speed is None
+        await pilot.press("minus", "minus", "minus")
+        assert screen.session.speed == 2
+        await pilot.press("space")  # from the start, as it stands at the end
+        assert "replaying" in status(screen)
+        while screen.head.round < 2:
+            await pilot.pause(0.05)
+        await pilot.press("space")
+        held = screen.head.round
+        assert held < 12
+        await pilot.pause(0.6)
+        assert screen.head.round == held
+        await pilot.press("home", "s")
+        assert screen.head.round == 2
+
+
+async def test_panels_are_reached_by_number_and_maximised(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        for number in range(1, 7):
+            await pilot.press(str(number))
+            assert screen.panels.all[number - 1].has_focus_within
+        await pilot.press("4", "m")
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [4]
+        assert screen.query_one(BookPanel).size.width > 150
+        await pilot.press("2")
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [2]
+        await pilot.press("escape")
+        assert all(panel.display for panel in screen.panels.all)
+
+
+async def test_curves_switch(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        curves, seen = screen.query_one(CurvesPanel), []
+        for _ in range(4):
+            seen.append(curves.metric)
+            await pilot.press("v")
+        assert seen == ["accuracy", "reward", "spent", "mean_payment"]
+        assert curves.metric == "accuracy"
+
+
+async def test_the_order_book_follows_what_is_chosen_and_gives_reasons(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "o", "1", "down")
+        assert screen.selected[0] == 1
+        book = screen.query_one(BookPanel)
+        assert "beta" in str(book.border_title)
+        table = book.target
+        assert table.row_count == 8
+        whys = " ".join(str(table.get_cell(str(c), "why")) for c in range(8))
+        assert "core 0, paid its bid" in whys
+        assert "does not fit the remaining budget" in whys
+        everything = " ".join(
+            line.reason
+            for m in range(3)
+            for line in screen.view.book.of_service(m)  # type: ignore[union-attr]
+        )
+        assert " < " in everything or "lost the draw" in everything
+        await pilot.press("b")
+        assert book.by_client
+        assert table.row_count == 3
+        await pilot.press("3", "down", "down", "right", "enter")
+        assert screen.selected == (1, 2)
+        assert "client 2" in str(book.border_title)
+        await pilot.press("b")
+        assert not book.by_client
+
+
+async def test_the_book_is_sorted_by_a_click_on_a_column(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home")
+        table = screen.query_one(BookPanel).target
+        await pilot.click(table, offset=(12, 0))
+        bids = [float(str(table.get_row_at(i)[1])) for i in range(8)]
+        assert bids == sorted(bids)
+
+
+async def test_events_are_filtered(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home")
+        lines = screen.query_one(EventLines)
+        everything = lines.count
+        await pilot.press("slash")
+        assert screen.query_one("#event-filter", Input).has_focus
+        await pilot.press(*"client", "space", *"3")
+        assert 0 < lines.count < everything
+        assert {event.client for event in lines.events} == {3}
+        await pilot.press("enter")
+        assert lines.has_focus
+        await pilot.press("escape")
+        assert lines.count == everything
+        assert isinstance(screen.app.screen, MarketScreen)
+
+
+async def test_help_is_of_the_focused_panel(app: MarketApp, play_small: Play) -> None:
+    from tui.screens.help import HelpScreen
+
+    async with watching(app, play_small()) as (pilot, _):
+        await pilot.press("4", "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        assert app.screen._title == "Order book"
+        assert ("b", "Service/client") in app.screen._keys
+        await pilot.press("escape", "5", "f1")
+        assert isinstance(app.screen, HelpScreen)
+        assert app.screen._title == "Events"
+
+
+async def test_the_seek_bar_takes_clicks(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.click("#seek", offset=(1, 0))
+        assert screen.head.round == 1
+        await pilot.click("#seek", offset=(158, 0))
+        assert screen.head.round == 12
+
+
+async def test_folds_into_tabs_where_it_is_small_and_back(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
+        await pilot.press("3")
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [3]
+        assert screen.query_one(ClientGrid).size.height > 12
+        await pilot.click("#panel-bar", offset=(1, 0))
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
+        await pilot.resize_terminal(200, 60)
+        await pilot.pause()
+        assert all(panel.display for panel in screen.panels.all)
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause()
+        assert len([panel for panel in screen.panels.all if panel.display]) == 1
+
+
+async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    head, first, *_ = scenario_text.split("[[services]]")
+    services = "".join("[[services]]" + first.replace('"alpha"', f'"service-{m}"') for m in range(20))
+    text = (
+        head.replace("count = 8", "count = 200").replace("cores = 1", "cores = 3").replace("rounds = 12", "rounds = 3")
+    )
+    async with watching(app, play_small(text + services)) as (pilot, screen):
+        await pilot.press("3", "ctrl+end")
+        grid = screen.query_one(ClientGrid)
+        assert grid.cursor == 199
+        assert grid.scroll_offset.y > 150
+        await pilot.press(*["right"] * 19)
+        assert grid.column == 19
+        assert screen.query_one(BookPanel).target.row_count == 200
+
+
+async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp, play_small: Play) -> None:
+    whole, fork = play_small(), play_small(rounds=2, phase=Phase.RUNNING)
+    fork.hurry = 4  # it differs from round 5 on
+    async with watching(app, fork) as (pilot, screen):
+        assert "replaying round 3 of the 4 that it shares with the original" in status(screen)
+        for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
+            fork.add(whole.history[number].text)
+            while screen.head.round < number:
+                await pilot.pause(0.05)
+            assert words in status(screen)
+
+
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.FAILED])
+async def test_a_run_without_rounds(app: MarketApp, play_small: Play, phase: Phase) -> None:
+    session = play_small(rounds=0, phase=phase)
+    session.error = "no data: see the log" if phase is Phase.FAILED else None
+    async with watching(app, session) as (pilot, screen):
+        await pilot.press("home", "e", "E", "n", "o", "v", "b", "left", "space", "i", "x", "m", "m")
+        assert screen.head.round == 0
+        assert ("no data" if phase is Phase.FAILED else "loading") in status(screen)

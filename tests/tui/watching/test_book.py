@@ -1,0 +1,74 @@
+"""Reasons in words, and money told apart."""
+
+from collections.abc import Callable
+
+import pytest
+
+from des.records import Outcome
+from tui.watching.book import Book, Verdict, cash
+from tui.watching.history import History, after, before
+from tui.watching.playhead import faster
+from tui.watching.session import Session
+
+
+@pytest.mark.parametrize(
+    ("amount", "beside", "text"),
+    [
+        (4_600_000, None, "4.60"),
+        (4_600_000, 4_750_000, "4.60"),
+        (4_600_000, 4_601_000, "4.600"),
+        (4_600_000, 4_600_001, "4.600000"),
+        (0, None, "0.00"),
+        (1, None, "0.000001"),
+    ],
+)
+def test_money_has_as_many_decimals_as_it_takes(amount: int, beside: int | None, text: str) -> None:
+    assert cash(amount, beside) == text
+
+
+def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Callable[..., Session]) -> None:
+    session = play_small()
+    assert session.world is not None
+    seen = set()
+    for logged in session.history.rounds:
+        book = Book(logged, session.world)
+        outcomes = {(offer.service, offer.client): offer for offer in logged.offers}
+        for m, service in enumerate(logged.services):
+            for line in book.of_service(m):
+                offer = outcomes.get((service.service, line.client))
+                seen.add(line.verdict)
+                assert line.reason
+                assert (offer is None) == (line.payment is None)
+                if offer is not None:
+                    # The book's own numbers are drawn anew from the seed; the log has the same ones.
+                    assert (line.data_size, line.emd, line.dqi, line.bid) == (
+                        offer.data_size,
+                        offer.emd,
+                        offer.dqi,
+                        offer.bid,
+                    )
+                    assert (line.verdict is Verdict.SERVED) == (offer.outcome is Outcome.SERVED)
+                elif line.verdict is Verdict.MISFIT:
+                    assert line.bid > service.budget - service.offered
+    assert {Verdict.SERVED, Verdict.OUTBID, Verdict.MISFIT, Verdict.LEFT} <= seen
+
+
+def test_offline_clients_are_said_to_be(play_small: Callable[..., Session], scenario_text: str) -> None:
+    shocks = '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [5]\n'
+    session = play_small(scenario_text + shocks)
+    assert session.world is not None
+    assert Book(session.history[1], session.world).line(0, 5).verdict is not Verdict.OFFLINE
+    line = Book(session.history[2], session.world).line(0, 5)
+    assert (line.verdict, line.reason) == (Verdict.OFFLINE, "the client is offline in this round")
+
+
+def test_places_in_a_history(play_small: Callable[..., Session]) -> None:
+    history = play_small().history
+    assert isinstance(history, History)
+    assert (after([2, 5], 2), after([2, 5], 5), before([2, 5], 5), before([2, 5], 2)) == (5, None, 2, None)
+    xs, ys = history.series(1, "accuracy", 12, points=4)
+    assert (xs[0], xs[-1], len(xs)) == (1.0, 12.0, 5)
+    assert ys[-1] == history[12].services[1].accuracy
+    assert history.rounds_to_target(0, 12) == history.exits[0]
+    assert history.rounds_to_target(0, history.exits[0] - 1) is None
+    assert (faster(1, 1), faster(10, 1), faster(None, 1), faster(0.25, -1)) == (2, None, None, 0.25)

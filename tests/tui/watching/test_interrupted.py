@@ -1,0 +1,128 @@
+"""Runs that were interrupted: the app lets them go on, with all rounds that they had, or starts them over."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Button, SelectionList, Static
+
+from scenarios.logs.directory import RunDirectory, State
+from scenarios.running.protocol import Start
+from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
+from tui.screens.market import MarketScreen
+from tui.screens.pick import PickRuns
+from tui.screens.run import RunDialog
+from tui.watching.session import Phase
+from tui.widgets.marks import Tick
+
+Runner = Callable[[str], tuple[str, ...]]
+PATIENCE = 60.0
+
+
+async def until(pilot: Pilot[None], happened: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end, f"waited in vain for: {what}"
+        await pilot.pause(0.05)
+
+
+def start_of(small: Path, **more: object) -> Start:
+    return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)  # type: ignore[arg-type]
+
+
+async def interrupted(small: Path, runner: tuple[str, ...], rounds: int, policy: str | None = None) -> Path:
+    """Play some rounds, kill the runner, and return the directory that it leaves."""
+    app = MarketApp(out=small / "runs", folder=small, runner=runner)
+    async with app.run_test(size=(120, 40)) as pilot:
+        session = app.runs.start(start_of(small, paused=True, policy=policy), "small")
+        pid = app.runs._feeds[session].pid  # type: ignore[attr-defined]
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        for n in range(1, rounds + 1):
+            app.runs.send(session, "step")
+            await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
+        os.kill(pid, signal.SIGKILL)
+        await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
+    assert session.directory is not None
+    assert RunDirectory(session.directory).state is State.INCOMPLETE
+    return session.directory
+
+
+def notes(app: MarketApp) -> str:
+    return " ".join(note.message for note in app._notifications)
+
+
+async def test_an_interrupted_run_goes_on_where_it_was_and_says_so(small: Path, fake_runner: Runner) -> None:
+    directory = await interrupted(small, fake_runner("careful"), 5)
+    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: str(app.screen.query_one("#go", Button).label) == "Go on", "the run that is there")
+        assert "goes on where it was" in str(app.screen.query_one(".problem", Static).render())
+        app.screen.query_one("#paused", Tick).value = True
+        app.screen.query_one("#go", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
+        screen = app.screen
+        assert isinstance(screen, MarketScreen)
+        session = screen.session
+        await until(pilot, lambda: "goes on from its last checkpoint" in notes(app), "the notification")
+        assert "start over" in notes(app)
+        await until(pilot, lambda: screen.head.round == 5, "the rounds that were played before")
+        assert session.phase is Phase.PAUSED
+        await pilot.press("space")
+        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        assert [logged.number for logged in session.history.rounds] == list(range(1, 13))
+    assert session.directory == directory
+    assert "continue after round 5" in (directory / "run.log").read_text()
+    # Screen and files hold what a run that nothing interrupted gives.
+    again = small / "again"
+    elsewhere = MarketApp(out=again, folder=small, runner=fake_runner("careful"))
+    async with elsewhere.run_test() as pilot:
+        whole = elsewhere.runs.start(replace(start_of(small), out=str(again)), "small")
+        await until(pilot, lambda: whole.phase is Phase.COMPLETE, "the end")
+    assert [logged.text for logged in session.history.rounds] == [logged.text for logged in whole.history.rounds]
+    for name in ("rounds.csv", "offers.csv", "events.csv"):
+        assert (directory / name).read_bytes() == (again / directory.relative_to(small / "runs") / name).read_bytes()
+
+
+async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Path, fake_runner: Runner) -> None:
+    directory = await interrupted(small, fake_runner("careful"), 3)
+    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: app.screen.query_one("#over").display, "the run that is there")
+        app.screen.query_one("#over", Tick).value = True
+        await pilot.pause()
+        assert "will be started over" in str(app.screen.query_one(".problem", Static).render())
+        app.screen.query_one("#go", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
+        screen = app.screen
+        assert isinstance(screen, MarketScreen)
+        await until(pilot, lambda: screen.session.phase is Phase.COMPLETE, "the end")
+        assert not notes(app)
+    assert "continue after round" not in (directory / "run.log").read_text()
+
+
+async def test_an_interrupted_run_goes_on_for_a_comparison_too(small: Path, fake_runner: Runner) -> None:
+    directory = await interrupted(small, fake_runner("careful"), 2, policy="hqfa")
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        session = app.runs.start(start_of(small), "small")
+        app.push_screen(MarketScreen(session, app.runs))
+        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the run")
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        app.screen.query_one(SelectionList).select("policy:hqfa")
+        app.screen.query_one("#go", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        assert isinstance(app.screen, CompareScreen)
+        other = app.screen.sessions[1]
+        await until(pilot, lambda: "goes on from its last checkpoint" in notes(app), "the notification")
+        await until(pilot, lambda: other.phase is Phase.COMPLETE, "the other run")
+        assert len(other.history) == 12
+    assert other.directory == directory
+    assert "continue after round 2" in (directory / "run.log").read_text()

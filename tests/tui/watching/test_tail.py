@@ -1,0 +1,145 @@
+"""Replay of run directories: finished, interrupted in the middle of a line, growing, and no run at all."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tui.watching.tail
+from fl.errors import InputError
+from scenarios.logs.writing import TABLES
+from tui.commands.launch import run_directory
+from tui.watching.session import Phase, Session
+from tui.watching.tail import DirectoryFeed, last_services
+
+Play = Callable[..., Session]
+
+
+@pytest.fixture
+def source(play_small: Play) -> Session:
+    return play_small()
+
+
+@pytest.fixture
+def place(tmp_path: Path, source: Session) -> Path:
+    from scenarios.loader import dumps
+
+    place = tmp_path / "runs" / "small-00000000" / "as-configured" / "seed-0001"
+    place.mkdir(parents=True)
+    assert source.scenario is not None
+    (place / "scenario.toml").write_text(dumps(source.scenario))
+    return place
+
+
+def whole(source: Session, table: str) -> str:
+    return ",".join(TABLES[table]) + "\n" + "".join(logged.text[table] for logged in source.history.rounds)
+
+
+def write_all(source: Session, place: Path) -> None:
+    for table in TABLES:
+        (place / f"{table}.csv").write_text(whole(source, table))
+
+
+def wait(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
+    session = Session("replay")
+    feed = DirectoryFeed(session, place)
+    thread = threading.Thread(target=feed.read)
+    thread.start()
+    return session, feed, thread
+
+
+@pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
+def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
+    write_all(source, place)
+    (place / "meta.json").write_text(json.dumps({"status": status, "error": "it diverged"}))
+    session, _, thread = following(place)
+    thread.join(20)
+    assert session.phase is phase
+    assert [r.text for r in session.history.rounds] == [r.text for r in source.history.rounds]
+    assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
+    assert ("it diverged" in (session.error or "")) == (status == "failed")
+
+
+def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.watching.tail, "INTERVAL", 0.01)
+    session, _, thread = following(place)
+    texts = {table: whole(source, table) for table in TABLES}
+    files = {table: (place / f"{table}.csv").open("w") for table in TABLES}
+    for piece in range(40):
+        # The tables grow one after the other, cut anywhere.
+        for table, text in texts.items():
+            files[table].write(text[len(text) * piece // 40 : len(text) * (piece + 1) // 40])
+            files[table].flush()
+            time.sleep(0.005)
+        for n, logged in enumerate(session.history.rounds):
+            assert logged.text == source.history.rounds[n].text
+    for file in files.values():
+        file.close()
+    wait(lambda: len(session.history) == len(source.history))
+    assert session.phase is Phase.GROWING
+    (place / "meta.json").write_text(json.dumps({"status": "complete"}))
+    thread.join(20)
+    assert session.phase is Phase.COMPLETE
+
+
+def test_an_interrupted_run_shows_its_whole_rounds(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.watching.tail, "QUIET", 0.0)
+    write_all(source, place)
+    events = place / "events.csv"
+    events.write_text(events.read_text()[:-30])  # the last write was cut off
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.INTERRUPTED)
+    assert len(session.history) == len(source.history) - 1
+    feed.close()
+    thread.join(20)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("scenario.toml", "rounds = ", "can't be replayed"),
+        ("rounds.csv", "a,b,c\n1,2,3\n", "does not have the columns"),
+        ("rounds.csv", ",".join(TABLES["rounds"]) + "\n" + "1,x,y\n" * 3, "not a round"),
+    ],
+)
+def test_what_is_no_run_says_so(place: Path, source: Session, file: str, content: str, words: str) -> None:
+    write_all(source, place)
+    (place / file).write_text(content)
+    session, _, thread = following(place)
+    thread.join(20)
+    assert session.phase is Phase.FAILED
+    assert words in (session.error or "")
+
+
+def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source: Session) -> None:
+    assert last_services(place) == (0, ())
+    write_all(source, place)
+    assert last_services(place) == (12, source.history[12].services)
+
+
+def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> None:
+    assert run_directory(tmp_path) == place
+    other = place.with_name("seed-0002")
+    other.mkdir()
+    (other / "scenario.toml").write_text("")
+    with pytest.raises(InputError, match="holds 2 runs"):
+        run_directory(tmp_path)
+    with pytest.raises(InputError, match="no such directory"):
+        run_directory(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no run"):
+        run_directory(tmp_path / "empty")

@@ -1,0 +1,73 @@
+"""Starting the Textual app from the command line: what it is given, and where it can't run."""
+
+import sys
+from pathlib import Path
+
+from fl.errors import InputError
+
+
+def start(what: str | None, out: Path) -> None:
+    """Start the app, with a scenario or a run, or at home.
+
+    Raises:
+        InputError: there is no terminal, or no such scenario or run.
+    """
+    # Textual draws on standard error.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            "the terminal user interface needs a terminal, and standard input, output or error is none; "
+            "`flmarket run` works without, and `flmarket tui --web` shows it in a browser"
+        )
+    scenario, run = resolve(what)
+    from tui.app import MarketApp
+
+    MarketApp(scenario=scenario, run=run, out=out).run()
+
+
+def resolve(what: str | None) -> tuple[str | None, Path | None]:
+    """Return the scenario or the run directory that a word on the command line means.
+
+    Raises:
+        InputError: it is neither, or the scenario has problems.
+    """
+    if what is None:
+        return None, None
+    if Path(what).is_dir():
+        return None, run_directory(Path(what))
+    from scenarios.loader import load
+
+    load(what)  # its problems are shown in full on the command line
+    return what, None
+
+
+def run_directory(path: Path) -> Path:
+    """Return a run directory; for a folder that holds exactly one, that one.
+
+    Raises:
+        InputError: there is none, or several.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path}: there is no such directory")
+    if (path / "scenario.toml").exists():
+        return path
+    found = sorted(below.parent for below in path.rglob("scenario.toml"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"{path}: holds no run; one has a scenario.toml and the tables")
+    shown = "\n".join(f"  {run}" for run in found[:10])
+    raise InputError(f"{path}: holds {len(found)} runs; name one:\n{shown}")
+
+
+def serve(what: str | None, out: Path, port: int) -> None:
+    """Serve the app to browsers on this machine, and on this machine alone.
+
+    Raises:
+        InputError: textual-serve is not installed, or ``what`` is nothing to show.
+    """
+    resolve(what)
+    try:
+        from tui.commands.web import serve as serve_web
+    except ImportError as error:
+        raise InputError(f"--web needs the extra `web`: pip install 'flmarket[web]' ({error})") from error
+    serve_web([] if what is None else [what], out, port)

@@ -1,0 +1,142 @@
+"""How a batch is narrated on stderr: a live Rich display on a terminal, plain lines elsewhere."""
+
+import time
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from scenarios.running.listener import Progress as RunProgress
+from scenarios.running.runner import Run
+
+PLAIN_INTERVAL = 5.0
+"""Seconds between two lines of a run, where lines can't be redrawn."""
+
+
+class QuietNarrator:
+    """Says nothing but what failed."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def started(self, run: Run) -> None:
+        """A run begins."""
+
+    def round_done(self, run: Run, progress: RunProgress) -> None:
+        """A run finished a round."""
+
+    def completed(self, run: Run) -> None:
+        """A run finished."""
+
+    def skipped(self, run: Run) -> None:
+        """A run was complete already."""
+
+    def failed(self, run: Run, error: Exception) -> None:
+        """Say what failed and where the log is, at once."""
+        self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+class PlainNarrator(QuietNarrator):
+    """Writes a line when a run starts and ends, when a service leaves, and every few seconds between."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._begun: dict[Path, float] = {}
+        self._told: dict[Path, float] = {}
+        self._first: dict[Path, int] = {}  # the round that was played first here; runs go on where they were
+
+    def started(self, run: Run) -> None:
+        """Say that a run begins."""
+        self._begun[run.directory.path] = self._told[run.directory.path] = time.monotonic()
+        self._line(f"{run.label}: {run.scenario.rounds} rounds")
+
+    def round_done(self, run: Run, progress: RunProgress) -> None:
+        """Say how far the run is, if something happened or some time has passed."""
+        now, key = time.monotonic(), run.directory.path
+        played = progress.round - self._first.setdefault(key, progress.round) + 1
+        if now - self._told[key] < PLAIN_INTERVAL and not progress.leaving:
+            return
+        self._told[key] = now
+        left = (now - self._begun[key]) / played * (run.scenario.rounds - progress.round)
+        self._line(
+            f"{run.label}: round {progress.round}/{run.scenario.rounds}, {_accuracies(progress)}, {left:.0f} s left"
+        )
+
+    def completed(self, run: Run) -> None:
+        """Say that a run finished."""
+        self._line(f"{run.label}: complete in {time.monotonic() - self._begun[run.directory.path]:.1f} s")
+
+    def skipped(self, run: Run) -> None:
+        """Say that a run was complete already."""
+        self._line(f"{run.label}: complete already, skipped (--fresh runs it again)")
+
+
+class LiveNarrator(QuietNarrator):
+    """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
+
+    def __init__(self, console: Console, runs: int) -> None:
+        super().__init__(console)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[accuracies]}"),
+            console=console,
+            transient=True,
+        )
+        self._batch = self._progress.add_task("runs", total=runs, accuracies="", visible=runs > 1)
+        self._bars: dict[Path, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def started(self, run: Run) -> None:
+        """Show a bar for the run."""
+        bar = self._progress.add_task(run.label, total=run.scenario.rounds, accuracies="")
+        self._bars[run.directory.path] = bar
+
+    def round_done(self, run: Run, progress: RunProgress) -> None:
+        """Move the run's bar."""
+        bar = self._bars[run.directory.path]
+        self._progress.update(bar, completed=progress.round, accuracies=_accuracies(progress))
+
+    def completed(self, run: Run) -> None:
+        """Move the batch's bar."""
+        self._next(run)
+
+    def skipped(self, run: Run) -> None:
+        """Move the batch's bar, and say why nothing ran."""
+        self._line(f"{run.label}: complete already, skipped (--fresh runs it again)")
+        self._next(run)
+
+    def failed(self, run: Run, error: Exception) -> None:
+        """Say what failed, and go on."""
+        super().failed(run, error)
+        self._next(run)
+
+    def _next(self, run: Run) -> None:
+        if (bar := self._bars.pop(run.directory.path, None)) is not None:
+            self._progress.remove_task(bar)
+        self._progress.advance(self._batch)
+
+
+def _accuracies(progress: RunProgress) -> str:
+    return ", ".join(f"{service} {100 * accuracy:.1f}%" for service, accuracy in progress.accuracies.items())

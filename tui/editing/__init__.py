@@ -1,0 +1,1 @@
+"""A scenario file being edited."""

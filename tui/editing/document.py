@@ -1,0 +1,150 @@
+"""A scenario file being edited: its text, with the comments it came with, and what has changed."""
+
+import tomllib
+from collections.abc import MutableMapping, MutableSequence
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT
+
+from scenarios.file.problems import Path
+
+ABSENT = object()
+"""The value of a key that is not there, so that its default holds."""
+
+
+class ScenarioDocument:
+    """TOML that keeps its comments and layout while keys are changed.
+
+    Attributes:
+        origins: for each service, its place in the file as it was; None for one that is new.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Take a text.
+
+        Raises:
+            tomllib.TOMLDecodeError: it is no TOML.
+        """
+        self._original: dict[str, Any] = tomllib.loads(text)
+        self._first_text = text
+        self._document = tomlkit.parse(text)
+        self.origins: list[int | None] = list(range(self.services))
+
+    @property
+    def text(self) -> str:
+        """The file as it would be written now."""
+        return tomlkit.dumps(self._document)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the file says now."""
+        found: dict[str, Any] = self._document.unwrap()
+        return found
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is other than it was in the file."""
+        return self.data != self._original
+
+    def saved(self) -> None:
+        """Take note that the text as it is now is the file."""
+        self._original = self.data
+        self.origins = list(range(self.services))
+
+    def get(self, path: Path) -> Any:
+        """Return a value, or ABSENT."""
+        return _walk(self.data, path)
+
+    def was(self, path: Path) -> Any:
+        """Return a value as it was in the file, or ABSENT; services by where they were."""
+        if path[:1] == ("services",) and len(path) > 1 and isinstance(path[1], int):
+            origin = self.origins[path[1]]
+            if origin is None:
+                return ABSENT
+            path = ("services", origin, *path[2:])
+        return _walk(self._original, path)
+
+    def put(self, path: Path, text: str, *, is_text: bool = False) -> None:
+        """Set a value from what a user typed; nothing at all takes the key out.
+
+        Args:
+            path: where; tables on the way are made.
+            text: TOML such as ``20`` or ``[100, 200]``. What is no TOML is taken as text, for the checks to refuse.
+            is_text: the key holds text, so quotes are not needed.
+        """
+        *way, last = path
+        if not text.strip():
+            self._remove(path)
+            return
+        table: Any = self._document
+        for part in way:
+            if isinstance(part, str) and part not in table:
+                table[part] = tomlkit.table()
+            table = table[part]
+        if is_text:
+            table[last] = text
+            return
+        try:
+            table[last] = tomlkit.value(text.strip())
+        except (TOMLKitError, ValueError):
+            table[last] = text
+
+    def _remove(self, path: Path) -> None:
+        *way, last = path
+        table = _walk(self._document, tuple(way))
+        if isinstance(table, MutableMapping) and last in table:
+            del table[last]
+
+    # Services
+
+    @property
+    def services(self) -> int:
+        """How many there are."""
+        found = self._document.get("services")
+        return len(found) if isinstance(found, MutableSequence) else 0
+
+    def service_name(self, place: int) -> str:
+        """Return what a service is called, or its place where it has no name."""
+        name = self.get(("services", place, "name"))
+        return name if isinstance(name, str) and name else f"#{place + 1}"
+
+    def add_service(self, like: int | None) -> int:
+        """Add a service, a copy of another where there is one; return its place."""
+        copied = {} if like is None else self.data["services"][like]
+        names = {self.service_name(place) for place in range(self.services)}
+        base = str(copied.get("name", "service")).rstrip("0123456789").rstrip("-")
+        number = 2 if copied else 1
+        while f"{base}-{number}" in names:
+            number += 1
+        content = {**copied, "name": f"{base}-{number}"}
+        found = self._document.get("services")
+        if found is None:
+            found = tomlkit.aot()
+            self._document["services"] = found
+        if isinstance(found, AoT):
+            table = tomlkit.table()
+            table.update(content)
+            table.add(tomlkit.nl())
+            found.append(table)
+        else:
+            inline = tomlkit.inline_table()
+            inline.update(content)
+            found.append(inline)
+        self.origins.append(None)
+        return self.services - 1
+
+    def remove_service(self, place: int) -> None:
+        """Take a service out."""
+        del self._document["services"][place]
+        del self.origins[place]
+
+
+def _walk(value: Any, path: Path) -> Any:
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return value

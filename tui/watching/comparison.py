@@ -1,0 +1,74 @@
+"""Runs compared: per service, what each came to and how that differs from the baseline. Plain data, no Textual."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from des.money import MICRO
+from tui.watching.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One service in one run at a round. Deltas are None for the baseline, and where one of the two has no value."""
+
+    run: int
+    service: str
+    policy: str
+    accuracy: float
+    reached: int | None
+    spent: float
+    served: int
+    refused: int
+    accuracy_delta: float | None = None
+    reached_delta: float | None = None
+    spent_delta: float | None = None
+
+
+def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -> list[Row]:
+    """Return one row for each service and run, services together.
+
+    Args:
+        sessions: the runs.
+        rounds: at which round each is looked at; 0 for one that has none yet.
+        baseline: the run that the others are compared with.
+    """
+    found: dict[str, dict[int, Row]] = {}
+    for run, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
+        if not number:
+            continue
+        for m, last in enumerate(session.history[number].services):
+            past = [logged.services[m] for logged in session.history.rounds[:number]]
+            found.setdefault(last.service, {})[run] = Row(
+                run=run,
+                service=last.service,
+                policy=last.policy,
+                accuracy=last.accuracy,
+                reached=session.history.rounds_to_target(m, number),
+                spent=sum(row.spent for row in past) / MICRO,
+                served=sum(row.served for row in past),
+                refused=sum(row.refused for row in past),
+            )
+    return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
+
+
+def _differing(row: Row, base: Row | None) -> Row:
+    if base is None or base is row:
+        return row
+    both = row.reached is not None and base.reached is not None
+    return Row(
+        row.run, row.service, row.policy, row.accuracy, row.reached, row.spent, row.served, row.refused,
+        accuracy_delta=row.accuracy - base.accuracy,
+        reached_delta=(row.reached or 0) - (base.reached or 0) if both else None,
+        spent_delta=row.spent - base.spent,
+    )  # fmt: skip
+
+
+def warnings(sessions: Sequence[Session]) -> list[str]:
+    """Return what makes a comparison less than fair."""
+    known = [session for session in sessions if session.scenario is not None]
+    notes = []
+    if len({session.hash8 for session in known}) > 1:
+        notes.append("different markets (settings, sweep values or shocks)")
+    if len({session.seed for session in known}) > 1:
+        notes.append("different seeds: part of the difference is luck")
+    return notes

@@ -1,0 +1,57 @@
+"""What a screen writes to files: a run's tables as CSV, and pictures of the screen."""
+
+import csv
+import io
+from pathlib import Path
+
+from scenarios.judging.export import KEYS
+from scenarios.logs.writing import TABLES
+from tui.watching.session import Session
+
+
+def write_csv(session: Session, table: str, path: Path) -> int:
+    """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
+    keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
+    columns = ["service_policy" if name == "policy" else name for name in TABLES[table]]
+    rounds = list(session.history.rounds)
+    count = 0
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*KEYS, *columns])
+            for logged in rounds:
+                for row in csv.reader(io.StringIO(logged.text[table])):
+                    writer.writerow([*keys, *row])
+                    count += 1
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def write_picture(svg: str, path: Path) -> None:
+    """Write a picture of the screen: SVG, or PNG where the optional resvg-py is installed.
+
+    Raises:
+        OSError: the file can't be written.
+        ImportError: a PNG is wanted, and resvg-py is not there.
+    """
+    if path.suffix.lower() == ".png":
+        import resvg_py
+        from matplotlib import get_data_path
+
+        # Text in a font that is not found is left out, and few machines have those that the picture names. Matplotlib
+        # brings one of its own; ``serif`` is where anything else falls back to.
+        fonts = Path(get_data_path()) / "fonts" / "ttf"
+        picture = resvg_py.svg_to_bytes(
+            svg_string=svg, font_dirs=[str(fonts)], monospace_family="DejaVu Sans Mono", serif_family="DejaVu Sans"
+        )
+        path.write_bytes(bytes(picture))
+    else:
+        path.write_text(svg, encoding="utf-8")

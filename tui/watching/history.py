@@ -1,0 +1,87 @@
+"""The rounds of a run so far, as the screens look at them. Plain data, no Textual."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from des.money import MICRO
+from des.records import Status
+from scenarios.logs.reading import LogError, LoggedRound
+
+METRICS = ("accuracy", "reward", "spent", "mean_payment")
+
+
+class History:
+    """All whole rounds, in order. One thread appends while another reads.
+
+    Attributes:
+        rounds: the rounds; round n is ``rounds[n - 1]``.
+        exits: rounds in which a service left, in order.
+        conflicts: rounds in which an offer was outbid or dropped, in order.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: list[LoggedRound] = []
+        self.exits: list[int] = []
+        self.conflicts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.rounds)
+
+    def __getitem__(self, number: int) -> LoggedRound:
+        return self.rounds[number - 1]
+
+    def append(self, logged: LoggedRound) -> None:
+        """Add the next round.
+
+        Raises:
+            LogError: it is not the next one.
+        """
+        if logged.number != len(self.rounds) + 1:
+            raise LogError(f"round {logged.number} follows round {len(self.rounds)}")
+        if any(row.status is Status.REACHED for row in logged.services):
+            self.exits.append(logged.number)
+        if any(row.refused for row in logged.services):
+            self.conflicts.append(logged.number)
+        # Last: a reader that sees the round finds it in the lists above.
+        self.rounds.append(logged)
+
+    def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
+        """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
+
+        Rounds in which the metric has no value (the price where nobody was served) are left out.
+        """
+        stride = max(1, last // points)
+        chosen = list(range(1, last + 1, stride))
+        if chosen and chosen[-1] != last:
+            chosen.append(last)
+        xs: list[float] = []
+        ys: list[float] = []
+        for number in chosen:
+            value = getattr(self.rounds[number - 1].services[service], metric)
+            if value is not None:
+                xs.append(float(number))
+                ys.append(value / MICRO if metric == "spent" else value)
+        return xs, ys
+
+    def rounds_to_target(self, service: int, last: int) -> int | None:
+        """Return the round in which a service met its target, if that was by ``last``."""
+        for number in self.exits:
+            if number <= last and self.rounds[number - 1].services[service].status is Status.REACHED:
+                return number
+        return None
+
+    def spent(self, service: int, last: int) -> int:
+        """Return what a service spent up to a round, micro-units."""
+        return sum(logged.services[service].spent for logged in self.rounds[:last])
+
+
+def after(rounds: Sequence[int], number: int) -> int | None:
+    """Return the first of the ordered rounds that is later than ``number``, if any."""
+    place = bisect_right(rounds, number)
+    return rounds[place] if place < len(rounds) else None
+
+
+def before(rounds: Sequence[int], number: int) -> int | None:
+    """Return the last of the ordered rounds that is earlier than ``number``, if any."""
+    place = bisect_left(rounds, number)
+    return rounds[place - 1] if place else None

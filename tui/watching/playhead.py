@@ -1,0 +1,62 @@
+"""Where in a run the screen is: the round, how far into its events, and whether it follows the newest."""
+
+from dataclasses import dataclass
+
+from tui.watching.history import History, after, before
+
+SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)
+"""Rounds in a second; None is as fast as it goes."""
+
+
+@dataclass
+class Playhead:
+    """A place in a history that may still grow.
+
+    Attributes:
+        round: that is shown; 0 while there is none.
+        event: how many of its events have happened, or None for the whole round.
+        following: the newest round is shown as it comes.
+    """
+
+    round: int = 0
+    event: int | None = None
+    following: bool = True
+
+    def grown(self, history: History) -> None:
+        """Take note of new rounds."""
+        if self.following or not self.round:
+            self.round = len(history)
+
+    def seek(self, history: History, number: int) -> None:
+        """Go to a round, or as near as there is one."""
+        self.event = None
+        self.round = max(min(1, len(history)), min(len(history), number))
+        self.following = False
+
+    def follow(self, history: History) -> None:
+        """Go to the newest round and stay there."""
+        self.event, self.following, self.round = None, True, len(history)
+
+    def jump(self, history: History, what: str, direction: int) -> bool:
+        """Go to the next or previous exit or conflict; return whether there is one."""
+        rounds = history.exits if what == "exit" else history.conflicts
+        found = after(rounds, self.round) if direction > 0 else before(rounds, self.round)
+        if found is not None:
+            self.seek(history, found)
+        return found is not None
+
+    def walk(self, history: History, direction: int) -> None:
+        """Go on or back by one event; past the last one the whole round is shown again."""
+        if not self.round:
+            return
+        self.following = False
+        last = len(history[self.round].events)
+        here = (0 if direction > 0 else last) if self.event is None else self.event
+        there = here + direction
+        self.event = None if there > last or there < 0 else there
+
+
+def faster(speed: float | None, steps: int) -> float | None:
+    """Return a speed some steps above or below another."""
+    place = SPEEDS.index(speed) if speed in SPEEDS else len(SPEEDS) - 1
+    return SPEEDS[max(0, min(len(SPEEDS) - 1, place + steps))]

@@ -1,0 +1,165 @@
+"""Reads a run directory into a session: a finished run, an interrupted one, or one that another process is writing."""
+
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import IO
+
+from des.records import Kind, ServiceReport, Status
+from fl.errors import InputError
+from scenarios.loader import ScenarioError
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
+from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.writing import TABLES
+from tui.watching.session import Phase, Session
+
+INTERVAL = 0.25
+"""Seconds between two looks at files that grow."""
+
+QUIET = 10.0
+"""A run whose files have not grown for so many seconds counts as interrupted until they do."""
+
+
+class DirectoryFeed:
+    """Follows the tables of one run directory."""
+
+    def __init__(self, session: Session, path: Path) -> None:
+        self.session = session
+        self._path = path
+        self._files: dict[str, IO[str]] = {}
+        self._lines: dict[str, list[str]] = defaultdict(list)  # whole lines not yet part of a whole round
+        self._partial: dict[str, str] = defaultdict(str)
+        self._headed: set[str] = set()  # tables whose first line has been checked
+        self._stop = threading.Event()
+
+    def send(self, do: str, **_: object) -> None:
+        """Do nothing: what is in a directory cannot be steered."""
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stop.set()
+
+    def read(self) -> None:
+        """Take in all rounds, and those to come, until the run has ended."""
+        try:
+            self._identify()
+            self._follow()
+        except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
+            self.session.move(Phase.FAILED, f"{self._path}: can't be replayed: {error}")
+        finally:
+            for file in self._files.values():
+                file.close()
+
+    def _identify(self) -> None:
+        scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
+        seed = self._path.name.removeprefix("seed-")
+        if not seed.isdigit():
+            raise LogError("not the directory of a run: its name is not seed-NNNN")
+        hash8 = self._path.parent.parent.name.rpartition("-")[2]
+        self.session.identify(self._path, scenario, policy=self._path.parent.name, seed=int(seed), hash8=hash8)
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            # In this order: what was written before meta.json is in the tables when we look at them.
+            ended = (self._path / META).exists()
+            self._take_rounds()
+            if ended:
+                self._conclude()
+                return
+            quiet = time.time() - self._changed() > QUIET
+            phase = Phase.INTERRUPTED if quiet else Phase.GROWING
+            if phase is not self.session.phase:
+                self.session.move(phase)
+            # It may only have paused: we go on looking.
+            self._stop.wait(INTERVAL)
+
+    def _conclude(self) -> None:
+        run = RunDirectory(self._path)
+        error = run.meta().get("error")
+        if run.state is State.COMPLETE:
+            self.session.move(Phase.COMPLETE)
+        else:
+            self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / 'run.log'}")
+
+    def _changed(self) -> float:
+        """Return when the tables last grew, by the files' clock."""
+        times = [path.stat().st_mtime for table in TABLES if (path := self._path / f"{table}.csv").exists()]
+        return max(times, default=0.0)
+
+    def _take_rounds(self) -> None:
+        """Take in all rounds that are whole."""
+        for table in TABLES:
+            self._read_lines(table)
+        while (text := self._next_round()) is not None:
+            self.session.add(text)
+
+    def _read_lines(self, table: str) -> None:
+        if table not in self._files:
+            path = self._path / f"{table}.csv"
+            if not path.exists():
+                return
+            self._files[table] = path.open(encoding="utf-8", newline="")
+        text = self._partial[table] + self._files[table].read()
+        lines = text.split("\n")
+        self._partial[table] = lines.pop()
+        if lines and table not in self._headed:
+            if lines.pop(0) != ",".join(TABLES[table]):
+                raise LogError(f"{table}.csv does not have the columns of a {table} table")
+            self._headed.add(table)
+        self._lines[table] += lines
+
+    def _next_round(self) -> dict[str, str] | None:
+        """Return the text of the next round, once all of it is there."""
+        number = f"{len(self.session.history) + 1},"
+        text = {}
+        for table in TABLES:
+            lines = self._lines[table]
+            end = next((i for i, line in enumerate(lines) if not line.startswith(number)), len(lines))
+            text[table] = "".join(line + "\n" for line in lines[:end])
+        if not self._whole(text):
+            return None
+        for table in TABLES:
+            del self._lines[table][: text[table].count("\n")]
+        return text
+
+    def _whole(self, text: dict[str, str]) -> bool:
+        """Whether a round's rows are all there; the tables are written one after the other, in pieces."""
+        scenario = self.session.scenario
+        assert scenario is not None  # noqa: S101 - identified before anything is followed
+        if text["rounds"].count("\n") < len(scenario.services):
+            return False
+        logged = LoggedRound.read(text)
+        if text["offers"].count("\n") < sum(row.wanted for row in logged.services):
+            return False
+        seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
+        for event in logged.events:
+            seen[event.service, event.event] += 1
+        return all(row.status is Status.LEFT or self._service_whole(row, seen) for row in logged.services)
+
+    @staticmethod
+    def _service_whole(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:
+        """Whether the events of a service that took part are all there, up to its last."""
+        exits = seen[row.service, Kind.EXIT] == (row.status is Status.REACHED)
+        return exits and seen[row.service, Kind.DECISION] == 1 and seen[row.service, Kind.PAY] == row.served
+
+
+def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
+    """Return the newest round of a run directory and its services, without reading the rest.
+
+    Raises:
+        OSError: the table can't be read.
+        LogError: it is none of ours.
+    """
+    table = path / "rounds.csv"
+    if not table.exists():
+        return 0, ()
+    with table.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 400_000))
+        lines = file.read().decode("utf-8", "replace").split("\n")[:-1]
+    if not lines or lines[-1].startswith("round,"):
+        return 0, ()
+    number = lines[-1].partition(",")[0]
+    newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
+    return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services

@@ -1,0 +1,123 @@
+"""What the market screen shows at a moment: one round of one run, or a walk through its events."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from des.records import Kind, MarketEvent
+from scenarios.file.schema import Scenario
+from scenarios.logs.reading import LoggedRound
+from tui.watching.book import Book, Verdict
+from tui.watching.session import Session
+
+MARKS = {
+    Kind.AWARD: "◇",
+    Kind.TRAIN_START: "▶",
+    Kind.TRAIN_END: "■",
+    Kind.UPLOAD: "↑",
+    Kind.PAY: Verdict.SERVED.value,
+}
+"""How far a client has come for a service in the middle of a round."""
+
+WALK_WORDS = {
+    "◇": "awarded",
+    "▶": "training",
+    "■": "trained",
+    "↑": "uploaded",
+    "●": "paid",
+    "×": "outbid",
+    "?": "wanted",
+    "·": "nothing yet",
+}
+"""What the signs mean in the middle of a round."""
+
+WANTED = "?"
+"""A client that a service has made an offer to, before the cores are allocated."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A moment of a run. Panels show it and keep nothing of their own but what is selected.
+
+    Attributes:
+        session: the run.
+        round: the round that is looked at; 0 before the first.
+        event: how many of its events have happened, or None for the whole round.
+        service, client: what the order book is of.
+    """
+
+    session: Session
+    round: int
+    event: int | None = None
+    service: int = 0
+    client: int = 0
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """What runs, once that is known."""
+        return self.session.scenario
+
+    @cached_property
+    def logged(self) -> LoggedRound | None:
+        """The round, if there is one yet."""
+        return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
+
+    @cached_property
+    def book(self) -> Book | None:
+        """Its order book."""
+        world = self.session.world
+        return None if self.logged is None or world is None else Book(self.logged, world)
+
+    @property
+    def events(self) -> tuple[MarketEvent, ...]:
+        """All events of the round."""
+        return () if self.logged is None else self.logged.events
+
+    @property
+    def latest(self) -> MarketEvent | None:
+        """The event that the walk stands at."""
+        return None if not self.event else self.events[self.event - 1]
+
+    @property
+    def clock(self) -> float:
+        """The simulated time."""
+        if self.latest is not None:
+            return self.latest.sim_time
+        if self.event == 0 and self.events:
+            return self.events[0].sim_time
+        return 0.0 if self.logged is None else self.logged.end
+
+    @cached_property
+    def reached(self) -> dict[tuple[str, int], Kind]:
+        """In a walk: the last that happened to each client for each service."""
+        return {
+            (event.service, event.client): event.event
+            for event in self.events[: self.event]
+            if event.service is not None and event.client is not None
+        }
+
+    @cached_property
+    def decided(self) -> set[str]:
+        """In a walk: the services whose offers are in."""
+        return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
+
+    @cached_property
+    def allocated(self) -> bool:
+        """In a walk: whether the cores have been allocated, so that who got none was outbid."""
+        walked = self.events[: self.event]
+        awards = sum(event.event is Kind.AWARD for event in self.events)
+        decisions = sum(event.event is Kind.DECISION for event in self.events)
+        happened = [event.event for event in walked]
+        return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
+
+    def mark(self, service: int, client: int) -> str:
+        """Return the sign for a client and a service, as things stand."""
+        assert self.book is not None  # noqa: S101 - asked only where there is a round
+        verdict = self.book.verdict(service, client)
+        if self.event is None or verdict in {Verdict.LEFT, Verdict.OFFLINE}:
+            return verdict.value
+        name = self.logged.services[service].service if self.logged else ""
+        if (name, client) in self.reached:
+            return MARKS.get(self.reached[name, client], "◇")
+        if self.book.offer(service, client) is None or name not in self.decided:
+            return Verdict.UNWANTED.value
+        return verdict.value if self.allocated and verdict is Verdict.OUTBID else WANTED
