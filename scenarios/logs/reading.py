@@ -125,8 +125,9 @@ def _rows(text: str) -> Iterable[list[str]]:
 
 def _offer(row: list[str]) -> OfferReport:
     round_, service, client, size, emd, dqi, bid, payment, outcome, core, start, end = row
+    paid = micro(payment) if outcome == Outcome.SERVED else None
     return OfferReport(
-        int(round_), service, int(client), int(size), float(emd), float(dqi), micro(bid), micro(payment),
+        int(round_), service, int(client), int(size), float(emd), float(dqi), micro(bid), micro(payment), paid,
         Outcome(outcome), _maybe(int, core), _maybe(float, start), _maybe(float, end),
     )  # fmt: skip
 
