@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
 from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
 from fl.model_names import BUILTIN_NAMES
@@ -53,6 +54,7 @@ class Catalogue:
         facts: of a data set by name.
         policies: names of the policies.
         models: names of the models.
+        mechanisms: names of the mechanisms.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
     """
 
@@ -60,17 +62,18 @@ class Catalogue:
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
     models: Collection[str] = BUILTIN_NAMES
+    mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
-    """Return the data sets, policies and models of this installation. ``fits`` as in ``Catalogue``."""
+    """Return the data sets, policies, models and mechanisms of this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
     from fl import model_names
     from fl.datasets import info, names
     from learning import policy
 
-    return Catalogue(names(), info, policy.names(), model_names.names(), fits)
+    return Catalogue(names(), info, policy.names(), model_names.names(), MECHANISMS.names(), fits)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
@@ -112,6 +115,7 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     ]
     tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
     named += [((*table, "model"), "model", catalogue.models) for table in tables]
+    named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:
