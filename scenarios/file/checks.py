@@ -10,7 +10,7 @@ from typing import Protocol
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
 from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
-from fl.model_names import BUILTIN_NAMES
+from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from scenarios.file.interventions import check_interventions
@@ -61,19 +61,19 @@ class Catalogue:
     datasets: Collection[str]
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
-    models: Collection[str] = BUILTIN_NAMES
+    models: Collection[str] = tuple(BUILTIN_MODELS)
     mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
     """Return the data sets, policies, models and mechanisms of this installation. ``fits`` as in ``Catalogue``."""
-    # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
-    from fl import model_names
+    # Not at the top: scenarios with problems of an earlier kind do without these imports.
     from fl.datasets import info, names
-    from learning import policy
+    from fl.model_names import MODELS
+    from learning.policy import POLICIES
 
-    return Catalogue(names(), info, policy.names(), model_names.names(), MECHANISMS.names(), fits)
+    return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), fits)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:

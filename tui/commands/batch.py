@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fl import fused
-from fl.model_names import BUILTIN_NAMES
+from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, images_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.summary import ServiceSummary, summarise
@@ -112,7 +112,7 @@ def _would_be_fused(scenario: Scenario) -> bool:
     training = scenario.training
     if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
         return False
-    return any(scenario.training_for(service.dataset).model in BUILTIN_NAMES for service in scenario.services)
+    return any(scenario.training_for(service.dataset).model in BUILTIN_MODELS for service in scenario.services)
 
 
 def _close(result: BatchResult) -> None:
