@@ -10,7 +10,7 @@ from rich.table import Table
 
 from fl import fused
 from fl.model_names import BUILTIN_NAMES
-from scenarios.build import Shelf, images_of
+from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.summary import ServiceSummary, summarise
 from scenarios.logs.directory import State
@@ -75,8 +75,9 @@ def run_batch(
 def _notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     """Return what a user should know before believing the results."""
     notes = []
-    if any(scenario.training.backend == "surrogate" for scenario in scenarios):
-        notes.append('backend = "surrogate": accuracies follow fitted curves; no model is trained (docs/surrogate.md)')
+    for backend in {backend_of(scenario): None for scenario in scenarios}:
+        if backend.note:
+            notes.append(f'backend = "{backend.name}": {backend.note}')
     if any(scenario.dqi == "published" for scenario in scenarios):
         notes.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
@@ -110,7 +111,7 @@ def _list(runs: Sequence[Run], *, fresh: bool) -> None:
 def _would_be_fused(scenario: Scenario) -> bool:
     """Return whether the fused kernel would train some of a scenario's services, if it were there."""
     training = scenario.training
-    if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
+    if not backend_of(scenario).trains or training.device != "cpu" or training.kernel == "reference":
         return False
     return any(scenario.training_for(service.dataset).model in BUILTIN_NAMES for service in scenario.services)
 

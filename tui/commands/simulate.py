@@ -84,9 +84,7 @@ def train(
     out: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; its log and states go beside it.")],
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="What is trained.")] = "mahdrl",
     episodes: Annotated[int, typer.Option(min=1, help="Markets that are played while learning.")] = 200,
-    backend: Annotated[
-        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
-    ] = None,
+    backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[
         str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training each; seed 0 if not given.")
     ] = None,
