@@ -11,6 +11,7 @@ from fl.engine import Engine, KernelError
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
 from fl.local import ReferenceTrainer
+from fl.model_names import model
 from fl.regime import Kernel, Regime
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
@@ -29,8 +30,8 @@ def without_extension(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_model(monkeypatch: pytest.MonkeyPatch) -> Regime:
-    monkeypatch.setitem(models.BUILTIN, "own", models.mlp)
+def own_model() -> Regime:
+    model("own")(models.mlp)
     return Regime(model="own")
 
 

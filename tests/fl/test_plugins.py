@@ -1,7 +1,6 @@
 """Plug-ins of every kind: where a name comes from, who may take it, and what is said when one cannot be used."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -19,19 +18,9 @@ def colours() -> Registry[str]:
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """``install("acme", module_text, red="acme:RED")``: a package of somebody else, as far as Python can tell."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def install(package: str, text: str, *, entries: str | None = None, **names: str) -> None:
-        (tmp_path / f"{package}.py").write_text(text)
-        info = tmp_path / f"{package}-1.5.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
-        lines = "\n".join(f"{name} = {value}" for name, value in names.items()) if entries is None else entries
-        (info / "entry_points.txt").write_text(f"[test.colours]\n{lines}\n")
-
-    return install
+def install(install_package: Callable[..., None]) -> Install:
+    """``install("acme", source, red="acme:RED")``: a package that registers colours."""
+    return lambda package, source, **names: install_package(package, source, "test.colours", **names)
 
 
 def test_names_of_all_three_places(colours: Registry[str], install: Install) -> None:
@@ -77,9 +66,8 @@ def test_an_unknown_name(colours: Registry[str], asked: str, message: str) -> No
     ids=["import", "exit", "any exception", "two lines", "no attribute", "wrong type"],
 )
 def test_an_entry_point_that_cannot_be_used_fails_alone(
-    colours: Registry[str], install: Install, monkeypatch: pytest.MonkeyPatch, text: str, why: str
+    colours: Registry[str], install: Install, text: str, why: str
 ) -> None:
-    monkeypatch.delitem(__import__("sys").modules, "plugins_broken", raising=False)
     install("plugins_broken", text, red="plugins_broken:RED")
     message = f"colour 'red' (plugins_broken:RED of plugins_broken 1.5): {why}"
     with pytest.raises(PluginError) as caught:
@@ -138,7 +126,7 @@ def test_two_packages_with_the_same_name(colours: Registry[str], install: Instal
     assert (other.thing, other.problem) == (None, f"the name is registered by {usable.source}")
 
 
-def test_a_decorator_registers_and_returns_what_it_decorates(colours: Registry[object]) -> None:
+def test_a_decorator_registers_and_returns_what_it_decorates() -> None:
     things: Registry[object] = Registry("thing", "test.things", {})
 
     @things.decorator("answer")
