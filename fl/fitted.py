@@ -8,13 +8,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
 from fl.files import replacing
+from fl.regime import Regime
 
 Kind = Literal["dqi", "surrogate"]
 
@@ -24,23 +25,6 @@ _VARIABLE = "FLMARKET_FITS"
 
 class FitError(InputError):
     """There is no fit for what was asked, or a file of fits cannot be used; says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Regime:
-    """How clients train: what a learning curve depends on, besides the data set. As ``fl.local.TrainingSettings``."""
-
-    model: str
-    local_epochs: int
-    batch_size: int
-    learning_rate: float
-    momentum: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.model}, local_epochs {self.local_epochs}, batch_size {self.batch_size}, "
-            f"learning_rate {self.learning_rate:g}, momentum {self.momentum:g}"
-        )
 
 
 @dataclass(frozen=True)
@@ -106,7 +90,7 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     raise FitError(
         f"there is no surrogate fit for data set {dataset!r} with {regime}"
         + (f" (there is one with {known})" if known else "")
-        + '; make one with flmarket calibrate surrogate SCENARIO, or set training.backend = "real"'
+        + "; make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
     )
 
 
@@ -157,6 +141,8 @@ def _fit(
     quality: Mapping[str, Any],
     source: Mapping[str, Any],
 ) -> Fit:
+    if missing := {field.name for field in fields(Regime)} - set(regime):  # what is absent must not become a default
+        raise TypeError(f"a regime lacks {', '.join(sorted(missing))}")
     numbers = {str(name): float(value) for name, value in parameters.items()}
     return Fit(kind, str(dataset), Regime(**regime), numbers, dict(quality), dict(source))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from fl.errors import InputError
 from fl.files import WriteError, write_durably
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
@@ -34,13 +36,18 @@ class Trace:
     accuracies: list[float] = field(default_factory=list)
 
 
-class Recorder:
+class Recorder(Federation):
     """A federation that passes everything on to another one and records a trace of each service."""
 
     def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
         """Record into ``traces``, by service."""
         self._federation = federation
         self.traces = traces
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        """See ``Federation.kernels``."""
+        return self._federation.kernels
 
     def accuracy(self, service: str) -> float:
         """See ``Federation.accuracy``."""
@@ -56,6 +63,14 @@ class Recorder:
             trace.losses.append(outcomes[service].losses.tolist() if own else [])
             trace.accuracies.append(self._federation.accuracy(service))
         return outcomes
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Federation.state``; without what was recorded."""
+        return self._federation.state()
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Federation.restore``; the traces begin with what is trained from here on."""
+        self._federation.restore(state)
 
     def close(self) -> None:
         """See ``Federation.close``."""
