@@ -1,6 +1,5 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.cores import usable_cores
 from fl.errors import InputError
 from tui.commands.arguments import Assignments, Quiet, Sources, check_policies, load_all
 from tui.commands.console import stdout
@@ -106,7 +106,7 @@ def run_batch(
     if not quiet:
         for note in notes(scenarios, shelf):
             errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     threads = max(1, cores // jobs) if workers is None else workers
     try:
         with reporter if isinstance(reporter, LiveReporter) else nullcontext():

@@ -1,6 +1,5 @@
 """``flmarket train``: trains one agent for each seed, reports progress, and prints the paths of the agents."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.cores import usable_cores
 from fl.errors import InputError
 from tui.commands.arguments import Assignments, Quiet, Source, check_policies, load_all
 
@@ -80,7 +80,7 @@ def train(
     command = shlex.join(["flmarket", *sys.argv[1:]])
     training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()), command)
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
-    threads = max(1, len(os.sched_getaffinity(0)) // jobs) if workers is None else workers
+    threads = max(1, usable_cores() // jobs) if workers is None else workers
     for path in _train_all(training, chosen_seeds, out, jobs, _Manner(resume, threads, quiet, tensorboard)):
         typer.echo(str(path))
 
