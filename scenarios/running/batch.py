@@ -77,7 +77,7 @@ def play_batch(
     from scenarios.running.progress import reporter
 
     if ray_address is not None and engine != "ray":
-        raise InputError("a Ray address is for the engine ray")
+        raise InputError("ray_address is for engine = 'ray'")
     shelf = Shelf()
     runs = plan(scenarios, policies, seeds, out, shelf)
     cluster = None

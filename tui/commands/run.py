@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.errors import InputError
 from tui.commands.arguments import Assignments, Quiet, Sources, check_policies, load_all
 from tui.commands.console import stdout
 
@@ -45,6 +46,8 @@ def run(
     from scenarios.logs.directory import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
+    if ray_address is not None and engine != "ray":
+        raise InputError("--ray-address is for --engine ray")
     check_policies(policy or [])
     scenarios = load_all(sources, assignments or [], rounds)
     if dry_run:
