@@ -107,7 +107,7 @@ class PolicyOptionsError(InputError):
 def _problem(found: Any) -> str | None:
     if isinstance(found, type) and issubclass(found, Policy):
         return None
-    return f"is {found!r}, not a subclass of flmarket.Policy"
+    return f"{found!r} is not a subclass of flmarket.Policy"
 
 
 BUILTIN: Mapping[str, str] = {

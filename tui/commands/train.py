@@ -27,9 +27,7 @@ def train(
     ],
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
     episodes: Annotated[int, typer.Option(min=1, help="Markets to learn from.")] = 200,
-    backend: Annotated[
-        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
-    ] = None,
+    backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[
         str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training for each; seed 0 if not given.")
     ] = None,
