@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from fl import embedded, strokes
+from fl import digits, strokes
 from fl.digests import OFFICIAL
 
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
@@ -75,7 +75,7 @@ def test_random_numbers_are_spread_as_they_say() -> None:
 
 
 def test_the_real_digits_have_the_same_bytes_everywhere() -> None:
-    arrays = embedded.digits()
+    arrays = digits.digits()
     assert {key: hashlib.sha256(a.tobytes()).hexdigest() for key, a in zip(NAMES, arrays, strict=True)} == (
         OFFICIAL["digits"]
     )
@@ -93,4 +93,4 @@ def test_enlarging_interpolates_between_pixels() -> None:
     thirds = [0, 0, 16, 32, 48, 36, 24, 12, 8]
     # Upwards and downwards is border: two thirds, all, two thirds. Of 9 * 16 in all; halves are rounded up.
     expected = [[int(255 * share * value / 144 + 0.5) for value in thirds] for share in (2, 3, 2)]
-    assert embedded.enlarge(row)[0].tolist() == expected
+    assert digits.enlarge(row)[0].tolist() == expected
