@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from fl.errors import InputError
+from fl.files import WriteError, write_durably
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
 
@@ -83,19 +84,23 @@ def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
         path: the file; its folder is made.
         traces: of one run.
         key: what they depend on; ``read`` gives them back only for the same key.
+
+    Raises:
+        WriteError: the file cannot be written.
     """
     content = {"key": dict(key), "traces": [{name: getattr(t, name) for name in t.__slots__} for t in traces]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(content) + "\n", encoding="utf-8", newline="\n")
-    part.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(path.parent, error) from error
+    write_durably(path, (json.dumps(content) + "\n").encode())
 
 
 def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
     """Return the traces of a file, or None if there is no such file or it was made for another key.
 
     Raises:
-        InputError: it can't be read.
+        InputError: it cannot be read.
     """
     if not path.exists():
         return None
@@ -103,5 +108,5 @@ def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
         content = json.loads(path.read_text(encoding="utf-8"))
         traces = [Trace(**entry) for entry in content["traces"]]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path}: is no file of traces: {error}; remove it, or choose another --out") from error
+        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
     return traces if content["key"] == json.loads(json.dumps(key)) else None

@@ -13,11 +13,12 @@ from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
+from fl.names import unknown
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
-from scenarios.file.problems import Finding, Path, did_you_mean, number, quoted
+from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Training
 
@@ -129,12 +130,6 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     for name in readable.keys("training", "by_dataset"):
         if name not in catalogue.datasets:
             yield Finding(("training", "by_dataset", name), unknown("data set", name, catalogue.datasets))
-
-
-def unknown(kind: str, name: str, known: Collection[str]) -> str:
-    """Say that there is no such thing, and which is near."""
-    hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-    return f"there is no {kind} {quoted(name)}{hint}"
 
 
 def _timeline(readable: Readable) -> Iterator[Finding]:
