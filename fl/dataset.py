@@ -10,13 +10,10 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import IntArray, Labels, Pixels
 from fl.errors import InputError
 
-Pixels = npt.NDArray[np.uint8]
-Labels = npt.NDArray[np.uint8]
-Indices = npt.NDArray[np.int64]
 Arrays = tuple[Pixels, Labels, Pixels, Labels]
 """Training images [n, C, H, W], training labels [n], test images [m, C, H, W], test labels [m]."""
 
@@ -109,7 +106,7 @@ class Dataset:
         return cls(info, images, labels, test_images, test_labels, MappingProxyType(dict(digests)), official)
 
     @cached_property
-    def by_label(self) -> tuple[Indices, ...]:
+    def by_label(self) -> tuple[IntArray, ...]:
         """For each label, the indices of its images in the training split, ascending."""
         pools = tuple(np.flatnonzero(self.train_labels == label) for label in range(self.info.labels))
         for pool in pools:

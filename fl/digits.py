@@ -8,9 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-Pixels = npt.NDArray[np.uint8]
+from fl.arrays import IntArray, Pixels
 
 LABELS = 10
 MOST_INK = 16
@@ -37,7 +36,7 @@ def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
     return large[~test], labels[~test], large[test], labels[test]
 
 
-def _ink() -> tuple[npt.NDArray[np.int64], Pixels]:
+def _ink() -> tuple[IntArray, Pixels]:
     """Return the images [1797, 8, 8] of 0 to 16 and their labels [1797].
 
     scikit-learn takes two seconds to import, mostly for SciPy, and the images are one table among its files.
@@ -55,7 +54,7 @@ def _ink() -> tuple[npt.NDArray[np.int64], Pixels]:
     return images.astype(np.int64).reshape(-1, SMALL_SIDE, SMALL_SIDE), labels.astype(np.uint8)
 
 
-def enlarge(images: npt.NDArray[np.int64]) -> Pixels:
+def enlarge(images: IntArray) -> Pixels:
     """Return images [n, 3h, 3w] of 0 to 255 from images [n, h, w] of 0 to 16, by linear interpolation."""
     for axis in (1, 2):
         before, at, after = (np.roll(_bordered(images, axis), shift, axis) for shift in (1, 0, -1))
@@ -69,6 +68,6 @@ def enlarge(images: npt.NDArray[np.int64]) -> Pixels:
     return pixels
 
 
-def _bordered(images: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
+def _bordered(images: IntArray, axis: int) -> IntArray:
     """Add one empty row, or column, on either side."""
     return np.pad(images, [(1, 1) if each == axis else (0, 0) for each in range(3)])

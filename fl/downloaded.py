@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from fl import idx, vision
-from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Pixels, Shape, Source
+from fl.arrays import Pixels
+from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.digests import OFFICIAL
 
 VARIABLE = "FLMARKET_DATA"

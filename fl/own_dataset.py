@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Labels, Pixels, Shape, Source
+from fl.arrays import AnyArray, ByteArray, Labels, Pixels
+from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.plugins import describe
 
 MOST_LABELS = 256
@@ -171,7 +171,7 @@ def _labels(what: str, found: Any, count: int) -> Labels:
     return array.astype(np.uint8)
 
 
-def _array(what: str, found: Any) -> npt.NDArray[Any]:
+def _array(what: str, found: Any) -> AnyArray:
     """Return a contiguous array of the function's own, or a view: becoming read-only must not change the user's."""
     try:
         return np.ascontiguousarray(found).view()
@@ -179,7 +179,7 @@ def _array(what: str, found: Any) -> npt.NDArray[Any]:
         raise DatasetError(f"its {what} cannot be read as an array: {describe(error)}") from error
 
 
-def _digest(array: npt.NDArray[np.uint8]) -> str:
+def _digest(array: ByteArray) -> str:
     """Return the SHA-256 of an array's shape and content: the same bytes in another shape are other images."""
     digest = hashlib.sha256(f"{list(array.shape)}\n".encode())
     digest.update(array.tobytes())
