@@ -30,10 +30,11 @@ from measure import Report, Timing, take_turns
 
 from fl.batched import ClientData
 from fl.datasets import DatasetError, load
-from fl.engine import Engine, Kernel
+from fl.engine import Engine
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
-from fl.local import FloatVector, Trainer, TrainingSettings, visiting_order
+from fl.local import FloatVector, Trainer, visiting_order
+from fl.regime import Kernel, Regime
 from fl.streams import stream
 from learning.play import play_round
 from scenarios.build import Shelf, build
@@ -60,9 +61,9 @@ class Choice:
 
 
 def workload_task() -> Task:
-    """Return the reference workload's data and settings: an embedded data set, so that it runs without a download."""
-    settings = TrainingSettings(batch_size=BATCH, learning_rate=RATE, eval_samples=TESTED)
-    return Task("service", load("strokes"), settings)
+    """Return the reference workload's data and regime: an embedded data set, so that it runs without a download."""
+    regime = Regime(batch_size=BATCH, learning_rate=RATE)
+    return Task("service", load("strokes"), regime, TESTED)
 
 
 def workload_jobs() -> Iterator[tuple[int, list[TrainingJob]]]:
@@ -215,7 +216,7 @@ def bench_evaluate(report: Report, choice: Choice) -> None:
     for batch in (250, 1000, 2000):
         contestants[f"model(x), batch {batch}"] = plainly(batch)
     for kernel in KERNELS:
-        engine = Engine(dataset, task.settings, kernel)
+        engine = Engine(dataset, task.regime, kernel)
         trainer, start = engine.trainer(), engine.initial_parameters(0, "benchmark")
         contestants[f"flmarket, {engine.kernel}"] = lambda t=trainer, p=start: t.correct(p, pixels, classes)  # type: ignore[misc]
     timings = take_turns(contestants, choice.repeat)
@@ -235,24 +236,24 @@ def bench_evaluate(report: Report, choice: Choice) -> None:
     )
 
 
-_worker: list[tuple[Trainer, FloatVector, list[ClientData], TrainingSettings]] = []
+_worker: list[tuple[Trainer, FloatVector, list[ClientData], Regime]] = []
 """A worker process's own trainer and images, set when it starts."""
 
 
 def _equip(kernel: Kernel) -> None:
     torch.set_num_threads(1)
-    dataset, settings = load("strokes"), TrainingSettings(batch_size=10, learning_rate=0.01)
-    engine = Engine(dataset, settings, kernel)
+    dataset, regime = load("strokes"), Regime(batch_size=10, learning_rate=0.01)
+    engine = Engine(dataset, regime, kernel)
     order = visiting_order(SAMPLES, 1, stream(0, "order"))
     parts = [slice(first, first + SAMPLES) for first in range(0, 8 * SAMPLES, SAMPLES)]
     clients = [ClientData(dataset.train_images[part], dataset.train_labels[part], order) for part in parts]
-    _worker[:] = [(engine.trainer(), engine.initial_parameters(0, "benchmark"), clients, settings)]
+    _worker[:] = [(engine.trainer(), engine.initial_parameters(0, "benchmark"), clients, regime)]
 
 
 def _train_in_process(task: tuple[FloatVector, int]) -> tuple[FloatVector, float]:
     parameters, client = task
-    trainer, _, clients, settings = _worker[0]
-    return trainer.train(parameters, *clients[client], settings)
+    trainer, _, clients, regime = _worker[0]
+    return trainer.train(parameters, *clients[client], regime)
 
 
 def bench_pools(report: Report, choice: Choice) -> None:
@@ -276,12 +277,12 @@ def bench_pools(report: Report, choice: Choice) -> None:
 
 def _time_pools(kernel: Kernel, repeat: int) -> dict[str, Timing]:
     _equip(kernel)
-    own, start, clients, settings = _worker[0]
-    other = Engine(load("strokes"), settings, kernel).trainer()
+    own, start, clients, regime = _worker[0]
+    other = Engine(load("strokes"), regime, kernel).trainer()
 
     def train(trainer: Trainer, share: list[ClientData]) -> None:
         for data in share:
-            trainer.train(start, *data, settings)
+            trainer.train(start, *data, regime)
 
     with (
         ThreadPoolExecutor(2) as threads,
@@ -306,13 +307,13 @@ def bench_limit(report: Report, choice: Choice) -> None:
     contestants: dict[str, Callable[[], object]] = {"matrix product": lambda: [a @ b for _ in range(4)]}
     work = {"matrix product": 4 * 2.0 * side**3}
     for batch in (10, 32):
-        settings = TrainingSettings(batch_size=batch, learning_rate=0.01)
-        engine = Engine(dataset, settings, "auto")
+        regime = Regime(batch_size=batch, learning_rate=0.01)
+        engine = Engine(dataset, regime, "auto")
         start = engine.initial_parameters(0, "benchmark")
         order = visiting_order(SAMPLES, 4, stream(0, "order"))
-        contestants[f"train, batch {batch}"] = partial(engine.trainer().train, start, images, labels, order, settings)
+        contestants[f"train, batch {batch}"] = partial(engine.trainer().train, start, images, labels, order, regime)
         work[f"train, batch {batch}"] = TRAIN_FLOP * order.size
-    engine = Engine(dataset, task.settings, "auto")
+    engine = Engine(dataset, task.regime, "auto")
     start, trainer = engine.initial_parameters(0, "benchmark"), engine.trainer()
     contestants["evaluate"] = lambda: trainer.correct(start, dataset.test_images, dataset.test_labels)
     work["evaluate"] = EVALUATE_FLOP * len(dataset.test_labels)

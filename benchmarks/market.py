@@ -31,8 +31,10 @@ SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))
 """Clients and services."""
 
 
-class Stub:
+class Stub(Federation):
     """A federation that learns nothing and costs nothing: what remains is the market."""
+
+    kernels: Mapping[str, str] = {}
 
     def __init__(self, services: Sequence[str]) -> None:
         self._accuracy = dict.fromkeys(services, 0.1)
@@ -45,6 +47,12 @@ class Stub:
         for job in jobs:
             of_service[job.service] = of_service.get(job.service, 0) + 1
         return {name: TrainingOutcome(0.1, np.zeros(n)) for name, n in of_service.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        pass
 
     def close(self) -> None:
         pass

@@ -27,6 +27,7 @@ from des.round import Round
 from des.service import ServiceSpec, ServiceState
 from des.views import observations
 from fl.jobs import Federation
+from fl.names import unknown
 
 
 class MarketError(Exception):
@@ -145,7 +146,7 @@ class Market:
         if self._current is not None:
             raise MarketError(f"round {self._current.number} is still open")
         if service not in self._names:
-            raise MarketError(f"there is no service {service!r}; there are {', '.join(self._names)}")
+            raise MarketError(unknown("service", service, self._names))
         self.services = tuple(
             replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec
             for spec in self.services

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import cross_entropy
 
-from fl.local import FloatVector, Labels, Order, Pixels, TrainingSettings
+from fl.local import FloatVector, Labels, Order, Pixels
+from fl.regime import Regime
 
 
 class ClientData(NamedTuple):
@@ -42,13 +43,13 @@ class BatchedTrainer:
         self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
 
     def train(
-        self, parameters: FloatVector, clients: Sequence[ClientData], settings: TrainingSettings
+        self, parameters: FloatVector, clients: Sequence[ClientData], regime: Regime
     ) -> list[tuple[FloatVector, float]]:
         """Return each client's trained parameters [P] and mean loss, as ``Trainer.train`` would one by one.
 
         Clients with fewer steps than others rest until all are done; samples that pad a short batch weigh nothing.
         """
-        images, labels, weights = self._schedule(clients, settings)
+        images, labels, weights = self._schedule(clients, regime)
         stacked = torch.from_numpy(parameters).to(self._device).repeat(len(clients), 1)
         velocity = torch.zeros_like(stacked)
         total = torch.zeros(len(clients), device=self._device)
@@ -57,8 +58,8 @@ class BatchedTrainer:
             gradient, loss = step(stacked, x, y, weight)
             # A client at rest has no samples: its gradient is zero, and its momentum must not move it either.
             works = (weight.sum(1, keepdim=True) > 0).float()
-            velocity = settings.momentum * velocity + gradient
-            stacked = stacked - settings.learning_rate * works * velocity
+            velocity = regime.momentum * velocity + gradient
+            stacked = stacked - regime.learning_rate * works * velocity
             total += loss * weight.sum(1)
         sizes = [client.order.size for client in clients]
         return [
@@ -81,10 +82,10 @@ class BatchedTrainer:
         return (each * weights).sum() / weights.sum().clamp(min=1)
 
     def _schedule(
-        self, clients: Sequence[ClientData], settings: TrainingSettings
+        self, clients: Sequence[ClientData], regime: Regime
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """Return for each step the batches of all clients: images [J, B, 1, 28, 28], labels [J, B], weights [J, B]."""
-        size = settings.batch_size
+        size = regime.batch_size
         batches = [
             [epoch[first : first + size] for epoch in client.order for first in range(0, len(epoch), size)]
             for client in clients

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.datasets import Dataset
-from fl.engine import Engine, Kernel
-from fl.local import TrainingSettings, visiting_order
+from fl.engine import Engine
+from fl.local import visiting_order
 from fl.partition import draw_images, label_counts, largest_count, realised_emd
 from fl.quality import DQIParameters, alpha, dqi, largest_emd
+from fl.regime import Kernel, Regime
 from fl.streams import stream
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,20 +90,20 @@ def grid(sizes: Sequence[int], emds: Sequence[float], dataset: Dataset, repetiti
     ]
 
 
-def measure(dataset: Dataset, experiment: Experiment, settings: TrainingSettings, seed: int, kernel: Kernel) -> Point:
-    """Train one new network for ``settings.local_epochs`` epochs and test it.
+def measure(dataset: Dataset, experiment: Experiment, regime: Regime, seed: int, kernel: Kernel) -> Point:
+    """Train one new network for ``regime.local_epochs`` epochs and test it.
 
     The outcome depends on the arguments alone, whatever else was measured before.
     """
-    engine = Engine(dataset, settings, kernel)
+    engine = Engine(dataset, regime, kernel)
     key = ("dqi", dataset.info.name, experiment.size, f"{experiment.emd:.6f}", experiment.repetition)
     rng = stream(seed, *key, "images")
     counts = label_counts(experiment.size, experiment.emd, dataset.info.labels, rng)
     chosen = draw_images(counts, dataset.by_label, rng)
-    order = visiting_order(experiment.size, settings.local_epochs, rng)
+    order = visiting_order(experiment.size, regime.local_epochs, rng)
     trainer = engine.trainer()
     initial = engine.initial_parameters(seed, *key, "model")
-    trained, _ = trainer.train(initial, dataset.train_images[chosen], dataset.train_labels[chosen], order, settings)
+    trained, _ = trainer.train(initial, dataset.train_images[chosen], dataset.train_labels[chosen], order, regime)
     correct = trainer.correct(trained, dataset.test_images, dataset.test_labels)
     real = realised_emd(experiment.size, experiment.emd, dataset.info.labels)
     return Point(experiment.size, real, correct / len(dataset.test_labels))

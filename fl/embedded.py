@@ -4,6 +4,9 @@ The test set of the UCI "Optical Recognition of Handwritten Digits": 1,797 digit
 to 16 how much ink fell on it. All arithmetic on them is in integers, so that the result has the same bytes everywhere.
 """
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +17,8 @@ MOST_INK = 16
 BORDER = 2  # 8 x 3 = 24 pixels and a border on either side make 28
 FOLDS = 5
 TEST_FOLD = 2
+TABLE = "datasets/data/digits.csv.gz"
+"""Where scikit-learn keeps them: a row for each image, with its 64 pixels and its label."""
 
 
 def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
@@ -21,16 +26,30 @@ def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
 
     The test split takes every fifth digit of each label, in scikit-learn's order.
     """
-    from sklearn.datasets import load_digits  # takes a second to import
-
-    images, labels = load_digits(return_X_y=True)
-    small = images.astype(np.int64).reshape(-1, 8, 8)
-    large = np.pad(enlarge(small), ((0, 0), (BORDER, BORDER), (BORDER, BORDER)))
-    labels = labels.astype(np.uint8)
+    images, labels = _ink()
+    large = np.pad(enlarge(images), ((0, 0), (BORDER, BORDER), (BORDER, BORDER)))
     test = np.zeros(len(labels), dtype=bool)
     for label in range(LABELS):
         test[np.flatnonzero(labels == label)[TEST_FOLD::FOLDS]] = True
     return large[~test], labels[~test], large[test], labels[test]
+
+
+def _ink() -> tuple[npt.NDArray[np.int64], Pixels]:
+    """Return the images [1797, 8, 8] of 0 to 16 and their labels [1797].
+
+    scikit-learn takes two seconds to import, mostly for SciPy, and the images are one table among its files.
+    """
+    package = find_spec("sklearn")
+    folders = package.submodule_search_locations if package else None
+    table = Path(folders[0], TABLE) if folders else None
+    if table and table.is_file():
+        values = np.loadtxt(table, delimiter=",", dtype=np.int64)
+        images, labels = values[:, :-1], values[:, -1]
+    else:  # a release that keeps its files elsewhere
+        from sklearn.datasets import load_digits
+
+        images, labels = load_digits(return_X_y=True)
+    return images.astype(np.int64).reshape(-1, 8, 8), labels.astype(np.uint8)
 
 
 def enlarge(images: npt.NDArray[np.int64]) -> Pixels:

@@ -6,7 +6,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import torch
 
@@ -14,10 +13,9 @@ from fl import fused
 from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
 from fl.errors import InputError
-from fl.local import FloatVector, Labels, Order, Pixels, ReferenceTrainer, Trainer, TrainingSettings
+from fl.local import FloatVector, Labels, Order, Pixels, ReferenceTrainer, Trainer
 from fl.models import MLP_HIDDEN, build
-
-Kernel = Literal["auto", "fused", "reference"]
+from fl.regime import Kernel, Regime
 
 
 class KernelError(InputError):
@@ -32,7 +30,7 @@ class FusedTrainer:
         self._scale, self._offset = scale, offset
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
     ) -> tuple[FloatVector, float]:
         """See ``Trainer.train``."""
         return fused.train(
@@ -41,9 +39,9 @@ class FusedTrainer:
             pixels,
             labels,
             order,
-            batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
-            momentum=settings.momentum,
+            batch_size=regime.batch_size,
+            learning_rate=regime.learning_rate,
+            momentum=regime.momentum,
             scale=self._scale,
             offset=self._offset,
             kernel=self._kernel,
@@ -62,12 +60,12 @@ class Engine:
 
     Attributes:
         dataset: what is learned.
-        settings: how.
+        regime: how.
         wanted: the kernel that was asked for.
     """
 
     dataset: Dataset
-    settings: TrainingSettings
+    regime: Regime
     wanted: Kernel = "auto"
 
     @cached_property
@@ -80,7 +78,7 @@ class Engine:
         if self.wanted == "reference":
             return "reference"
         if self._architecture is None:
-            problem = f"the fused kernel knows the models cnn and mlp, not {self.settings.model!r}"
+            problem = f"the fused kernel knows the models cnn and mlp, not {self.regime.model!r}"
         elif not fused.available():
             problem = "the fused kernel was not built (no C++ compiler at install time, or another kind of CPU)"
         else:
@@ -108,7 +106,7 @@ class Engine:
         """
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")
-        module = build(self.settings.model, self.dataset.info.labels, 0)
+        module = build(self.regime.model, self.dataset.info.labels, 0)
         return BatchedTrainer(module, device, self.dataset.scale, self.dataset.offset)
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> FloatVector:
@@ -119,12 +117,12 @@ class Engine:
     def _architecture(self) -> fused.Architecture | None:
         """What the fused kernel calls the model, or None if it does not know it."""
         labels = self.dataset.info.labels
-        if self.settings.model == "cnn":
+        if self.regime.model == "cnn":
             return fused.Architecture("cnn", labels)
-        if self.settings.model == "mlp":
+        if self.regime.model == "mlp":
             return fused.Architecture("mlp", labels, MLP_HIDDEN)
         return None
 
     def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
-        module = build(self.settings.model, self.dataset.info.labels, seed, *purpose)
+        module = build(self.regime.model, self.dataset.info.labels, seed, *purpose)
         return ReferenceTrainer(module, self.dataset.scale, self.dataset.offset)

@@ -18,11 +18,12 @@ import torch
 
 from fl.batched import ClientData
 from fl.datasets import Dataset
-from fl.engine import Engine, Kernel
+from fl.engine import Engine
 from fl.fedavg import fedavg
-from fl.jobs import Diverged, TrainingJob, TrainingOutcome
-from fl.local import FloatVector, Labels, Pixels, Trainer, TrainingSettings, visiting_order
+from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
+from fl.local import FloatVector, Labels, Pixels, Trainer, visiting_order
 from fl.partition import draw_images, label_counts
+from fl.regime import Kernel, Regime
 from fl.streams import stream
 
 _Item = TypeVar("_Item")
@@ -31,11 +32,19 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one service learns: its data set, and how clients train for it."""
+    """What one service learns.
+
+    Attributes:
+        service: its name.
+        dataset: its data set.
+        regime: how its clients train.
+        eval_samples: test images that each evaluation looks at; None for all.
+    """
 
     service: str
     dataset: Dataset
-    settings: TrainingSettings
+    regime: Regime
+    eval_samples: int | None = None
 
 
 class _Learner:
@@ -43,7 +52,7 @@ class _Learner:
 
     def __init__(self, task: Task, seed: int, kernel: Kernel, device: str) -> None:
         self.task = task
-        self.engine = Engine(task.dataset, task.settings, kernel)
+        self.engine = Engine(task.dataset, task.regime, kernel)
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
         self.test_images, self.test_labels = self._test_images(seed)
@@ -57,7 +66,7 @@ class _Learner:
         counts = label_counts(job.size, job.emd, dataset.info.labels, rng)
         chosen = draw_images(counts, dataset.by_label, rng)
         local = stream(seed, "local", round_, job.client, job.service)
-        order = visiting_order(job.size, self.task.settings.local_epochs, local)
+        order = visiting_order(job.size, self.task.regime.local_epochs, local)
         return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
 
     @contextmanager
@@ -73,7 +82,7 @@ class _Learner:
             self._idle.append(trainer)
 
     def _test_images(self, seed: int) -> tuple[Pixels, Labels]:
-        dataset, wanted = self.task.dataset, self.task.settings.eval_samples
+        dataset, wanted = self.task.dataset, self.task.eval_samples
         total = len(dataset.test_labels)
         if wanted is None or wanted >= total:
             return dataset.test_images, dataset.test_labels
@@ -81,7 +90,7 @@ class _Learner:
         return dataset.test_images[chosen], dataset.test_labels[chosen]
 
 
-class RealFederation:
+class RealFederation(Federation):
     """Trains real models on real images. See ``fl.jobs.Federation``."""
 
     def __init__(
@@ -107,8 +116,8 @@ class RealFederation:
         self._evaluate(self._learners.values())
 
     @property
-    def kernels(self) -> dict[str, str]:
-        """The code that trains each service's model."""
+    def kernels(self) -> Mapping[str, str]:
+        """See ``Federation.kernels``."""
         return {name: "batched" if it.batched else it.engine.kernel for name, it in self._learners.items()}
 
     def accuracy(self, service: str) -> float:
@@ -136,12 +145,12 @@ class RealFederation:
         }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """See ``Resumable.state``: each service's global model [P] and its accuracy."""
+        """See ``Federation.state``: each service's global model [P] and its accuracy."""
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         return models | {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """See ``Resumable.restore``."""
+        """See ``Federation.restore``."""
         for name, learner in self._learners.items():
             learner.parameters = np.array(state[f"{name}/model"])
             learner.accuracy = float(state[f"{name}/accuracy"][0])
@@ -158,14 +167,14 @@ class RealFederation:
             learner = self._learners[jobs[index].service]
             data = learner.client_data(self._seed, round_, jobs[index])
             with learner.trainer() as trainer:
-                return trainer.train(learner.parameters, *data, learner.task.settings)
+                return trainer.train(learner.parameters, *data, learner.task.regime)
 
         done: dict[int, tuple[FloatVector, float]] = {}
         for service, own in _by_service(jobs).items():
             learner = self._learners[service]
             if learner.batched:
                 clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
-                trained = learner.batched.train(learner.parameters, clients, learner.task.settings)
+                trained = learner.batched.train(learner.parameters, clients, learner.task.regime)
                 done.update(zip(own, trained, strict=True))
         # The longest first, so that no worker is left with a long one at the end.
         order = sorted(set(range(len(jobs))) - done.keys(), key=lambda index: (-self._work(jobs[index]), index))
@@ -173,7 +182,7 @@ class RealFederation:
         return [done[index] for index in range(len(jobs))]
 
     def _work(self, job: TrainingJob) -> int:
-        return job.size * self._learners[job.service].task.settings.local_epochs
+        return job.size * self._learners[job.service].task.regime.local_epochs
 
     def _evaluate(self, learners: Iterable[_Learner]) -> None:
         """Set the accuracy of each learner's global model on its test images: correct / tested."""

@@ -1,20 +1,28 @@
-"""Writing files so that a crash, a full disk or a power cut leaves either the old content or the new."""
+"""Writing files so that a crash, a full disk or a power cut leaves either the old content or the new.
 
+Every file of results is written by ``replacing``, directly or through ``write_durably``: aside, onto the disk, and then
+renamed.
+"""
+
+import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from fl.errors import RunError
 
 
 class WriteError(RunError):
-    """A file of a run can't be written; says which and why."""
+    """A file of a run cannot be written; the message names the file and the reason."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(path, error)
         self.path, self.error = path, error
 
     def __str__(self) -> str:
-        return f"{self.path}: can't be written: {self.error.strerror}; the same command continues from what is there"
+        return f"{self.path}: cannot be written: {self.error.strerror}; the same command continues from what is there"
 
 
 def unfinished(name: str) -> str:
@@ -22,25 +30,52 @@ def unfinished(name: str) -> str:
     return f".{name}.part"
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file in one step, and onto the disk itself.
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a binary file that takes the place of ``path`` once the block ends and all of it is on the disk.
+
+    If the block raises, or the disk is full, what was at ``path`` stays as it was and nothing else is left behind.
 
     Raises:
-        WriteError: the disk is full or the folder can't be written; what was there is as it was.
+        OSError: the disk is full, or the folder cannot be written.
     """
     new = path.with_name(unfinished(path.name))
     try:
         with new.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_text(path: Path) -> Iterator[IO[str]]:
+    """Open a text file as ``replacing`` does: UTF-8, line ends as they are written."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # flushes, and leaves closing to ``replacing``
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file in one step, and onto the disk itself.
+
+    Raises:
+        WriteError: the disk is full or the folder cannot be written; what was there is as it was.
+    """
+    try:
+        with replacing(path) as file:
+            file.write(content)
     except OSError as error:
         raise WriteError(path, error) from error
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Put a folder's list of names onto the disk, so that a rename survives a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -8,12 +8,14 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
+from fl.files import replacing
+from fl.regime import Regime
 
 Kind = Literal["dqi", "surrogate"]
 
@@ -22,24 +24,7 @@ _VARIABLE = "FLMARKET_FITS"
 
 
 class FitError(InputError):
-    """There is no fit for what was asked, or a file of fits can't be used; says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Regime:
-    """How clients train: what a learning curve depends on, besides the data set. As ``fl.local.TrainingSettings``."""
-
-    model: str
-    local_epochs: int
-    batch_size: int
-    learning_rate: float
-    momentum: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.model}, local_epochs {self.local_epochs}, batch_size {self.batch_size}, "
-            f"learning_rate {self.learning_rate:g}, momentum {self.momentum:g}"
-        )
+    """There is no fit for what was asked, or a file of fits cannot be used; says what to do."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +65,7 @@ def dqi_fit(dataset: str) -> Fit:
     """Return the fit of eq. (6) for a data set.
 
     Raises:
-        FitError: there is none, or a file of fits can't be read.
+        FitError: there is none, or a file of fits cannot be read.
     """
     for fit in _all("dqi"):
         if fit.dataset == dataset:
@@ -95,7 +80,7 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     """Return the learning curve of a data set in a training regime.
 
     Raises:
-        FitError: there is none, or a file of fits can't be read.
+        FitError: there is none, or a file of fits cannot be read.
     """
     found = [fit for fit in _all("surrogate") if fit.dataset == dataset]
     for fit in found:
@@ -105,7 +90,7 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     raise FitError(
         f"there is no surrogate fit for data set {dataset!r} with {regime}"
         + (f" (there is one with {known})" if known else "")
-        + '; make one with flmarket calibrate surrogate SCENARIO, or set training.backend = "real"'
+        + "; make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
     )
 
 
@@ -113,32 +98,31 @@ def add(path: Path, fits: list[Fit]) -> None:
     """Put fits into a file, in place of those it has for the same data set (and, of curves, regime).
 
     Raises:
-        FitError: the file can't be read or written.
+        FitError: the file cannot be read or written.
     """
     kept = [fit for fit in read(path) if _key(fit) not in {_key(new) for new in fits}] if path.exists() else []
     entries = [
         {key: value for key, value in asdict(fit).items() if key != "kind"} for fit in sorted([*kept, *fits], key=_key)
     ]
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
-        part.replace(path)
+        with replacing(path) as file:
+            file.write((json.dumps(entries, indent=1, sort_keys=True) + "\n").encode())
     except OSError as error:
-        raise FitError(f"{path}: can't be written: {error.strerror}") from error
+        raise FitError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def read(path: Path) -> list[Fit]:
     """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``).
 
     Raises:
-        FitError: it can't be read, or is not a file of fits.
+        FitError: it cannot be read, or is not a file of fits.
     """
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
         return _parse(kind, path.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise FitError(f"{path}: is no file of fits: {error}; remove it, or run flmarket calibrate again") from error
+        raise FitError(f"{path}: is not a file of fits: {error}; remove it, or run flmarket calibrate again") from error
 
 
 def _parse(kind: Kind, text: str) -> list[Fit]:
@@ -157,6 +141,8 @@ def _fit(
     quality: Mapping[str, Any],
     source: Mapping[str, Any],
 ) -> Fit:
+    if missing := {field.name for field in fields(Regime)} - set(regime):  # what is absent must not become a default
+        raise TypeError(f"a regime lacks {', '.join(sorted(missing))}")
     numbers = {str(name): float(value) for name, value in parameters.items()}
     return Fit(kind, str(dataset), Regime(**regime), numbers, dict(quality), dict(source))
 

@@ -1,8 +1,9 @@
 """What a market asks of federated learning each round, and what it gets back. Light: no torch.
 
-``Federation`` is the one seam between the market and model training. ``fl.federation`` trains real models behind it.
+``Federation`` is the one seam between the market and model training. ``fl.backends`` says what can stand behind it.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -59,12 +60,20 @@ class Diverged(RunError):  # noqa: N818 - it names what happened to the model, a
 
 
 class Federation(Protocol):
-    """Trains the services' global models on the data that their clients hold."""
+    """Trains the services' global models on the data that their clients hold. Implementations name it as their base."""
 
+    @property
+    @abstractmethod
+    def kernels(self) -> Mapping[str, str]:
+        """The code that trains each service's model, by service: results are exact only where it is the same."""
+        ...
+
+    @abstractmethod
     def accuracy(self, service: str) -> float:
         """Return the test accuracy in [0, 1] of the service's current global model."""
         ...
 
+    @abstractmethod
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """Train all of a round's jobs, aggregate per service and evaluate the new global models.
 
@@ -80,18 +89,17 @@ class Federation(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Release workers and memory. The federation can't be used afterwards."""
-        ...
-
-
-class Resumable(Protocol):
-    """What a federation also does if runs are to go on where they were interrupted."""
-
+    @abstractmethod
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays, by name, that training needs to go on from here."""
+        """Return the arrays, by name, from which training can continue."""
         ...
 
+    @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from a ``state`` of a federation for the same services and seed."""
+        """Continue from a ``state`` of a federation for the same services and seed."""
+        ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release workers and memory. The federation cannot be used afterwards."""
         ...

@@ -4,7 +4,6 @@ A ``Trainer`` works on flat parameter vectors, so that models travel between cli
 ``ReferenceTrainer`` is the plain torch path, for any model.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,37 +13,19 @@ from numpy.random import Generator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from fl.regime import Regime
+
 FloatVector = npt.NDArray[np.float32]
 Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.uint8]
 Order = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSettings:
-    """How clients train for one data set.
-
-    Attributes:
-        model: a name known to ``fl.models``.
-        local_epochs: passes over the client's images in one round.
-        batch_size: images in one SGD step; the last step of an epoch may have fewer.
-        learning_rate, momentum: of SGD; momentum starts afresh in every round.
-        eval_samples: test images used to evaluate; None for all.
-    """
-
-    model: str = "cnn"
-    local_epochs: int = 1
-    batch_size: int = 10
-    learning_rate: float = 0.05
-    momentum: float = 0.0
-    eval_samples: int | None = None
-
-
 class Trainer(Protocol):
     """Trains and evaluates one architecture. Used by one thread at a time."""
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
     ) -> tuple[FloatVector, float]:
         """Return the locally trained parameters [P] and the mean loss over all samples as they were seen.
 
@@ -53,7 +34,7 @@ class Trainer(Protocol):
             pixels: [n, 28, 28] the client's images.
             labels: [n].
             order: [epochs, n] the order in which each epoch visits the images.
-            settings: of the SGD.
+            regime: batch size, learning rate and momentum of the SGD.
         """
         ...
 
@@ -95,22 +76,22 @@ class ReferenceTrainer:
         return copy
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, settings: TrainingSettings
+        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
     ) -> tuple[FloatVector, float]:
         """See ``Trainer.train``."""
         self._flat.numpy()[:] = parameters
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
-        velocity = torch.zeros_like(self._flat) if settings.momentum else None
+        velocity = torch.zeros_like(self._flat) if regime.momentum else None
         total = 0.0
         for epoch in torch.from_numpy(order.astype(np.int64)):
-            for batch in epoch.split(settings.batch_size):
+            for batch in epoch.split(regime.batch_size):
                 self._gradient.zero_()
                 loss = cross_entropy(self._module(images[batch]), targets[batch])
                 loss.backward()  # type: ignore[no-untyped-call]
                 step = self._gradient
                 if velocity is not None:
-                    step = velocity.mul_(settings.momentum).add_(self._gradient)
-                self._flat.sub_(step, alpha=settings.learning_rate)
+                    step = velocity.mul_(regime.momentum).add_(self._gradient)
+                self._flat.sub_(step, alpha=regime.learning_rate)
                 total += float(loss.detach()) * len(batch)
         return self.parameters, total / order.size
 

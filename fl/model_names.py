@@ -13,7 +13,7 @@ BUILTIN: Mapping[str, str] = {"cnn": "fl.models:cnn", "mlp": "fl.models:mlp"}
 
 
 def _problem(found: Any) -> str | None:
-    return None if callable(found) else f"is {found!r}, which cannot be called"
+    return None if callable(found) else f"{found!r} cannot be called"
 
 
 MODELS: "Registry[ModelFactory]" = Registry("model", "flmarket.models", BUILTIN, _problem)

@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.streams import stream
 
 REFERENCE = 400.0
@@ -113,7 +113,7 @@ class _Progress:
         return TrainingOutcome(self.accuracy, np.array([exp(base + c.loss_emd * job.emd) for job in jobs]))
 
 
-class SurrogateFederation:
+class SurrogateFederation(Federation):
     """Follows learning curves. See ``fl.jobs.Federation``."""
 
     def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
@@ -130,8 +130,8 @@ class SurrogateFederation:
         }
 
     @property
-    def kernels(self) -> dict[str, str]:
-        """What stands in for the code that trains each service's model."""
+    def kernels(self) -> Mapping[str, str]:
+        """See ``Federation.kernels``: the name of what stands in for training."""
         return dict.fromkeys(self._services, "surrogate")
 
     def accuracy(self, service: str) -> float:
@@ -151,11 +151,11 @@ class SurrogateFederation:
         }
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """See ``Resumable.state``: how far each service is on its curve."""
+        """See ``Federation.state``: how far each service is on its curve."""
         return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """See ``Resumable.restore``."""
+        """See ``Federation.restore``."""
         for name, service in self._services.items():
             service.accuracy, service.u = state[name].tolist()
 

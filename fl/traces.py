@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from fl.errors import InputError
+from fl.files import WriteError, write_durably
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
 
@@ -33,13 +36,18 @@ class Trace:
     accuracies: list[float] = field(default_factory=list)
 
 
-class Recorder:
+class Recorder(Federation):
     """A federation that passes everything on to another one and records a trace of each service."""
 
     def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
         """Record into ``traces``, by service."""
         self._federation = federation
         self.traces = traces
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        """See ``Federation.kernels``."""
+        return self._federation.kernels
 
     def accuracy(self, service: str) -> float:
         """See ``Federation.accuracy``."""
@@ -56,6 +64,14 @@ class Recorder:
             trace.accuracies.append(self._federation.accuracy(service))
         return outcomes
 
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """See ``Federation.state``; without what was recorded."""
+        return self._federation.state()
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """See ``Federation.restore``; the traces begin with what is trained from here on."""
+        self._federation.restore(state)
+
     def close(self) -> None:
         """See ``Federation.close``."""
         self._federation.close()
@@ -68,19 +84,23 @@ def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
         path: the file; its folder is made.
         traces: of one run.
         key: what they depend on; ``read`` gives them back only for the same key.
+
+    Raises:
+        WriteError: the file cannot be written.
     """
     content = {"key": dict(key), "traces": [{name: getattr(t, name) for name in t.__slots__} for t in traces]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(content) + "\n", encoding="utf-8", newline="\n")
-    part.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(path.parent, error) from error
+    write_durably(path, (json.dumps(content) + "\n").encode())
 
 
 def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
     """Return the traces of a file, or None if there is no such file or it was made for another key.
 
     Raises:
-        InputError: it can't be read.
+        InputError: it cannot be read.
     """
     if not path.exists():
         return None
@@ -88,5 +108,5 @@ def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
         content = json.loads(path.read_text(encoding="utf-8"))
         traces = [Trace(**entry) for entry in content["traces"]]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path}: is no file of traces: {error}; remove it, or choose another --out") from error
+        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
     return traces if content["key"] == json.loads(json.dumps(key)) else None

@@ -16,6 +16,7 @@ import numpy as np
 from des.market import Market
 from des.money import MICRO
 from des.records import BoolArray, FloatArray, IntArray, RoundReport
+from fl.names import unknown
 from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
@@ -165,5 +166,5 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
 
 def _index(kind: str, name: str, names: tuple[str, ...]) -> int:
     if name not in names:
-        raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(names)}")
+        raise ValueError(unknown(kind, name, names))
     return names.index(name)

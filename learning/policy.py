@@ -8,6 +8,7 @@ does: by the decorator ``policy`` in a plug-in file, or by an entry point of an 
     my-policy = "my_package.my_module:MyPolicy"
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ class PolicyOptionsError(InputError):
 def _problem(found: Any) -> str | None:
     if isinstance(found, type) and issubclass(found, Policy):
         return None
-    return f"is {found!r}, not a subclass of flmarket.Policy"
+    return f"{found!r} is not a subclass of flmarket.Policy"
 
 
 BUILTIN: Mapping[str, str] = {
@@ -137,6 +138,22 @@ def policy(name: str) -> Callable[[P], P]:
         PluginError: the name is taken or unfit, or the class is not a subclass of ``Policy``.
     """
     return POLICIES.decorator(name)
+
+
+def register_class(found: type[Policy]) -> str:
+    """Return the name of a policy's class; one without a name is registered: ``BigSpender`` as ``big-spender``.
+
+    Raises:
+        PluginError: the class is not a subclass of ``Policy``, or its name is taken; ``policy`` gives it another one.
+    """
+    named = {registration.thing: name for name, registration in POLICIES.registered.items()}
+    built_in = {path: name for name, path in BUILTIN.items()}
+    place = f"{getattr(found, '__module__', '')}:{getattr(found, '__qualname__', '')}"
+    if (known := named.get(found) or built_in.get(place)) is not None:
+        return known
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower()
+    POLICIES.register(name, found)
+    return name
 
 
 def names() -> list[str]:

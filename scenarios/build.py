@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 from des.client import Timeline
 from des.conditions import Intervention
@@ -12,19 +11,15 @@ from des.mechanisms import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
+from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.datasets import Dataset, DatasetError, data_root, info, load
-from fl.fitted import Fit, Regime, dqi_fit, surrogate_fit
+from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
-from fl.surrogate import Curve, SurrogateFederation
 from learning.policy import Policy, PolicyContext, create
 from learning.policy import load as load_policy
 from scenarios.file.schema import Scenario, Service
-
-if TYPE_CHECKING:  # they bring torch, which a surrogate run does without
-    from fl.federation import RealFederation
-    from fl.local import TrainingSettings
 
 
 class Shelf:
@@ -60,12 +55,22 @@ class Setup:
 
     market: Market
     policies: dict[str, Policy]
-    federation: "RealFederation | SurrogateFederation"
+    federation: Federation
+
+
+def backend_of(scenario: Scenario) -> Backend:
+    """Return what stands behind the scenario's federation."""
+    return BACKENDS[scenario.training.backend]
+
+
+def datasets_of(scenario: Scenario) -> list[str]:
+    """Return the names of the data sets that the scenario's services learn."""
+    return sorted({service.dataset for service in scenario.services})
 
 
 def images_of(scenario: Scenario) -> list[str]:
-    """Return the names of the data sets whose images the scenario needs: none for the surrogate."""
-    return sorted({service.dataset for service in scenario.services} if scenario.training.backend == "real" else ())
+    """Return the names of the data sets whose images the scenario needs: none where nothing is trained."""
+    return datasets_of(scenario) if backend_of(scenario).trains else []
 
 
 def fits_of(scenario: Scenario) -> list[Fit]:
@@ -74,11 +79,9 @@ def fits_of(scenario: Scenario) -> list[Fit]:
     Raises:
         FitError: there is none for one of its data sets.
     """
-    names = sorted({service.dataset for service in scenario.services})
+    names, backend = datasets_of(scenario), backend_of(scenario)
     fits = [dqi_fit(name) for name in names] if scenario.dqi == "fitted" else []
-    if scenario.training.backend == "surrogate":
-        fits += [surrogate_fit(name, regime(scenario, name)) for name in names]
-    return fits
+    return fits + [fit for name in names for fit in backend.fits(name, scenario.training_for(name))]
 
 
 def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Setup:
@@ -131,9 +134,7 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
     }
 
 
-def build_federation(
-    scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1
-) -> "RealFederation | SurrogateFederation":
+def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Federation:
     """Return the federation that trains the scenario's services, or stands in for it.
 
     Raises:
@@ -141,19 +142,20 @@ def build_federation(
         DatasetError: a data set is missing, corrupt, or smaller than the official one and can't supply the clients.
         KernelError: the kernel or device that the scenario asks for can't be used here.
     """
-    if scenario.training.backend == "surrogate":
-        fits = {s.name: surrogate_fit(s.dataset, regime(scenario, s.dataset)) for s in scenario.services}
-        return SurrogateFederation({name: Curve.of(fit.parameters) for name, fit in fits.items()}, seed)
-    from fl.federation import RealFederation, Task
-
-    tasks = [
-        Task(service.name, shelf.get(service.dataset), training_settings(scenario, service.dataset))
-        for service in scenario.services
-    ]
-    for task in tasks:
-        _check_supply(scenario, task.dataset)
+    for name in images_of(scenario):
+        _check_supply(scenario, shelf.get(name))
     training = scenario.training
-    return RealFederation(tasks, seed, workers=workers, kernel=training.kernel, device=training.device)
+    return backend_of(scenario).federation(
+        FederationSpec(
+            tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
+            seed=seed,
+            load=shelf.get,
+            eval_samples=training.eval_samples,
+            workers=workers,
+            kernel=training.kernel,
+            device=training.device,
+        )
+    )
 
 
 def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
@@ -230,33 +232,6 @@ def timeline(scenario: Scenario) -> Timeline:
     """Return the scenario's clock."""
     clock = scenario.timeline
     return Timeline(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline)
-
-
-def training_settings(scenario: Scenario, dataset: str) -> "TrainingSettings":
-    """Return how clients train for one data set."""
-    from fl.local import TrainingSettings
-
-    chosen = scenario.training_for(dataset)
-    return TrainingSettings(
-        model=chosen.model,
-        local_epochs=chosen.local_epochs,
-        batch_size=chosen.batch_size,
-        learning_rate=chosen.learning_rate,
-        momentum=chosen.momentum,
-        eval_samples=scenario.training.eval_samples,
-    )
-
-
-def regime(scenario: Scenario, dataset: str) -> Regime:
-    """Return the training regime of one data set: what its learning curve is fitted for."""
-    chosen = scenario.training_for(dataset)
-    return Regime(
-        model=chosen.model,
-        local_epochs=chosen.local_epochs,
-        batch_size=chosen.batch_size,
-        learning_rate=chosen.learning_rate,
-        momentum=chosen.momentum,
-    )
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

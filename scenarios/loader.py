@@ -7,10 +7,11 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from fl.errors import InputError
+from fl.names import unknown
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
-from scenarios.file.problems import Finding, Problem, ScenarioError, did_you_mean, key_text
+from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
 from scenarios.file.schema import Scenario
 from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
@@ -49,8 +50,7 @@ def builtin_path(name: str) -> FilePath:
     """
     known = builtin_names()
     if name not in known:
-        near = did_you_mean(name, known)
-        raise InputError(f"there is no built-in scenario {name!r}{near}; there are {', '.join(known)}")
+        raise InputError(unknown("built-in scenario", name, known))
     return _BUILTIN / f"{name}.toml"
 
 

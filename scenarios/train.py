@@ -56,6 +56,42 @@ class Training:
         return named or tuple(service.name for service in services)
 
 
+def plan_training(
+    scenario: Scenario,
+    policy: PolicyName,
+    *,
+    episodes: int = 200,
+    rotate: bool = False,
+    together: int = 1,
+    rivals: Sequence[str] = (),
+    evaluate_every: int = 25,
+    options: Mapping[str, Any],
+    command: str,
+) -> Training:
+    """Return what to train; exploration ends half-way, after 100 episodes at the latest.
+
+    Args:
+        scenario, policy, rotate, rivals, options, command: see ``Training``.
+        episodes: markets to learn from.
+        together: with ``rotate``, services that learn in the same episode.
+        evaluate_every: episodes between two evaluations.
+
+    Raises:
+        InputError: a rival's policy is unknown, or ``together`` stands without ``rotate``.
+    """
+    for rival in rivals:
+        load_policy(rival)
+    if together > 1 and not rotate:
+        raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+    plan = Plan(
+        episodes=episodes,
+        epsilon_episodes=min(100, max(1, episodes // 2)),
+        evaluate_every=evaluate_every,
+        together=together,
+    )
+    return Training(scenario, policy, options, plan, rotate, tuple(rivals), command)
+
+
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several.
 

@@ -6,7 +6,6 @@ Both are written aside and renamed, so that a kill leaves the old file or the ne
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from fl.errors import InputError
+from fl.files import replacing
 from learning.mahdrl.networks import Tensors
 
 VERSION = 2
@@ -28,7 +28,7 @@ TENSORS, DESCRIPTION = ".safetensors", ".json"
 
 
 class CheckpointError(InputError):
-    """A checkpoint can't be used; says which file, why, and what to do."""
+    """A checkpoint cannot be used; says which file, why, and what to do."""
 
 
 def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any
         description: what JSON can hold.
 
     Raises:
-        CheckpointError: it can't be written.
+        CheckpointError: it cannot be written.
     """
     content = save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
@@ -49,10 +49,11 @@ def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any
     text = json.dumps({**header, **description}, indent=1) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content)
-        _replace(path.with_suffix(DESCRIPTION), text.encode())
+        for file, written in ((path, content), (path.with_suffix(DESCRIPTION), text.encode())):
+            with replacing(file) as opened:
+                opened.write(written)
     except OSError as error:
-        raise CheckpointError(f"{error.filename or path}: can't be written: {error.strerror}") from error
+        raise CheckpointError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -100,7 +101,7 @@ def digest(path: Path) -> str:
     """Return the SHA-256 of all that decides how an agent plays, part of the hash of runs that use it.
 
     Raises:
-        CheckpointError: the agent can't be read.
+        CheckpointError: the agent cannot be read.
     """
     _, description = read(path, "agent")
     decides = json.dumps({key: description.get(key) for key in ("settings", "agents", "sha256")}, sort_keys=True)
@@ -128,13 +129,4 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CheckpointError(f"{path}: can't be read: {error.strerror}; train one with flmarket train") from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}; train one with flmarket train") from error

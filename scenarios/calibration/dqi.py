@@ -12,7 +12,8 @@ from fl.datasets import Dataset
 from fl.errors import InputError
 from fl.fitted import Fit, add, own_folder
 from fl.quality import DQIParameters
-from scenarios.build import Shelf, regime, training_settings
+from fl.regime import Regime
+from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi
 from scenarios.file.schema import Scenario
 
@@ -70,7 +71,7 @@ def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, na
             Fit(
                 kind="dqi",
                 dataset=name,
-                regime=replace(regime(scenario, name), local_epochs=plan.epochs),
+                regime=_regime(scenario, name, plan),
                 parameters=asdict(parameters),
                 quality={key: round(value, 4) for key, value in asdict(found).items()},
                 source={
@@ -155,10 +156,10 @@ class PointLog:
 def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, narrate: Narrate) -> list[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
-    settings = replace(training_settings(scenario, name), local_epochs=plan.epochs, eval_samples=None)
+    regime = _regime(scenario, name, plan)
     how = (
-        name, _images(dataset), settings.model, str(plan.epochs), str(settings.batch_size),
-        repr(settings.learning_rate), repr(settings.momentum), str(plan.seed),
+        name, _images(dataset), regime.model, str(plan.epochs), str(regime.batch_size),
+        repr(regime.learning_rate), repr(regime.momentum), str(plan.seed),
     )  # fmt: skip
     experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
@@ -166,13 +167,18 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     narrate(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
 
     def run(experiment: Experiment) -> Point:
-        return measure(dataset, experiment, settings, plan.seed, scenario.training.kernel)
+        return measure(dataset, experiment, regime, plan.seed, scenario.training.kernel)
 
     for done, ((key, _), point) in enumerate(zip(missing, _map(run, missing, plan.workers), strict=True), start=1):
         log.append(key, point)
         if done % 50 == 0:
             narrate(f"{name}: {done} of {len(missing)}")
     return [log.known[key] for key in keys]
+
+
+def _regime(scenario: Scenario, name: str, plan: DQIPlan) -> Regime:
+    """Return how the experiments on a data set train: as the scenario's clients, but longer."""
+    return replace(scenario.training_for(name), local_epochs=plan.epochs)
 
 
 def _images(dataset: Dataset) -> str:

@@ -11,7 +11,7 @@ from fl.calibrate_surrogate import EARLY_ROUNDS, fit, follow
 from fl.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate import Curve
 from fl.traces import Trace
-from scenarios.build import Shelf, regime
+from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_surrogate
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
@@ -112,7 +112,7 @@ def calibrate_surrogate(
         entry = Fit(
             kind="surrogate",
             dataset=name,
-            regime=regime(base, name),
+            regime=base.training_for(name),
             parameters=curve.parameters(),
             quality={"spearman": round(order, 4), "mae_after_round_10": round(error, 4)},
             source={

@@ -7,6 +7,7 @@ from typing import Any
 
 from des.market import Market
 from fl import traces as files
+from fl.backends import REAL
 from fl.traces import Recorder, Trace
 from learning.explorer import Explorer
 from learning.play import play
@@ -37,7 +38,7 @@ def stripped(scenario: Scenario) -> Scenario:
         service.model_copy(update={"policy": "random", "policy_options": {}, "checkpoint": None})
         for service in first.values()
     )
-    training = scenario.training.model_copy(update={"backend": "real", "eval_samples": None})
+    training = scenario.training.model_copy(update={"backend": REAL.name, "eval_samples": None})
     return scenario.model_copy(
         update={"services": services, "training": training, "dqi": "published", "description": "", "sweep": {}}
     )

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.file.problems import Path, did_you_mean, quoted
+from fl.names import unknown
+from scenarios.file.problems import Path, quoted
 
 
 class AddressError(Exception):
@@ -44,8 +45,7 @@ def _service_address(data: Mapping[str, Any], rest: str) -> tuple[int | str, ...
     if rest in names or not rest:
         raise AddressError("must name a service and one of its keys: services.NAME.budget")
     given = rest.rpartition(".")[0] or rest
-    hint = did_you_mean(given, names) or (f"; there are {', '.join(names)}" if names else "")
-    raise AddressError(f"there is no service {quoted(given)}{hint}")
+    raise AddressError(unknown("service", given, names))
 
 
 def service_names(data: Mapping[str, Any]) -> dict[str, int]:

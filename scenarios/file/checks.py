@@ -4,19 +4,22 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
-from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
+from fl.backends import BACKENDS
+from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
+from fl.names import unknown
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
+from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
-from scenarios.file.problems import Finding, Path, did_you_mean, number, quoted
+from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
-from scenarios.file.schema import TrainingSettings
+from scenarios.file.schema import Training
 
 LARGEST_BID = 10_000_000
 """Money; the bids of the largest population still add up inside 64 bits of micro-units."""
@@ -125,12 +128,6 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
             yield Finding(("training", "by_dataset", name), unknown("data set", name, catalogue.datasets))
 
 
-def unknown(kind: str, name: str, known: Collection[str]) -> str:
-    """Say that there is no such thing, and which is near."""
-    hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-    return f"there is no {kind} {quoted(name)}{hint}"
-
-
 def _timeline(readable: Readable) -> Iterator[Finding]:
     slot, deadline = readable.get("timeline", "slot"), readable.get("timeline", "deadline")
     if slot is not None and deadline is not None and deadline > slot:
@@ -230,7 +227,7 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
     # An absent key has its default; of a broken one nothing is known.
     present = readable.keys()
     fitted = readable.get("dqi") == "fitted" or "dqi" not in present
-    surrogate = readable.get("training", "backend") == "surrogate"
+    backend = BACKENDS.get(_in_training(readable, "backend", ("training",)))
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
         if name not in used:
@@ -238,20 +235,23 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
         try:
             if fitted:
                 dqi_fit(name)
-            if surrogate and (regime := _regime(readable, name)):
-                surrogate_fit(name, regime)
+            if backend and (regime := _regime(readable, name)):
+                backend.fits(name, regime)
         except FitError as error:
             yield Finding(("services", i, "dataset"), str(error))
 
 
 def _regime(readable: Readable, dataset: str) -> Regime | None:
     """Return the training regime of a data set, or None where a key of it is broken."""
-    values = {}
-    for key, field in TrainingSettings.model_fields.items():
-        own, common = ("training", "by_dataset", dataset), ("training",)
-        place = next((at for at in (own, common) if key in readable.keys(*at)), None)
-        values[key] = field.default if place is None else readable.get(*place, key)
+    tables: tuple[Path, ...] = (("training", "by_dataset", dataset), ("training",))
+    values = {field.name: _in_training(readable, field.name, *tables) for field in fields(Regime)}
     return None if None in values.values() else Regime(**values)
+
+
+def _in_training(readable: Readable, key: str, *tables: Path) -> Any:
+    """Return the value of a key in the first table that has it, else its default; None where it is broken."""
+    place = next((table for table in tables if key in readable.keys(*table)), None)
+    return Training.model_fields[key].default if place is None else readable.get(*place, key)
 
 
 def _asked(bid: float, size: int, emd: float) -> str:

@@ -6,8 +6,9 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from fl.names import suggest
 from scenarios.file.addresses import AddressError, address
-from scenarios.file.problems import Finding, Path, did_you_mean, number, quoted, shown
+from scenarios.file.problems import Finding, Path, number, quoted, shown
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Clients, Service, Table
 from scenarios.file.wording import findings
@@ -49,8 +50,7 @@ def _limits(readable: Readable, key: str) -> tuple[type[Table], str] | None:
         path = address({"services": names}, key)
         if path[2:] == ("budget",):
             return Service, "budget"
-    hint = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
-    raise AddressError(f"{quoted(key)} can't be changed in the middle of a run{hint}")
+    raise AddressError(f"{quoted(key)} cannot be changed in the middle of a run{suggest(key, KEYS)}")
 
 
 def _outside(limits: tuple[type[Table], str], value: Any) -> str | None:
@@ -74,7 +74,7 @@ def _offline(readable: Readable, value: Any) -> str | None:
             return f"must be a list of clients, whole numbers, not of {shown(client)}"
         if client < 0 or (count is not None and client >= count):
             last = "" if count is None else f"; clients are 0 to {number(count - 1)}"
-            return f"there is no client {number(client)}{last}"
+            return f"unknown client {number(client)}{last}"
     if len(set(value)) < len(value):
         return "names a client twice"
     return None

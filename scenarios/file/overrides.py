@@ -1,13 +1,15 @@
 """``--set key=value``: the command line's last word on a scenario."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
+from fl.errors import InputError
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.nesting import LARGEST_DEPTH, too_deep
 from scenarios.file.problems import Path, Problem, printable
+from scenarios.file.toml_text import value_text
 
 
 def apply(data: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[Path, str], list[Problem]]:
@@ -30,6 +32,18 @@ def apply(data: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[Path, st
         except AddressError as error:
             problems.append(Problem(option, None, "", str(error)))
     return options, problems
+
+
+def option(key: str, value: Any) -> str:
+    """Return ``key=value`` as ``--set`` takes it, for a value of Python's.
+
+    Raises:
+        InputError: TOML has no such value.
+    """
+    plain = value.item() if hasattr(value, "item") else value  # a number of NumPy's
+    if not isinstance(plain, bool | int | float | str | Mapping | Sequence):
+        raise InputError(f"{key}: a {type(value).__name__} cannot stand in a scenario")
+    return f"{key}={value_text(plain)}"
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:

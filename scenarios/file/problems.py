@@ -3,9 +3,8 @@
 import datetime
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from fl.errors import InputError
@@ -82,15 +81,6 @@ def key_text(path: Path, data: Mapping[str, Any]) -> str:
             # A service without a usable name is known by its place.
             parts.append(name if isinstance(name, str) and 0 < len(name) <= _LONGEST_SHOWN else f"#{part + 1}")
     return printable(".".join(parts))
-
-
-def did_you_mean(given: object, known: Collection[str]) -> str:
-    """Return `` (did you mean x?)`` for the nearest known name, or nothing where none is near."""
-    if not isinstance(given, str):
-        return ""
-    # Nobody mistypes a name by a hundred letters, and comparing them is slow.
-    near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def quoted(text: str) -> str:

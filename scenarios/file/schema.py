@@ -7,12 +7,15 @@ involves several keys at once stands in ``scenarios.file.checks``.
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from des.mechanisms import DEFAULT
+from fl.backends import BACKENDS
+from fl.regime import Device, Kernel, Regime
 
 NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 """Names become folders and columns: they must be fit for a path on every system."""
@@ -50,11 +53,6 @@ def plain(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-Model = Name
-LocalEpochs = Annotated[int, Field(ge=1, le=1_000)]
-BatchSize = Annotated[int, Field(ge=1, le=100_000)]
-LearningRate = Annotated[float, Field(gt=0, le=100)]
-Momentum = Annotated[float, Field(ge=0, lt=1)]
 Plain = Annotated[Any, AfterValidator(plain)]
 
 
@@ -121,47 +119,46 @@ class Market(Table):
     )
 
 
-class TrainingSettings(Table):
-    """How clients train one data set."""
-
-    model: Model = Field(
-        default="cnn",
-        description="Network: cnn (two convolutions, three fully connected layers; the paper's), mlp, or one that an "
-        "installed package registers under flmarket.models.",
-    )
-    local_epochs: LocalEpochs = Field(default=1, description="Passes of a client over its data in one round (E).")
-    batch_size: BatchSize = Field(default=10, description="Images in one step of local SGD.")
-    learning_rate: LearningRate = Field(default=0.05, description="Step size of local SGD.")
-    momentum: Momentum = Field(default=0.0, description="Momentum of local SGD; 0 is plain SGD.")
+def _regime_keys(*, optional: bool) -> dict[str, Any]:
+    """Return the fields of ``fl.regime.Regime`` as keys of a table; optional ones are None where they are absent."""
+    keys = {}
+    for field in fields(Regime):
+        kind: Any = Name if field.type is str else field.type
+        default = None if optional else field.default
+        keys[field.name] = (kind | None if optional else kind, Field(default=default, **field.metadata))
+    return keys
 
 
-class TrainingOverride(Table):
+if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Scenario.training_for`` is typed
+    _RegimeTable = Table
+    _PartOfRegimeTable = Table
+    BackendName = str
+else:
+    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys(optional=False))
+    _PartOfRegimeTable = create_model("_PartOfRegimeTable", __base__=Table, **_regime_keys(optional=True))
+    BackendName = Literal[tuple(BACKENDS)]
+
+
+class TrainingOverride(_PartOfRegimeTable):
     """What differs for one data set; what is absent is as in ``[training]``."""
 
-    model: Model | None = Field(default=None, description="Network for this data set.")
-    local_epochs: LocalEpochs | None = Field(default=None, description="Passes over the data for this data set.")
-    batch_size: BatchSize | None = Field(default=None, description="Images in one step for this data set.")
-    learning_rate: LearningRate | None = Field(default=None, description="Step size for this data set.")
-    momentum: Momentum | None = Field(default=None, description="Momentum for this data set.")
 
+class Training(_RegimeTable):
+    """Local training and evaluation: the keys of a regime (``fl.regime``), and these."""
 
-class Training(TrainingSettings):
-    """Local training and evaluation."""
-
-    backend: Literal["real", "surrogate"] = Field(
-        default="real",
-        description="real: train and evaluate networks on images; surrogate: follow fitted learning curves, "
-        "to train policies and explore in seconds (never a result of real training).",
+    backend: BackendName = Field(
+        default=next(iter(BACKENDS)),
+        description="; ".join(f"{backend.name}: {backend.summary}" for backend in BACKENDS.values()) + ".",
     )
     eval_samples: int | None = Field(
         default=None,
         ge=1,
         description="Test images that each evaluation looks at; absent: the whole test split.",
     )
-    device: Literal["cpu", "cuda"] = Field(
+    device: Device = Field(
         default="cpu", description="Where networks train; only cpu gives the same bytes on every run."
     )
-    kernel: Literal["auto", "fused", "reference"] = Field(
+    kernel: Kernel = Field(
         default="auto",
         description="Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.",
     )
@@ -276,9 +273,9 @@ class Scenario(Table):
                 return service
         raise KeyError(name)
 
-    def training_for(self, dataset: str) -> TrainingSettings:
+    def training_for(self, dataset: str) -> Regime:
         """Return how clients train a data set: ``[training]``, overridden by ``[training.by_dataset.<dataset>]``."""
-        merged = {key: getattr(self.training, key) for key in TrainingSettings.model_fields}
+        keys = self.training.model_dump(include={field.name for field in fields(Regime)})
         if override := self.training.by_dataset.get(dataset):
-            merged |= override.model_dump(exclude_none=True)
-        return TrainingSettings.model_validate(merged)
+            keys |= override.model_dump(exclude_none=True)
+        return Regime(**keys)

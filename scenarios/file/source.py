@@ -8,9 +8,10 @@ from pathlib import Path as FilePath
 from re import search
 from typing import Any
 
+from fl.names import suggest
 from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
 from scenarios.file.positions import Positions
-from scenarios.file.problems import Finding, Path, Problem, ScenarioError, did_you_mean, key_text, number, printable
+from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number, printable
 
 LARGEST_FILE = 1_000_000
 """Bytes."""
@@ -45,7 +46,7 @@ class Source:
     def problems(self, found: Sequence[Finding], problems: Sequence[Problem]) -> list[Problem]:
         """Return problems in the order of the file's lines, those of the command line after them."""
         if len(found) > MOST_PROBLEMS:
-            more = Problem(self.file, None, "", f"and {number(len(found) - MOST_PROBLEMS)} problems more")
+            more = Problem(self.file, None, "", f"{number(len(found) - MOST_PROBLEMS)} more problems")
             return [*self.problems(found[:MOST_PROBLEMS], problems), more]
         placed = dict.fromkeys([*map(self._problem, found), *problems])
         return sorted(placed, key=lambda problem: problem.line or float("inf"))
@@ -85,10 +86,9 @@ def read_file(path: FilePath, builtin: Collection[str]) -> str:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        message = "there is no such file"
+        message = "no such file"
         if path.name == str(path) and not path.suffix:
-            hint = did_you_mean(str(path), builtin) or f"; there are {', '.join(builtin)}"
-            message += f", and no built-in scenario of that name{hint}"
+            message += f", and no built-in scenario of that name{suggest(str(path), builtin)}"
         raise ScenarioError([Problem(file, None, "", message)]) from None
     except IsADirectoryError:
         raise ScenarioError([Problem(file, None, "", "is a folder, not a scenario file")]) from None

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from scenarios.file.problems import Finding, Path, did_you_mean, number, shown
+from fl.names import did_you_mean
+from scenarios.file.problems import Finding, Path, number, shown
 from scenarios.file.schema import Scenario
 
 _WANTED = {
@@ -101,7 +102,7 @@ def unknown_key(path: Path) -> str:
         return f"unknown key{near}"
     if home := _home_of(key):
         return f"unknown key here; it belongs {home}"
-    return f"unknown key; there are {', '.join(known)}"
+    return f"unknown key; choose from {', '.join(known)}"
 
 
 def _home_of(key: str) -> str:

@@ -8,6 +8,7 @@ from typing import IO, Literal
 import pandas as pd
 
 from fl.errors import InputError
+from fl.files import replacing_text
 from scenarios.logs.directory import RunDirectory, State, find_runs
 from scenarios.logs.writing import TABLES
 
@@ -99,15 +100,10 @@ def export_file(sources: Sequence[Path], path: Path, table: Table = "rounds", sh
     """Do ``export`` into a file, which is replaced only once the new one is whole.
 
     Raises:
-        InputError: as ``export``, or the file can't be written.
+        InputError: as ``export``, or the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            count = export(sources, file, table, shape)
-        part.replace(path)
+        with replacing_text(path) as file:
+            return export(sources, file, table, shape)
     except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
-    return count
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fl.errors import InputError
-from fl.files import unfinished
+from fl.files import replacing
 from scenarios.judging.export import KEYS, Table, complete_runs, keys
 from scenarios.logs.writing import TABLES
 
@@ -21,7 +21,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds")
         the number of runs exported.
 
     Raises:
-        InputError: pyarrow is not installed, there is no complete run, or the file can't be written.
+        InputError: pyarrow is not installed, there is no complete run, or the file cannot be written.
     """
     try:
         import pyarrow as pa
@@ -35,9 +35,8 @@ def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds")
     }
     schema = pa.schema([*zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True), *types.items()])
     runs = complete_runs(sources)
-    part = path.with_name(unfinished(path.name))
     try:
-        with parquet.ParquetWriter(part, schema) as writer:
+        with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
             for run in runs:
                 rows = csv.read_csv(
                     run.path / f"{table}.csv",
@@ -49,9 +48,6 @@ def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds")
                     column = pa.array([value] * len(rows), schema.field(place).type)
                     rows = rows.add_column(place, schema.field(place), column)
                 writer.write_table(rows)
-        part.replace(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: can't be written: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error}") from error
     return len(runs)

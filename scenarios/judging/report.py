@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fl.errors import InputError
+from fl.names import suggest
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
 from scenarios.judging.measures import MARKET, MEASURES, Measure, values
 from scenarios.judging.results import RunResult, Setting
@@ -96,7 +97,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
         groups[str(run.setting.folder), run.policy].append(run)
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
-        raise InputError(f"--baseline {baseline}: no run has that policy; there are {', '.join(known)}")
+        raise InputError(f"--baseline {baseline}: no run has that policy{suggest(baseline, known)}")
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]

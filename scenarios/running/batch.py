@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from fl.errors import RunError
+from fl.cores import usable_cores
+from fl.errors import InputError, RunError
 from scenarios.build import Shelf, agents_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
-from scenarios.logs.directory import AS_CONFIGURED, RunDirectory, State
+from scenarios.logs.directory import AS_CONFIGURED, LOG, RunDirectory, State
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
 from scenarios.running.runner import Run, execute
@@ -18,12 +19,93 @@ if TYPE_CHECKING:
     from scenarios.running.cluster import Cluster
 
 
+class BatchFailed(RunError):  # noqa: N818 - it names what happened
+    """Some runs of a batch failed.
+
+    Attributes:
+        result: what became of all runs.
+        complete: directories of the runs that are complete.
+        failed: labels of those that failed.
+    """
+
+    def __init__(self, result: "BatchResult") -> None:
+        self.result = result
+        self.complete = [run.directory.path for run in result.complete]
+        self.failed = [run.label for run in result.failed]
+        count = len(self.failed)
+        logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
+        super().__init__(f"{count} of {count + len(self.complete)} runs failed: {', '.join(self.failed[:3])} ({logs})")
+
+
 @dataclass
 class BatchResult:
     """What became of a batch's runs, in order."""
 
     complete: list[Run]
     failed: list[Run]
+
+
+def play_batch(
+    scenarios: Sequence[Scenario],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    jobs: int = 1,
+    workers: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    ray_address: str | None = None,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    progress: bool = True,
+) -> BatchResult:
+    """Plan a batch, play it, and report its progress on stderr.
+
+    Args:
+        scenarios, policies, seeds, out: see ``plan``.
+        jobs, fresh, fail_fast: see ``run_all``.
+        workers: training threads of each run; cores divided by jobs if not given.
+        engine: this machine, or a Ray cluster.
+        ray_address: the cluster's; a local one is started if not given.
+        progress: report progress and notes; failures are reported in any case.
+
+    Raises:
+        InputError: a data set, an output directory, the cluster or a policy's options cannot be used.
+        BatchFailed: some runs failed; the others are complete.
+    """
+    from scenarios.running.notes import notes
+    from scenarios.running.progress import reporter
+
+    if ray_address is not None and engine != "ray":
+        raise InputError("ray_address is for engine = 'ray'")
+    shelf = Shelf()
+    runs = plan(scenarios, policies, seeds, out, shelf)
+    cluster = None
+    if engine == "ray":
+        from scenarios.running.cluster import Cluster
+
+        cluster = Cluster(ray_address, cpus=workers or 1)
+    with reporter(len(runs), quiet=not progress) as listener:
+        for note in notes(scenarios, shelf) if progress else ():
+            listener.note(note)
+        result = run_all(
+            runs,
+            shelf,
+            listener,
+            jobs=jobs,
+            workers=threads(jobs, workers),
+            fresh=fresh,
+            fail_fast=fail_fast,
+            cluster=cluster,
+        )
+    if result.failed:
+        raise BatchFailed(result)
+    return result
+
+
+def threads(jobs: int, wanted: int | None) -> int:
+    """Return the training threads of each run: as many as are wanted, else the usable cores divided by jobs."""
+    return max(1, usable_cores() // jobs) if wanted is None else wanted
 
 
 def plan(

@@ -109,7 +109,7 @@ def _play(
     clock = time.perf_counter()
     setup = build(run.scenario, run.seed, shelf, workers=workers)
     try:
-        meta["kernel"] = setup.federation.kernels
+        meta["kernel"] = dict(setup.federation.kernels)
         identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
         tables, checkpoint = resume(folder, identity, setup, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0

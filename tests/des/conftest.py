@@ -13,7 +13,7 @@ from des.mechanism import Mechanism
 from des.population import PopulationSpec
 from des.records import Observation, Offer
 from des.service import ServiceSpec
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 
 PLAIN_SERVICE = ServiceSpec(
@@ -37,11 +37,13 @@ PAPER_CLIENTS = replace(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 
 PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
 
 
-class StubFederation:
+class StubFederation(Federation):
     """Trains nothing. A service starts at ``start`` and gains ``gain`` with every round in which it has jobs.
 
     The "loss" of a client is its index plus a half, so that a test sees whose it is.
     """
+
+    kernels: Mapping[str, str] = {}
 
     def __init__(self, start: float = 0.1, gain: float = 0.1) -> None:
         self.gain = gain
@@ -60,6 +62,12 @@ class StubFederation:
             losses = np.array([job.client + 0.5 for job in jobs if job.service == service])
             outcomes[service] = TrainingOutcome(self.models[service], losses)
         return outcomes
+
+    def state(self) -> dict[str, Any]:
+        return {name: np.array([accuracy]) for name, accuracy in self.models.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.models = {name: float(accuracy[0]) for name, accuracy in state.items()}
 
     def close(self) -> None: ...
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from fl.batched import BatchedTrainer, ClientData
-from fl.local import ReferenceTrainer, TrainingSettings, visiting_order
+from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
+from fl.regime import Regime
 from fl.streams import stream
 
 SCALE, OFFSET, LABELS = 1 / 128, -1.0, 4
@@ -34,15 +35,15 @@ def client(index: int, images: int, epochs: int) -> ClientData:
 @pytest.mark.parametrize("sizes", [(50, 50), (50, 7, 23)], ids=["equal", "unequal"])
 @pytest.mark.parametrize("model", ["cnn", "mlp"])
 def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int, ...], momentum: float) -> None:
-    settings = TrainingSettings(model=model, local_epochs=5, batch_size=5, learning_rate=0.01, momentum=momentum)
-    clients = [client(index, images, settings.local_epochs) for index, images in enumerate(sizes)]
-    assert max(c.order.size for c in clients) / settings.batch_size == 50
+    regime = Regime(model=model, local_epochs=5, batch_size=5, learning_rate=0.01, momentum=momentum)
+    clients = [client(index, images, regime.local_epochs) for index, images in enumerate(sizes)]
+    assert max(c.order.size for c in clients) / regime.batch_size == 50
     module = build(model, LABELS, 0)
     one_by_one = ReferenceTrainer(build(model, LABELS, 0), SCALE, OFFSET)
     start = one_by_one.parameters
-    together = BatchedTrainer(module, "cpu", SCALE, OFFSET).train(start, clients, settings)
+    together = BatchedTrainer(module, "cpu", SCALE, OFFSET).train(start, clients, regime)
     for data, (vector, loss) in zip(clients, together, strict=True):
-        expected, expected_loss = one_by_one.train(start, *data, settings)
+        expected, expected_loss = one_by_one.train(start, *data, regime)
         moved = np.abs(expected - start).max()
         assert moved > 1e-3  # there was something to compare
         np.testing.assert_allclose(vector, expected, rtol=0, atol=2e-3 * moved)

@@ -11,9 +11,9 @@ from fl import fits
 from fl.calibrate_dqi import Experiment, Point, fit, grid, measure, quality, rounded
 from fl.datasets import load
 from fl.fitted import dqi_fit, read
-from fl.local import TrainingSettings
 from fl.partition import realised_emd
 from fl.quality import DQIParameters, alpha, dqi
+from fl.regime import Regime
 
 SIZES, EMDS = [50, 100, 200, 400, 800], [0.0, 0.4, 0.8, 1.2]
 
@@ -87,7 +87,7 @@ def test_the_grid_is_wider_than_the_market_and_within_the_images() -> None:
 
 
 def test_an_experiment_depends_on_itself_alone() -> None:
-    dataset, how = load("digits"), TrainingSettings("mlp", 2, 10, 0.1, 0.0)
+    dataset, how = load("digits"), Regime("mlp", 2, 10, 0.1, 0.0)
     first = measure(dataset, Experiment(40, 0.5, 0), how, 0, "auto")
     measure(dataset, Experiment(80, 0.2, 0), how, 0, "auto")
     assert measure(dataset, Experiment(40, 0.5, 0), how, 0, "auto") == first
@@ -98,8 +98,8 @@ def test_an_experiment_depends_on_itself_alone() -> None:
 
 def test_more_epochs_on_more_images_are_more_accurate() -> None:
     dataset = load("digits")
-    little = measure(dataset, Experiment(20, 0.2, 0), TrainingSettings("mlp", 1, 10, 0.1, 0.0), 0, "auto")
-    much = measure(dataset, Experiment(160, 0.2, 0), TrainingSettings("mlp", 20, 10, 0.1, 0.0), 0, "auto")
+    little = measure(dataset, Experiment(20, 0.2, 0), Regime("mlp", 1, 10, 0.1, 0.0), 0, "auto")
+    much = measure(dataset, Experiment(160, 0.2, 0), Regime("mlp", 20, 10, 0.1, 0.0), 0, "auto")
     assert much.accuracy > little.accuracy + 0.2
 
 

@@ -96,7 +96,7 @@ def test_knowing_the_data_sets_and_reading_files_needs_no_heavy_import(tmp_path:
     put(tmp_path, "mnist")
     code = (
         "import sys; from fl.datasets import info, load; from pathlib import Path; info('kmnist');"
-        "load('mnist', Path(sys.argv[1])); load('strokes');"
+        "load('mnist', Path(sys.argv[1])); load('strokes'); load('digits');"
         "print([heavy for heavy in ('torch', 'torchvision', 'sklearn') if heavy in sys.modules])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

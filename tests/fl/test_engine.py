@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from fl import datasets, fused, models
-from fl.engine import Engine, Kernel, KernelError
+from fl.engine import Engine, KernelError
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
-from fl.local import ReferenceTrainer, TrainingSettings
+from fl.local import ReferenceTrainer
 from fl.model_names import model
+from fl.regime import Kernel, Regime
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
-CNN, MLP = TrainingSettings(model="cnn"), TrainingSettings(model="mlp")
+CNN, MLP = Regime(model="cnn"), Regime(model="mlp")
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +30,26 @@ def without_extension(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_model() -> TrainingSettings:
+def own_model() -> Regime:
     model("own")(models.mlp)
-    return TrainingSettings(model="own")
+    return Regime(model="own")
 
 
 @needs_extension
-@pytest.mark.parametrize("settings", [CNN, MLP], ids=["cnn", "mlp"])
+@pytest.mark.parametrize("regime", [CNN, MLP], ids=["cnn", "mlp"])
 @pytest.mark.parametrize("wanted", ["auto", "fused"])
-def test_built_in_models_take_the_fused_kernel(digits: Any, settings: TrainingSettings, wanted: Kernel) -> None:
-    assert Engine(digits, settings, wanted).kernel == fused.kernel_name()
+def test_built_in_models_take_the_fused_kernel(digits: Any, regime: Regime, wanted: Kernel) -> None:
+    assert Engine(digits, regime, wanted).kernel == fused.kernel_name()
 
 
-def test_reference_is_plain_torch_for_every_model(digits: Any, own_model: TrainingSettings) -> None:
-    for settings in (CNN, MLP, own_model):
-        engine = Engine(digits, settings, "reference")
+def test_reference_is_plain_torch_for_every_model(digits: Any, own_model: Regime) -> None:
+    for regime in (CNN, MLP, own_model):
+        engine = Engine(digits, regime, "reference")
         assert engine.kernel == "reference"
         assert isinstance(engine.trainer(), ReferenceTrainer)
 
 
-def test_any_other_model_takes_the_reference_path(digits: Any, own_model: TrainingSettings) -> None:
+def test_any_other_model_takes_the_reference_path(digits: Any, own_model: Regime) -> None:
     assert Engine(digits, own_model).kernel == "reference"
 
 
@@ -58,7 +59,7 @@ def test_without_the_extension_everything_takes_the_reference_path(digits: Any, 
     assert isinstance(engine.trainer(), ReferenceTrainer)
 
 
-def test_the_fused_kernel_is_refused_for_a_model_it_does_not_know(digits: Any, own_model: TrainingSettings) -> None:
+def test_the_fused_kernel_is_refused_for_a_model_it_does_not_know(digits: Any, own_model: Regime) -> None:
     with pytest.raises(KernelError, match="knows the models cnn and mlp, not 'own'"):
         RealFederation([Task("alpha", digits, own_model)], 0, kernel="fused")
 
@@ -77,11 +78,11 @@ def test_a_device_that_is_not_there(digits: Any) -> None:
 @needs_extension
 def test_both_kernels_give_the_same_accuracy_curve(digits: Any) -> None:
     """Rounding differs, so that models drift apart: less than what another seed does, far less than learning."""
-    settings = replace(CNN, local_epochs=2, learning_rate=0.05)
+    regime = replace(CNN, local_epochs=2, learning_rate=0.05)
     jobs = [TrainingJob("alpha", client, 100, 0.4) for client in range(3)]
     curves = {}
     for kernel in ("reference", "fused"):
-        federation = RealFederation([Task("alpha", digits, settings)], 0, workers=0, kernel=kernel)
+        federation = RealFederation([Task("alpha", digits, regime)], 0, workers=0, kernel=kernel)
         curves[kernel] = [federation.accuracy("alpha")]
         curves[kernel] += [federation.train_round(round_, jobs)["alpha"].accuracy for round_ in range(1, 13)]
     assert curves["fused"] == pytest.approx(curves["reference"], abs=0.03)

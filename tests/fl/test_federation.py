@@ -10,13 +10,14 @@ import torch
 
 from fl.federation import RealFederation, Task
 from fl.jobs import Diverged, TrainingJob
-from fl.local import ReferenceTrainer, TrainingSettings, visiting_order
+from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
 from fl.partition import draw_images, label_counts
+from fl.regime import Regime
 from fl.streams import stream
 
 LABELS = 3
-SETTINGS = TrainingSettings(model="mlp", batch_size=10, learning_rate=0.05)
+REGIME = Regime(model="mlp", batch_size=10, learning_rate=0.05)
 
 
 def bands(images: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
@@ -51,10 +52,12 @@ def dataset() -> Any:
 
 @pytest.fixture(scope="module", params=["reference", "auto"])
 def federation_of(request: pytest.FixtureRequest, dataset: Any):
-    """``federation_of("alpha", "beta", seed=..., workers=..., settings=...)``, with both kernels."""
+    """``federation_of("alpha", "beta", seed=..., workers=..., regime=..., tested=...)``, with both kernels."""
 
-    def make(*services: str, seed: int = 0, workers: int = 0, settings: TrainingSettings = SETTINGS) -> RealFederation:
-        tasks = [Task(service, dataset, settings) for service in services]
+    def make(
+        *services: str, seed: int = 0, workers: int = 0, regime: Regime = REGIME, tested: int | None = None
+    ) -> RealFederation:
+        tasks = [Task(service, dataset, regime, tested) for service in services]
         return RealFederation(tasks, seed, workers=workers, kernel=request.param)
 
     return make
@@ -153,7 +156,7 @@ def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_o
             chosen = draw_images(label_counts(size, emd, LABELS, rng), dataset.by_label, rng)
             order = visiting_order(size, 1, stream(5, "local", round_, client, "alpha"))
             images, labels = dataset.train_images[chosen], dataset.train_labels[chosen]
-            local[client], loss = trainer.train(model, images, labels, order, SETTINGS)
+            local[client], loss = trainer.train(model, images, labels, order, REGIME)
             losses.append(loss)
         model = (0.25 * local[2].astype(float) + 0.75 * local[0].astype(float)).astype(np.float32)
         outcome = federation.train_round(round_, [job("alpha", 2, 30, 0.4), job("alpha", 0, 90, 1.0)])["alpha"]
@@ -163,7 +166,7 @@ def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_o
 
 
 def test_divergence_names_service_client_and_round(federation_of) -> None:
-    federation = federation_of("alpha", workers=2, settings=replace(SETTINGS, learning_rate=1e30))
+    federation = federation_of("alpha", workers=2, regime=replace(REGIME, learning_rate=1e30))
     with pytest.raises(Diverged) as caught:
         federation.train_round(4, [job("alpha", 3, 60), job("alpha", 7)])
     federation.close()
@@ -171,11 +174,10 @@ def test_divergence_names_service_client_and_round(federation_of) -> None:
 
 
 def test_evaluation_on_some_of_the_test_images(federation_of) -> None:
-    few = replace(SETTINGS, eval_samples=7)
-    correct = federation_of("alpha", settings=few).accuracy("alpha") * 7
+    correct = federation_of("alpha", tested=7).accuracy("alpha") * 7
     assert correct == pytest.approx(round(correct), abs=1e-9)
     all_of_them = federation_of("alpha").accuracy("alpha")
-    assert federation_of("alpha", settings=replace(SETTINGS, eval_samples=10**6)).accuracy("alpha") == all_of_them
+    assert federation_of("alpha", tested=10**6).accuracy("alpha") == all_of_them
 
 
 def test_no_global_generator_is_drawn_from(federation_of) -> None:

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from fl.local import ReferenceTrainer, TrainingSettings, visiting_order
+from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
+from fl.regime import Regime
 from fl.streams import stream
 
 SCALE, OFFSET = 1 / 128, -1.0
@@ -28,15 +29,15 @@ def toy(images: int = 23, labels: int = 4) -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(256, size=(images, 28, 28)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
 
 
-def by_hand(module: nn.Module, pixels, labels, order, settings: TrainingSettings) -> tuple[np.ndarray, float]:
+def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[np.ndarray, float]:
     """Plain SGD as in any tutorial."""
     images = torch.tensor(pixels / 128 - 1.0, dtype=torch.float32).reshape(-1, 1, 28, 28)
     targets = torch.tensor(labels, dtype=torch.long)
-    optimiser = torch.optim.SGD(module.parameters(), lr=settings.learning_rate, momentum=settings.momentum)
+    optimiser = torch.optim.SGD(module.parameters(), lr=regime.learning_rate, momentum=regime.momentum)
     losses = []
     for epoch in order.tolist():
-        for first in range(0, len(epoch), settings.batch_size):
-            batch = epoch[first : first + settings.batch_size]
+        for first in range(0, len(epoch), regime.batch_size):
+            batch = epoch[first : first + regime.batch_size]
             each = nn.CrossEntropyLoss(reduction="none")(module(images[batch]), targets[batch])
             optimiser.zero_grad()
             each.mean().backward()
@@ -47,23 +48,23 @@ def by_hand(module: nn.Module, pixels, labels, order, settings: TrainingSettings
 
 @pytest.mark.parametrize("model", ["cnn", "mlp"])
 @pytest.mark.parametrize(
-    "settings",
+    "regime",
     [
-        TrainingSettings(batch_size=5, learning_rate=0.05, local_epochs=1),  # 23 images: the last step has 3
-        TrainingSettings(batch_size=8, learning_rate=0.02, local_epochs=3, momentum=0.9),
-        TrainingSettings(batch_size=64, learning_rate=0.1, local_epochs=2),  # all images in one step
-        TrainingSettings(batch_size=1, learning_rate=0.01, local_epochs=1),
+        Regime(batch_size=5, learning_rate=0.05, local_epochs=1),  # 23 images: the last step has 3
+        Regime(batch_size=8, learning_rate=0.02, local_epochs=3, momentum=0.9),
+        Regime(batch_size=64, learning_rate=0.1, local_epochs=2),  # all images in one step
+        Regime(batch_size=1, learning_rate=0.01, local_epochs=1),
     ],
 )
-def test_sgd_is_what_plain_torch_does(model: str, settings: TrainingSettings) -> None:
+def test_sgd_is_what_plain_torch_does(model: str, regime: Regime) -> None:
     pixels, labels = toy()
-    order = visiting_order(len(labels), settings.local_epochs, stream(1))
+    order = visiting_order(len(labels), regime.local_epochs, stream(1))
     module = build(model, 4, 7)
     start = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
-    expected, expected_loss = by_hand(module, pixels, labels, order, settings)
+    expected, expected_loss = by_hand(module, pixels, labels, order, regime)
 
     trainer = ReferenceTrainer(build(model, 4, 0), SCALE, OFFSET)
-    trained, loss = trainer.train(start, pixels, labels, order, settings)
+    trained, loss = trainer.train(start, pixels, labels, order, regime)
     np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
     assert np.abs(trained - start).max() > 1e-3  # there was something to compare
@@ -72,14 +73,14 @@ def test_sgd_is_what_plain_torch_does(model: str, settings: TrainingSettings) ->
 def test_training_starts_afresh_every_time() -> None:
     """Nothing of one client's training, momentum included, reaches the next client's."""
     pixels, labels = toy()
-    settings = TrainingSettings(batch_size=4, momentum=0.9)
+    regime = Regime(batch_size=4, momentum=0.9)
     order = visiting_order(len(labels), 1, stream(1))
     trainer = ReferenceTrainer(build("mlp", 4, 0), SCALE, OFFSET)
     start = trainer.parameters
     kept = start.copy()
-    first = trainer.train(start, pixels, labels, order, settings)
-    trainer.train(first[0], pixels[::-1].copy(), labels, order, settings)
-    again = trainer.train(start, pixels, labels, order, settings)
+    first = trainer.train(start, pixels, labels, order, regime)
+    trainer.train(first[0], pixels[::-1].copy(), labels, order, regime)
+    again = trainer.train(start, pixels, labels, order, regime)
     assert first[0].tobytes() == again[0].tobytes()
     assert first[1] == again[1]
     assert start.tobytes() == kept.tobytes()  # nor is the global model touched
@@ -92,7 +93,7 @@ def test_parameters_and_gradients_are_views_into_one_vector() -> None:
     assert trainer.parameters.tobytes() == before.tobytes()  # wrapping changes no value
     pixels, labels = toy()
     order = visiting_order(len(labels), 1, stream(1))
-    trained, _ = trainer.train(before, pixels, labels, order, TrainingSettings())
+    trained, _ = trainer.train(before, pixels, labels, order, Regime())
     parameters = list(module.parameters())
     assert nn.utils.parameters_to_vector(parameters).detach().numpy().tobytes() == trained.tobytes()
     for vectors in (parameters, [p.grad for p in parameters]):
@@ -144,7 +145,7 @@ def test_read_only_arrays_are_welcome() -> None:
     start = trainer.parameters
     for array in (pixels, labels, order, start):
         array.setflags(write=False)
-    trained, _ = trainer.train(start, pixels, labels, order, TrainingSettings())
+    trained, _ = trainer.train(start, pixels, labels, order, Regime())
     assert 0 <= trainer.correct(trained, pixels, labels) <= len(labels)
 
 

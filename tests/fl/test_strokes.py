@@ -74,7 +74,9 @@ def test_random_numbers_are_spread_as_they_say() -> None:
     assert bell.std() == pytest.approx(strokes.BELL, rel=0.01)
 
 
-def test_the_real_digits_have_the_same_bytes_everywhere() -> None:
+@pytest.mark.parametrize("table", [embedded.TABLE, "elsewhere.csv"], ids=["read", "through scikit-learn"])
+def test_the_real_digits_have_the_same_bytes_everywhere(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "TABLE", table)
     arrays = embedded.digits()
     assert {key: hashlib.sha256(a.tobytes()).hexdigest() for key, a in zip(NAMES, arrays, strict=True)} == (
         OFFICIAL["digits"]

@@ -12,7 +12,7 @@ from des.market import Market
 from des.population import PopulationSpec
 from des.records import Observation, Privileged
 from des.service import ServiceSpec
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from fl.streams import stream_key
 from learning.policy import PolicyContext
@@ -38,8 +38,10 @@ SERVICE = ServiceSpec(
 )
 
 
-class FormulaFederation:
+class FormulaFederation(Federation):
     """Trains nothing: accuracy is ``1 - 0.9 * exp(-progress)``; a client adds ``speed * (D / 400) ** 2`` to it."""
+
+    kernels: Mapping[str, str] = {}
 
     def __init__(self, speed: float = 0.05) -> None:
         self.speed = speed
@@ -59,6 +61,12 @@ class FormulaFederation:
             accuracy = self.accuracy(service)
             outcomes[service] = TrainingOutcome(accuracy, np.array([1 - accuracy + job.emd for job in own]))
         return outcomes
+
+    def state(self) -> dict[str, Any]:
+        return {name: np.array([progress]) for name, progress in self.progress.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.progress = {name: float(progress[0]) for name, progress in state.items()}
 
     def close(self) -> None:
         self.closed = True

@@ -98,7 +98,7 @@ def test_an_entrant_must_seat_every_service(factory):
 
 def test_seats_that_are_not_there_and_open_rounds_are_refused(make_market):
     market = make_market()
-    with pytest.raises(MarketError, match="there is no service 'delta'"):
+    with pytest.raises(MarketError, match=r"unknown service 'delta'; did you mean 'beta'\?"):
         seat(market, {"delta": "lcfa"})
     market.open_round()
     with pytest.raises(MarketError, match="round 1 is still open"):

@@ -92,14 +92,12 @@ class TestFiles:
     def test_a_missing_file(self) -> None:
         with pytest.raises(ScenarioError) as caught:
             load("nowhere/mine.toml")
-        assert str(caught.value) == "nowhere/mine.toml: there is no such file"
+        assert str(caught.value) == "nowhere/mine.toml: no such file"
 
     def test_a_mistyped_built_in(self) -> None:
         with pytest.raises(ScenarioError) as caught:
             load("papr")
-        assert str(caught.value) == (
-            "papr: there is no such file, and no built-in scenario of that name (did you mean paper?)"
-        )
+        assert str(caught.value) == ("papr: no such file, and no built-in scenario of that name; did you mean 'paper'?")
 
 
 class TestBuiltIns:
@@ -185,14 +183,14 @@ class TestOverrides:
             ("clients.cores=[1", "the value is not valid TOML"),
             ("clients.cores", "must be key=value"),
             ("clients..cores=1", '"clients..cores" is not a dotted key such as clients.cores'),
-            ("clients.coers=1", "unknown key (did you mean cores?)"),
-            ("client.cores=1", "client: unknown key (did you mean clients?)"),
+            ("clients.coers=1", "unknown key; did you mean 'cores'?"),
+            ("client.cores=1", "client: unknown key; did you mean 'clients'?"),
             ("rounds.x=1", "rounds is not a table"),
             ("services=1", "must name a service and one of its keys: services.NAME.budget"),
             ("services.mnist=1", "must name a service and one of its keys: services.NAME.budget"),
-            ("services.mnits.budget=1", 'there is no service "mnits" (did you mean mnist?)'),
+            ("services.mnits.budget=1", "unknown service 'mnits'; did you mean 'mnist'?"),
             ("services.mnist.budget=-1", "must be at least 0, not -1"),
-            ("services.mnist.dataset=mnits", 'there is no data set "mnits" (did you mean mnist?)'),
+            ("services.mnist.dataset=mnits", "unknown data set 'mnits'; did you mean 'mnist'?"),
             (
                 "clients.data_size=[5000]",
                 "5,000 images are more than the 1,437 training images of digits",
@@ -331,7 +329,7 @@ class TestChanges:
     def test_an_unknown_policy(self, scenario: Scenario, catalogue: Catalogue) -> None:
         with pytest.raises(ScenarioError) as caught:
             with_policy(scenario, "randm", catalogue=catalogue)
-        assert str(caught.value) == '--policy randm: there is no policy "randm" (did you mean random?)'
+        assert str(caught.value) == "--policy randm: unknown policy 'randm'; did you mean 'random'?"
 
     def test_rounds(self, scenario: Scenario, catalogue: Catalogue) -> None:
         assert with_rounds(scenario, 7, catalogue=catalogue).rounds == 7

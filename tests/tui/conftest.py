@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from des.market import Market
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
@@ -59,7 +59,7 @@ policy = "random"
 """
 
 
-class FormulaFederation:
+class FormulaFederation(Federation):
     """Accuracy grows with the images trained on so far."""
 
     kernels: Mapping[str, str] = {}
@@ -76,6 +76,12 @@ class FormulaFederation:
             self._images[job.service] += job.size
             losses.setdefault(job.service, []).append(1.0)
         return {name: TrainingOutcome(self.accuracy(name), np.array(values)) for name, values in losses.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {name: np.array([images]) for name, images in self._images.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self._images = {name: int(images[0]) for name, images in state.items()}
 
     def close(self) -> None:
         pass

@@ -101,7 +101,7 @@ def test_several_problems_of_several_files_are_all_shown(tmp_path: Path) -> None
     (tmp_path / "two.toml").write_text("name = ")
     done = flmarket("validate", "one.toml", "two.toml", cwd=tmp_path)
     assert done.returncode == 2
-    assert "one.toml:2: rouns: unknown key (did you mean rounds?)" in done.stderr
+    assert "one.toml:2: rouns: unknown key; did you mean 'rounds'?" in done.stderr
     assert "two.toml:1:" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from scenarios.judging.summary import ServiceSummary, summarise
-from scenarios.running.batch import BatchResult
+from scenarios.running.runner import Run
 from tui.commands.console import stdout
 
 
-def print_results(result: BatchResult) -> None:
-    """Print the table and the paths of a batch's complete runs; nothing if there are none."""
+def print_results(complete: Sequence[Run]) -> None:
+    """Print the table and the paths of complete runs; nothing if there are none."""
     console = stdout()
-    if result.complete:
-        console.print(_table(summarise(result.complete)))
-        for run in result.complete:
+    if complete:
+        console.print(_table(summarise(complete)))
+        for run in complete:
             console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
 
 

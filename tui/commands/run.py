@@ -1,8 +1,6 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
-import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,8 +12,6 @@ from tui.commands.console import stdout
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
-    from scenarios.running.cluster import Cluster
-    from scenarios.running.runner import Run
 
 
 def run(
@@ -50,88 +46,49 @@ def run(
     from scenarios.logs.directory import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
+    if ray_address is not None and engine != "ray":
+        raise InputError("--ray-address is for --engine ray")
     check_policies(policy or [])
     scenarios = load_all(sources, assignments or [], rounds)
-    status = run_batch(
-        scenarios,
-        policy or [],
-        chosen_seeds,
-        out,
-        jobs=jobs,
-        workers=workers,
-        fresh=fresh,
-        fail_fast=fail_fast,
-        dry_run=dry_run,
-        quiet=quiet,
-        cluster=_cluster(engine, ray_address, workers, dry_run=dry_run),
-    )
-    raise typer.Exit(status)
-
-
-def run_batch(
-    scenarios: "Sequence[Scenario]",
-    policies: Sequence[str],
-    seeds: Sequence[int],
-    out: Path,
-    *,
-    jobs: int,
-    workers: int | None,
-    fresh: bool,
-    fail_fast: bool,
-    dry_run: bool,
-    quiet: bool,
-    cluster: "Cluster | None" = None,
-) -> int:
-    """Run everything that was asked for; return the exit status: 0, or 1 if a run failed."""
-    from rich.console import Console
-
-    from scenarios.build import Shelf  # brings torch
-    from scenarios.running.batch import plan, run_all
-    from tui.commands.notes import notes
-    from tui.commands.progress import LiveReporter, PlainReporter, QuietReporter
+    if dry_run:
+        _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
+        return
+    from scenarios.running.batch import BatchFailed, play_batch  # brings torch
     from tui.commands.results import print_results
 
-    shelf, errors = Shelf(), Console(stderr=True)
-    runs = plan(scenarios, policies, seeds, out, shelf)
-    if dry_run:
-        _list(runs, fresh=fresh)
-        return 0
-    reporter: QuietReporter
-    if quiet:
-        reporter = QuietReporter(errors)
-    elif errors.is_terminal:
-        reporter = LiveReporter(errors, len(runs))
-    else:
-        reporter = PlainReporter(errors)
-    if not quiet:
-        for note in notes(scenarios, shelf):
-            errors.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    cores = len(os.sched_getaffinity(0))
-    threads = max(1, cores // jobs) if workers is None else workers
+    failed = False
     try:
-        with reporter if isinstance(reporter, LiveReporter) else nullcontext():
-            result = run_all(
-                runs,
-                shelf,
-                reporter,
-                jobs=jobs,
-                workers=threads,
-                fresh=fresh,
-                fail_fast=fail_fast,
-                cluster=cluster,
-            )
+        complete = play_batch(
+            scenarios,
+            policy or [],
+            chosen_seeds,
+            out,
+            jobs=jobs,
+            workers=workers,
+            engine=engine,
+            ray_address=ray_address,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            progress=not quiet,
+        ).complete
+    except BatchFailed as error:
+        failed, complete = True, error.result.complete
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command resumes where this one stopped")
+        typer.echo("interrupted; the same command resumes where this one stopped", err=True)
         raise
-    print_results(result)
-    return 1 if result.failed else 0
+    print_results(complete)
+    raise typer.Exit(1 if failed else 0)
 
 
-def _list(runs: "Sequence[Run]", *, fresh: bool) -> None:
+def _list(
+    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: bool
+) -> None:
     """Print what would run, and what is already complete."""
+    from scenarios.build import Shelf
     from scenarios.logs.directory import State
-    from scenarios.running.batch import due
+    from scenarios.running.batch import due, plan
 
+    runs = plan(scenarios, policies, seeds, out, Shelf())
     todo, complete = due(runs, fresh=fresh)
     console = stdout()
     for planned in runs:
@@ -144,14 +101,3 @@ def _list(runs: "Sequence[Run]", *, fresh: bool) -> None:
         line = f"{word:8}  {planned.label}  {planned.directory.path}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)
-
-
-def _cluster(engine: str, address: str | None, workers: int | None, *, dry_run: bool) -> "Cluster | None":
-    """Return the cluster that ``--engine ray`` asks for."""
-    if engine == "local" or dry_run:
-        if address is not None:
-            raise InputError("--ray-address is for --engine ray")
-        return None
-    from scenarios.running.cluster import Cluster
-
-    return Cluster(address, cpus=workers or 1)

@@ -1,6 +1,5 @@
 """``flmarket train``: trains one agent for each seed, reports progress, and prints the paths of the agents."""
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.errors import InputError
-from tui.commands.arguments import Assignments, Quiet, Source, check_policies, load_all
+from tui.commands.arguments import Assignments, Quiet, Source, load_all
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,9 +27,7 @@ def train(
     ],
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
     episodes: Annotated[int, typer.Option(min=1, help="Markets to learn from.")] = 200,
-    backend: Annotated[
-        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
-    ] = None,
+    backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[
         str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training for each; seed 0 if not given.")
     ] = None,
@@ -63,27 +59,26 @@ def train(
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
     from scenarios.logs.directory import parse_seeds
 
-    check_policies(rivals or [])
     backends = [] if backend is None else [f"training.backend={backend}"]
     (scenario,) = load_all([source], [*(assignments or []), *backends])
 
-    if together > 1 and not rotate:
-        raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+    from scenarios.running.batch import threads  # brings torch
+    from scenarios.train import parse_options, plan_training
 
-    from learning.mahdrl.training import Plan  # brings torch
-    from scenarios.train import Training, parse_options
-
-    plan = Plan(
+    training = plan_training(
+        scenario,
+        policy,
         episodes=episodes,
-        epsilon_episodes=min(100, max(1, episodes // 2)),
-        evaluate_every=every,
+        rotate=rotate,
         together=together,
+        rivals=rivals or (),
+        evaluate_every=every,
+        options=parse_options(options or []),
+        command=shlex.join(["flmarket", *sys.argv[1:]]),
     )
-    command = shlex.join(["flmarket", *sys.argv[1:]])
-    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()), command)
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
-    threads = max(1, len(os.sched_getaffinity(0)) // jobs) if workers is None else workers
-    for path in _train_all(training, chosen_seeds, out, jobs, _Manner(resume, threads, quiet, tensorboard)):
+    manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
+    for path in _train_all(training, chosen_seeds, out, jobs, manner):
         typer.echo(str(path))
 
 

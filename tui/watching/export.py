@@ -4,6 +4,7 @@ import csv
 import io
 from pathlib import Path
 
+from fl.files import replacing_text
 from scenarios.judging.export import KEYS
 from scenarios.logs.writing import TABLES
 from tui.watching.session import Session
@@ -13,25 +14,20 @@ def write_csv(session: Session, table: str, path: Path) -> int:
     """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows.
 
     Raises:
-        OSError: the file can't be written.
+        OSError: the file cannot be written.
     """
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
     columns = ["service_policy" if name == "policy" else name for name in TABLES[table]]
     rounds = list(session.history.rounds)
     count = 0
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*KEYS, *columns])
-            for logged in rounds:
-                for row in csv.reader(io.StringIO(logged.text[table])):
-                    writer.writerow([*keys, *row])
-                    count += 1
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*KEYS, *columns])
+        for logged in rounds:
+            for row in csv.reader(io.StringIO(logged.text[table])):
+                writer.writerow([*keys, *row])
+                count += 1
     return count
 
 
@@ -39,7 +35,7 @@ def write_picture(svg: str, path: Path) -> None:
     """Write a picture of the screen: SVG, or PNG where the optional resvg-py is installed.
 
     Raises:
-        OSError: the file can't be written.
+        OSError: the file cannot be written.
         ImportError: a PNG is wanted, and resvg-py is not there.
     """
     if path.suffix.lower() == ".png":

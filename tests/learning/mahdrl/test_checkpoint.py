@@ -84,7 +84,7 @@ def test_a_missing_half_is_refused(agent, make_context):
     with pytest.raises(CheckpointError, match="is not JSON"):
         Mahdrl(make_context(), checkpoint=str(agent))
     agent.with_suffix(".json").unlink()
-    with pytest.raises(CheckpointError, match="can't be read"):
+    with pytest.raises(CheckpointError, match="cannot be read"):
         Mahdrl(make_context(), checkpoint=str(agent))
 
 

@@ -46,9 +46,9 @@ def test_it_is_written_and_read_back(market: str, catalogue: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("runs", "problem"),
     [
-        ("[[runs]]\nclients.coers = 1\n", "did you mean cores?"),
+        ("[[runs]]\nclients.coers = 1\n", "did you mean 'cores'?"),
         ("[[runs]]\nclients.cores = 0\n", "must be at least 1"),
-        ("[[runs]]\nservices.mnits.budget = 1\n", 'there is no service "mnits" (did you mean mnist?)'),
+        ("[[runs]]\nservices.mnits.budget = 1\n", "unknown service 'mnits'; did you mean 'mnist'?"),
         ("[[runs]]\nname = 'x'\n", "cannot be swept"),
         ("[[runs]]\nclients.cores = 1\n[sweep]\nclients.cores = [1, 2]\n", "is swept too"),
         ("[[runs]]\n'clients.cost' = 3\nclients.cost.per_emd = 1.0\n", "overlaps with another key"),

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from fl.regime import Regime
 from scenarios.file.checks import Catalogue
-from scenarios.file.schema import Scenario, TrainingSettings
+from scenarios.file.schema import Scenario
 from scenarios.file.wording import annotation_at
 from scenarios.loader import parse
 
@@ -59,8 +60,8 @@ def test_scenarios_are_read_only(market: str, catalogue: Catalogue) -> None:
 
 def test_a_data_set_may_train_differently(market: str, catalogue: Catalogue) -> None:
     scenario = parse(market, catalogue=catalogue)
-    assert scenario.training_for("mnist") == TrainingSettings(learning_rate=0.05, local_epochs=1)
-    assert scenario.training_for("digits") == TrainingSettings(learning_rate=0.05, local_epochs=3)
+    assert scenario.training_for("mnist") == Regime(learning_rate=0.05, local_epochs=1)
+    assert scenario.training_for("digits") == Regime(learning_rate=0.05, local_epochs=3)
 
 
 def test_services_are_found_by_name(market: str, catalogue: Catalogue) -> None:

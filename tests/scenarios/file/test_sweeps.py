@@ -53,12 +53,12 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
 @pytest.mark.parametrize(
     ("sweep", "problem"),
     [
-        ('"clients.coers" = [1]', "37: sweep.clients.coers: unknown key (did you mean cores?)"),
-        ('"client.cores" = [1]', "37: sweep.client.cores: unknown key (did you mean clients?)"),
+        ('"clients.coers" = [1]', "37: sweep.clients.coers: unknown key; did you mean 'cores'?"),
+        ('"client.cores" = [1]', "37: sweep.client.cores: unknown key; did you mean 'clients'?"),
         ('"rounds.x" = [1]', "37: sweep.rounds.x: rounds is not a table"),
         ('"services.mnits.budget" = [1]',
-         '37: sweep.services.mnits.budget: there is no service "mnits" (did you mean mnist?)'),
-        ('"services.mnist.bugdet" = [1]', "37: sweep.services.mnist.bugdet: unknown key (did you mean budget?)"),
+         "37: sweep.services.mnits.budget: unknown service 'mnits'; did you mean 'mnist'?"),
+        ('"services.mnist.bugdet" = [1]', "37: sweep.services.mnist.bugdet: unknown key; did you mean 'budget'?"),
         ('"services" = [1]', "37: sweep.services: must name a service and one of its keys: services.NAME.budget"),
         ('"services.mnist.name" = ["x"]', "37: sweep.services.mnist.name: cannot be swept"),
         ('"name" = ["x"]', "37: sweep.name: cannot be swept"),
@@ -82,7 +82,7 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
          "5,000 images are more than the 1,437 training images of digits"),
         ('"services.mnist.policy" = ["lcfa", "best"]',
          '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
-         'there is no policy "best"; there are random, lcfa, hqfa, greedy, d-first'),
+         "unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first"),
         # Makes the fault of another key.
         ('"services.mnist.dataset" = ["mnist", "pair"]',
          '37: sweep.services.mnist.dataset: with services.mnist.dataset="pair": training.eval_samples: '

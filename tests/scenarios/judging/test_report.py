@@ -177,7 +177,7 @@ def test_figures_are_written_in_three_formats_and_twice_the_same(out: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("baseline", "message"), [("three", "no run has that policy; there are one, two"), (None, None)]
+    ("baseline", "message"), [("three", "no run has that policy; choose from one, two"), (None, None)]
 )
 def test_an_unknown_baseline_is_named(baseline: str | None, message: str | None, out: Path) -> None:
     if message is None:

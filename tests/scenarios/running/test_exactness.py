@@ -8,7 +8,7 @@ from rich.console import Console
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import plan, run_all
-from tui.commands.progress import QuietReporter
+from scenarios.running.progress import QuietReporter
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 SMALL = ["rounds=4", "clients.count=8", "training.eval_samples=150"]

@@ -87,7 +87,7 @@ def test_a_directory_that_cannot_be_written_is_named_and_left_alone(folder: Path
 def test_mistakes_are_named(folder: Path) -> None:
     for arguments, message in (
         (["report", "nowhere"], "nowhere"),
-        (["report", "runs", "--baseline", "hqfa"], "there are lcfa, random"),
+        (["report", "runs", "--baseline", "hqfa"], "no run has that policy; choose from lcfa, random"),
         (["verify", "nowhere"], "nowhere"),
         (["run", "shell.toml", "--ray-address", "x"], "--ray-address is for --engine ray"),
         (["run", "shell.toml", "--jobs", "0"], "jobs"),

@@ -10,11 +10,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import scenarios.build as build
-from fl.jobs import TrainingOutcome
+from fl.jobs import Federation, TrainingOutcome
 from scenarios.running.serve import main
 
 
-class Formula:
+class Formula(Federation):
     kernels: Mapping[str, str] = {}
 
     def __init__(self, services):

@@ -86,7 +86,7 @@ async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await home(pilot)
         await pilot.press("slash", *"broken", "enter")
-        await until(pilot, lambda: "did you mean hqfa?" in text(screen.query_one("#preview", Static)))
+        await until(pilot, lambda: "did you mean 'hqfa'?" in text(screen.query_one("#preview", Static)))
         await pilot.press("enter")
         assert pilot.app.screen is screen
 

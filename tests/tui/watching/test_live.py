@@ -134,7 +134,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         await pilot.pause()
         value = dialog.query_one("#value", Input)
         assert value.value == "[]"
-        for wrong, words in (("[99]", "there is no client 99"), ("three", "neither a number"), ("[1, 1]", "twice")):
+        for wrong, words in (("[99]", "unknown client 99"), ("three", "neither a number"), ("[1, 1]", "twice")):
             value.value = wrong
             dialog.query_one("#go", Button).press()
             await pilot.pause()

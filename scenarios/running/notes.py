@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from fl import fused
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from scenarios.build import Shelf, images_of
+from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
 
 
 def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     """Return the notes on a batch of these scenarios, each once."""
     found = []
-    if any(scenario.training.backend == "surrogate" for scenario in scenarios):
-        found.append('backend = "surrogate": accuracies follow fitted curves; no model is trained (docs/surrogate.md)')
+    for backend in dict.fromkeys(map(backend_of, scenarios)):
+        if backend.note:
+            found.append(f'backend = "{backend.name}": {backend.note}')
     if any(scenario.dqi == "published" for scenario in scenarios):
         found.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
@@ -31,6 +32,6 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
 def _would_be_fused(scenario: Scenario) -> bool:
     """Return whether the fused kernel would train some of a scenario's services, if it were there."""
     training = scenario.training
-    if training.backend != "real" or training.device != "cpu" or training.kernel == "reference":
+    if not backend_of(scenario).trains or training.device != "cpu" or training.kernel == "reference":
         return False
     return any(scenario.training_for(service.dataset).model in BUILTIN_MODELS for service in scenario.services)

@@ -1,6 +1,8 @@
 """How the progress of a batch is reported on stderr: a live Rich display on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -22,11 +24,28 @@ PLAIN_INTERVAL = 5.0
 """Seconds between two lines of a run, where lines cannot be redrawn."""
 
 
+@contextmanager
+def reporter(runs: int, *, quiet: bool) -> "Iterator[QuietReporter]":
+    """Return what reports a batch on stderr, in the way that suits where stderr goes."""
+    console = Console(stderr=True)
+    if quiet:
+        yield QuietReporter(console)
+    elif console.is_terminal or console.is_jupyter:
+        with LiveReporter(console, runs) as live:
+            yield live
+    else:
+        yield PlainReporter(console)
+
+
 class QuietReporter:
     """Reports failures only."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+
+    def note(self, text: str) -> None:
+        """Write what a user should know before believing the results."""
+        self._line(f"note: {text}")
 
     def started(self, run: Run) -> None:
         """A run begins."""

@@ -1,0 +1,21 @@
+"""Names for the types of NumPy arrays, the same in all packages. Docstrings say their shapes."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+UInt64Array = npt.NDArray[np.uint64]
+ByteArray = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
+AnyArray = npt.NDArray[Any]
+
+Pixels = ByteArray
+"""Images: 0 is black, 255 is white."""
+
+Labels = ByteArray
+"""One label for each image, counted from 0."""
