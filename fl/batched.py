@@ -33,7 +33,7 @@ class BatchedTrainer:
         """Wrap an architecture.
 
         Args:
-            module: on images [n, 1, 28, 28]; its parameters are not used.
+            module: on images [n, C, H, W]; its parameters are not used.
             device: a torch device, such as ``cuda``.
             scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
         """
@@ -84,7 +84,7 @@ class BatchedTrainer:
     def _schedule(
         self, clients: Sequence[ClientData], regime: Regime
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """Return for each step the batches of all clients: images [J, B, 1, 28, 28], labels [J, B], weights [J, B]."""
+        """Return for each step the batches of all clients: images [J, B, C, H, W], labels [J, B], weights [J, B]."""
         size = regime.batch_size
         batches = [
             [epoch[first : first + size] for epoch in client.order for first in range(0, len(epoch), size)]
@@ -111,4 +111,4 @@ class BatchedTrainer:
         return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
     def _images(self, pixels: Pixels) -> Tensor:
-        return torch.from_numpy(pixels).to(self._device).unsqueeze(1).float() * self._scale + self._offset
+        return torch.from_numpy(pixels).to(self._device).float() * self._scale + self._offset

@@ -14,7 +14,6 @@ import numpy as np
 
 from fl.arrays import AnyArray, Labels, Pixels
 
-SIDE = 28
 MAX_ITEMS = 2_000_000
 """More images than that are no data set of this family: a header that says so is corrupt, and memory is finite."""
 EXTENDED_COLUMNS = 8
@@ -28,16 +27,20 @@ class IdxError(Exception):
     """A file can't be read or is not what it should be; the message says what is wrong with it, without its name."""
 
 
-def read_images(path: Path) -> tuple[Pixels, str]:
+def read_images(path: Path, height: int, width: int) -> tuple[Pixels, str]:
     """Read a file of images.
 
+    Args:
+        path: the file.
+        height, width: what its images must have, in pixels.
+
     Returns:
-        Read-only images [n, 28, 28], and the SHA-256 of the (uncompressed) file.
+        Read-only images [n, height, width], and the SHA-256 of the (uncompressed) file.
 
     Raises:
-        IdxError: it can't be read, or is not a file of 28 x 28 images.
+        IdxError: it cannot be read, or is not a file of images of that size.
     """
-    images, digest = _read(path, _UNSIGNED_BYTE, (SIDE, SIDE))
+    images, digest = _read(path, _UNSIGNED_BYTE, (height, width))
     if images.min() == images.max():
         raise IdxError("its images are blank")
     return cast(Pixels, images), digest

@@ -26,7 +26,7 @@ class Trainer(Protocol):
 
         Args:
             parameters: [P] the global model; not changed.
-            pixels: [n, 28, 28] the client's images.
+            pixels: [n, C, H, W] the client's images.
             labels: [n].
             order: [epochs, n] the order in which each epoch visits the images.
             regime: batch size, learning rate and momentum of the SGD.
@@ -50,7 +50,7 @@ class ReferenceTrainer:
         """Wrap a module, whose parameters and gradients become views into one flat vector each.
 
         Args:
-            module: the architecture, on images [n, 1, 28, 28]; its parameters are overwritten.
+            module: the architecture, on images [n, C, H, W]; its parameters are overwritten.
             scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
         """
         self._module = module.train()
@@ -100,5 +100,5 @@ class ReferenceTrainer:
         return int(hits.sum())
 
     def _images(self, pixels: Pixels) -> Tensor:
-        """Return [n, 1, 28, 28] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
-        return torch.from_numpy(pixels.astype(np.float32)).unsqueeze(1).mul_(self._scale).add_(self._offset)
+        """Return [n, C, H, W] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
+        return torch.from_numpy(pixels.astype(np.float32)).mul_(self._scale).add_(self._offset)

@@ -60,7 +60,7 @@ def test_without_the_extension_everything_takes_the_reference_path(digits: Any, 
 
 
 def test_the_fused_kernel_is_refused_for_a_model_it_does_not_know(digits: Any, own_model: Regime) -> None:
-    with pytest.raises(KernelError, match="knows the models cnn and mlp, not 'own'"):
+    with pytest.raises(KernelError, match="trains the models cnn and mlp, not 'own'"):
         RealFederation([Task("alpha", digits, own_model)], 0, kernel="fused")
 
 

@@ -8,9 +8,12 @@ import torch
 from torch import nn
 
 from fl import models
+from fl.dataset import Shape
 from fl.model_names import model
 from fl.models import HalveByMax, build
 from fl.plugins import PluginError, UnknownPluginError
+
+SHAPE = Shape(1, 28, 28)
 
 
 def parameters(module: nn.Module) -> torch.Tensor:
@@ -27,13 +30,13 @@ def parameters(module: nn.Module) -> torch.Tensor:
     ],
 )
 def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int) -> None:
-    module = build(name, labels, 0)
+    module = build(name, labels, SHAPE, 0)
     assert parameters(module).numel() == count
     assert module(torch.zeros(3, 1, 28, 28)).shape == (3, labels)
 
 
 def test_the_cnn_has_two_convolutions_and_three_full_layers() -> None:
-    layers = [type(layer) for layer in build("cnn", 10, 0)]
+    layers = [type(layer) for layer in build("cnn", 10, SHAPE, 0)]
     assert [layers.count(kind) for kind in (nn.Conv2d, nn.Linear)] == [2, 3]
 
 
@@ -51,23 +54,23 @@ def test_halving_by_max_is_max_pooling(shape: tuple[int, ...]) -> None:
 
 
 def test_initial_parameters_depend_on_seed_and_purpose_alone() -> None:
-    first = parameters(build("mlp", 10, 3, "model", "mnist"))
+    first = parameters(build("mlp", 10, SHAPE, 3, "model", "mnist"))
     torch.rand(5)  # whatever else has drawn
     torch.manual_seed(99)
-    assert torch.equal(parameters(build("mlp", 10, 3, "model", "mnist")), first)
+    assert torch.equal(parameters(build("mlp", 10, SHAPE, 3, "model", "mnist")), first)
     for seed, purpose in ((4, ("model", "mnist")), (3, ("model", "fashion")), (3, ())):
-        assert not torch.equal(parameters(build("mlp", 10, seed, *purpose)), first)
+        assert not torch.equal(parameters(build("mlp", 10, SHAPE, seed, *purpose)), first)
 
 
 def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
     before = torch.random.get_rng_state()
-    build("cnn", 10, 0)
+    build("cnn", 10, SHAPE, 0)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:
     with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; choose from cnn, mlp"):
-        build("resnet", 10, 0)
+        build("resnet", 10, SHAPE, 0)
 
 
 def test_a_model_of_another_package_works_by_its_name(install_package: Callable[..., None]) -> None:
@@ -78,15 +81,15 @@ def linear(labels):
     return nn.Sequential(nn.Flatten(), nn.Linear(784, labels))
 """
     install_package("acme_models", source, "flmarket.models", linear="acme_models:linear")
-    assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
+    assert parameters(build("linear", 7, SHAPE, 0)).numel() == 784 * 7 + 7
     with pytest.raises(UnknownPluginError, match=r"unknown model 'linea'; did you mean 'linear'\?"):
-        build("linea", 7, 0)
+        build("linea", 7, SHAPE, 0)
 
 
 def test_a_model_of_a_package_that_cannot_be_imported(install_package: Callable[..., None]) -> None:
     install_package("acme_models", "import no_such_package", "flmarket.models", odd="acme_models:odd")
     with pytest.raises(PluginError, match=r"model 'odd'.*cannot be imported: ModuleNotFoundError"):
-        build("odd", 7, 0)
+        build("odd", 7, SHAPE, 0)
 
 
 def flat(*layers: nn.Module) -> models.ModelFactory:
@@ -109,7 +112,7 @@ def flat(*layers: nn.Module) -> models.ModelFactory:
 def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, problem: str) -> None:
     model("odd")(factory)
     with pytest.raises(PluginError, match=f"model 'odd'.*{problem}"):
-        build("odd", 7, 0)
+        build("odd", 7, SHAPE, 0)
 
 
 @pytest.mark.parametrize(
@@ -118,11 +121,11 @@ def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, proble
 def test_models_with_state_or_randomness_of_their_own_are_refused(layer: nn.Module, problem: str) -> None:
     model("own")(flat(layer))
     with pytest.raises(PluginError, match=problem):
-        build("own", 10, 0)
+        build("own", 10, SHAPE, 0)
 
 
 def test_threads_that_build_at_once_get_what_each_would_get_alone() -> None:
-    alone = [parameters(build("cnn", 10, seed)) for seed in range(40)]
+    alone = [parameters(build("cnn", 10, SHAPE, seed)) for seed in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda seed: parameters(build("cnn", 10, seed)), range(40)))
+        together = list(pool.map(lambda seed: parameters(build("cnn", 10, SHAPE, seed)), range(40)))
     assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
