@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.datasets import DATASETS
-from fl.model_names import MODELS
-from learning.policy import POLICIES
+from scenarios.plugins import REGISTRIES
 
 # Real training on embedded data, with so few images that a run takes a second.
 ONE_SERVICE = """\
@@ -100,7 +98,7 @@ def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture(autouse=True)
 def no_plugins_left() -> Iterator[None]:
     """Forget what a test registered in this process."""
-    before = [(registry, dict(registry._registered)) for registry in (POLICIES, MODELS, DATASETS)]
+    before = [(registry, dict(registry._registered)) for registry in REGISTRIES]
     yield
     for registry, registered in before:
         registry._registered = registered
