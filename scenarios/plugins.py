@@ -8,7 +8,7 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -143,9 +143,15 @@ def unpack(files: Iterable[Mapping[str, str]]) -> None:
         PluginFile(**file).load()
 
 
-def plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
-    """Return the plug-in files that a scenario's run depends on, by what it takes from them; see ``Records``."""
-    return {thing: found.origin.record for thing, found in _registrations(scenario) if found.origin is not None}
+def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
+    """Return the plug-in files that a scenario's run depends on, by what it takes from them; see ``Records``.
+
+    Args:
+        scenario: what runs.
+        policies: that play in it besides those that it names.
+    """
+    used = _registrations(scenario, policies)
+    return {thing: found.origin.record for thing, found in used if found.origin is not None}
 
 
 def require_files(scenario: Scenario) -> None:
@@ -200,10 +206,10 @@ def _registered(thing: str) -> Registration | None:
     return next((registry.registered.get(name) for registry in REGISTRIES if registry.kind == kind), None)
 
 
-def _registrations(scenario: Scenario) -> Iterator[tuple[str, Registration]]:
+def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
     used: dict[str, set[str]] = {
-        "policy": {service.policy for service in scenario.services},
+        "policy": {*policies, *(service.policy for service in scenario.services)},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
         "mechanism": {scenario.market.mechanism},

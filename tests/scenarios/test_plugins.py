@@ -23,6 +23,8 @@ from scenarios.running.batch import due, plan, run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.listener import Progress
 from scenarios.running.runner import Run, execute
+from scenarios.train import plan_training
+from scenarios.train import run as run_training
 
 SPENDER = """
     from flmarket import Policy, fill_budget, policy
@@ -290,3 +292,16 @@ def test_a_run_is_not_resumed_with_another_text(
 def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:
     with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
         require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
+
+
+def test_an_agent_says_which_plugins_it_was_trained_against(
+    two_services: str, spender: Path, tmp_path: Path, shelf: Shelf
+) -> None:
+    load_plugin(spender)
+    scenario = parse(two_services, overrides=["rounds=1", "training.backend=surrogate", "training.local_epochs=2"])
+    plan = plan_training(
+        scenario, "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
+    )
+    run_training(plan, 0, tmp_path / "agent.safetensors", shelf)
+    described = json.loads((tmp_path / "agent.json").read_text())
+    assert described["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
