@@ -99,10 +99,9 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
     Raises:
         InputError: it cannot be read, or something in it is wrong; names every problem with its line.
     """
-    from scenarios.file.overrides import option
     from scenarios.loader import load as load_scenario
 
-    return load_scenario(_text(scenario), [option(key, value) for key, value in (overrides or {}).items()])
+    return load_scenario(_text(scenario), overrides or {})
 
 
 def run(

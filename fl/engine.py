@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from fl import fused
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
 from fl.errors import InputError
-from fl.local import FloatVector, Labels, Order, Pixels, ReferenceTrainer, Trainer
+from fl.local import ReferenceTrainer, Trainer
 from fl.models import MLP_HIDDEN, build
 from fl.regime import Kernel, Regime
 
@@ -31,8 +32,8 @@ class FusedTrainer:
         self._scale, self._offset = scale, offset
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """See ``Trainer.train``."""
         return fused.train(
             self._architecture,
@@ -48,7 +49,7 @@ class FusedTrainer:
             kernel=self._kernel,
         )
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """See ``Trainer.correct``."""
         return fused.correct(
             self._architecture,
@@ -112,7 +113,7 @@ class Engine:
             raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")
         return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
 
-    def initial_parameters(self, seed: int, *purpose: str | int) -> FloatVector:
+    def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         return self._reference(seed, *purpose).parameters
 

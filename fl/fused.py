@@ -16,15 +16,11 @@ from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
 from fl.dataset import Shape
 from fl.errors import InputError
 from fl.installation import kernel_problem
-
-Floats = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.int32]
 
 SHAPE = Shape(1, 28, 28)
 """The one shape of images that the kernel is written for."""
@@ -125,10 +121,10 @@ def kernel_name() -> str:
 
 def train(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
-    order: Numbers,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
+    order: Int32Array,
     *,
     batch_size: int,
     learning_rate: float,
@@ -136,7 +132,7 @@ def train(
     scale: float,
     offset: float,
     kernel: str | None = None,
-) -> tuple[Floats, float]:
+) -> tuple[Float32Array, float]:
     """Train by SGD on softmax cross-entropy, as torch's SGD does with a fresh momentum state.
 
     Args:
@@ -173,14 +169,14 @@ def train(
 
 def gradient(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     *,
     scale: float,
     offset: float,
     kernel: str | None = None,
-) -> tuple[Floats, float]:
+) -> tuple[Float32Array, float]:
     """Gradient [P] of the mean loss over one batch of all n images, and that loss. Arguments and errors as in train."""
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     result = np.empty_like(parameters)
@@ -190,9 +186,9 @@ def gradient(
 
 def correct(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     *,
     scale: float,
     offset: float,
@@ -210,13 +206,13 @@ def correct(
 
 def _call(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     scale: float,
     offset: float,
     kernel: str | None,
-) -> tuple[Any, int, bool, Numbers, Floats, Bytes, Bytes, float, float]:
+) -> tuple[Any, int, bool, Int32Array, Float32Array, ByteArray, ByteArray, float, float]:
     """The extension and the arguments all its functions begin with, checked. It checks labels and lengths itself."""
     name = kernel_name() if kernel is None else kernel
     if name not in _kernels:
@@ -228,7 +224,7 @@ def _call(
     return _native, _kernels[name], arch.kind == "cnn", widths, parameters, pixels, labels, scale, offset
 
 
-def _check(name: str, array: npt.NDArray[Any], dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:
+def _check(name: str, array: AnyArray, dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:
     """Raise ValueError unless the array has that dtype and shape (None: any length from 1) and is C-contiguous."""
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{name} must be a NumPy array, not {type(array).__name__}")  # noqa: TRY004 (one kind of error)

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import numpy.typing as npt
 
-Pixels = npt.NDArray[np.uint8]
-Labels = npt.NDArray[np.uint8]
+from fl.arrays import AnyArray, Labels, Pixels
 
 MAX_ITEMS = 2_000_000
 """More images than that are no data set of this family: a header that says so is corrupt, and memory is finite."""
@@ -79,7 +77,7 @@ def read_labels(path: Path, count: int, labels: int, first: int = 0) -> tuple[La
     return result, digest
 
 
-def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
     """Return the numbers [n, *item], read-only, and the SHA-256 of the uncompressed file."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -88,7 +86,7 @@ def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any
         raise IdxError(f"it can't be read: {error}") from error
 
 
-def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
     magic = bytes([0, 0, kind, 1 + len(item)])
     header = file.read(4 + 4 * (1 + len(item)))
     if header[:4] != magic:

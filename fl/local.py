@@ -7,26 +7,21 @@ A ``Trainer`` works on flat parameter vectors, so that models travel between cli
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.regime import Regime
-
-FloatVector = npt.NDArray[np.float32]
-Pixels = npt.NDArray[np.uint8]
-Labels = npt.NDArray[np.uint8]
-Order = npt.NDArray[np.int32]
 
 
 class Trainer(Protocol):
     """Trains and evaluates one architecture. Used by one thread at a time."""
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """Return the locally trained parameters [P] and the mean loss over all samples as they were seen.
 
         Args:
@@ -38,12 +33,12 @@ class Trainer(Protocol):
         """
         ...
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """Return how many images the model labels correctly."""
         ...
 
 
-def visiting_order(size: int, epochs: int, rng: Generator) -> Order:
+def visiting_order(size: int, epochs: int, rng: Generator) -> Int32Array:
     """Draw the order [epochs, size] in which a client visits its images."""
     return np.array([rng.permutation(size) for _ in range(epochs)], dtype=np.int32)
 
@@ -70,14 +65,14 @@ class ReferenceTrainer:
             first = last
 
     @property
-    def parameters(self) -> FloatVector:
+    def parameters(self) -> Float32Array:
         """[P] a copy of the module's present parameters."""
-        copy: FloatVector = self._flat.numpy().copy()
+        copy: Float32Array = self._flat.numpy().copy()
         return copy
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """See ``Trainer.train``."""
         self._flat.numpy()[:] = parameters
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
@@ -95,7 +90,7 @@ class ReferenceTrainer:
                 total += float(loss.detach()) * len(batch)
         return self.parameters, total / order.size
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """See ``Trainer.correct``."""
         self._flat.numpy()[:] = parameters
         self._module.eval()

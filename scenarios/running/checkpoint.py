@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from des.records import RoundReport
+from fl.arrays import AnyArray
 from fl.errors import RunError
 from fl.files import WriteError, write_durably
 from scenarios.build import Setup
@@ -32,7 +32,7 @@ INTERVAL = 5.0
 
 KEPT = 2
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, AnyArray]
 
 
 class DamagedError(Exception):
@@ -223,5 +223,5 @@ def _digest(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _below(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def _below(prefix: str, arrays: Arrays) -> dict[str, AnyArray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from des.records import RoundReport
+from fl.cores import usable_cores
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import LOG
@@ -146,7 +147,7 @@ class Server:
             if not report.last:
                 control.wait(report.round)
 
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        workers = usable_cores()
         execute(run, shelf, workers=workers, fresh=start.fresh, ready=ready, observers=[observe])
 
     def _listen(self, control: Control) -> None:
