@@ -141,6 +141,6 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
         with torch.inference_mode():
             given = tuple(module(images).shape)
     except Exception as error:
-        raise PluginError(f"fails on images {tuple(images.shape)}: {describe(error)}{hint}") from error
+        raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{hint}") from error
     if given != (2, labels):
         raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

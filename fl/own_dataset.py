@@ -101,7 +101,7 @@ def _called(function: Callable[[], Any]) -> tuple[Any, ...]:
     try:
         found = function()
     except Exception as error:
-        raise DatasetError(f"fails: {describe(error)}") from error
+        raise DatasetError(f"raised {describe(error)}") from error
     if not isinstance(found, (tuple, list)) or len(found) != len(ARRAY_NAMES):
         what = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from fl import installation
 from scenarios.plugins import REGISTRIES
+
+
+def pytest_configure() -> None:
+    """Test the code beside the tests, not another flmarket that happens to be installed."""
+    here = Path(__file__).resolve().parents[1]
+    if here != installation.ROOT:
+        pytest.exit(
+            f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
+        )
+
 
 # Real training on embedded data, with so few images that a run takes a second.
 ONE_SERVICE = """\

@@ -26,9 +26,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def client(index: int, images: int, epochs: int) -> ClientData:
+def client(index: int, images: int, epochs: int, shape: Shape = SHAPE) -> ClientData:
     rng = stream(0, "client", index)
-    pixels = rng.integers(256, size=(images, *SHAPE)).astype(np.uint8)
+    pixels = rng.integers(256, size=(images, *shape)).astype(np.uint8)
     labels = rng.integers(LABELS, size=images).astype(np.uint8)
     return ClientData(pixels, labels, visiting_order(images, epochs, rng))
 
@@ -50,6 +50,18 @@ def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int
         assert moved > 1e-3  # there was something to compare
         np.testing.assert_allclose(vector, expected, rtol=0, atol=2e-3 * moved)
         assert loss == pytest.approx(expected_loss, rel=1e-4)
+
+
+@pytest.mark.parametrize("model", ["cnn", "mlp"])
+def test_images_may_have_any_shape(model: str) -> None:
+    shape, regime = Shape(3, 12, 10), Regime(model=model, local_epochs=3, batch_size=5, learning_rate=0.01)
+    clients = [client(index, images, regime.local_epochs, shape) for index, images in enumerate((20, 7))]
+    one_by_one = ReferenceTrainer(build(model, LABELS, shape, 0), SCALE, OFFSET)
+    start = one_by_one.parameters
+    batched = BatchedTrainer(build(model, LABELS, shape, 0), "cpu", SCALE, OFFSET)
+    for data, (vector, _) in zip(clients, batched.train(start, clients, regime), strict=True):
+        expected, _ = one_by_one.train(start, *data, regime)
+        np.testing.assert_allclose(vector, expected, rtol=0, atol=2e-3 * np.abs(expected - start).max())
 
 
 def test_evaluation_counts_as_one_by_one() -> None:

@@ -26,9 +26,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def toy(images: int = 23, labels: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def toy(images: int = 23, labels: int = 4, shape: Shape = SHAPE) -> tuple[np.ndarray, np.ndarray]:
     rng = stream(0, "toy")
-    return rng.integers(256, size=(images, *SHAPE)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
+    return rng.integers(256, size=(images, *shape)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
 
 
 def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[np.ndarray, float]:
@@ -58,14 +58,15 @@ def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[n
         Regime(batch_size=1, learning_rate=0.01, local_epochs=1),
     ],
 )
-def test_sgd_is_what_plain_torch_does(model: str, regime: Regime) -> None:
-    pixels, labels = toy()
+@pytest.mark.parametrize("shape", [SHAPE, Shape(3, 12, 10)], ids=str)
+def test_sgd_is_what_plain_torch_does(model: str, regime: Regime, shape: Shape) -> None:
+    pixels, labels = toy(shape=shape)
     order = visiting_order(len(labels), regime.local_epochs, stream(1))
-    module = build(model, 4, SHAPE, 7)
+    module = build(model, 4, shape, 7)
     start = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
     expected, expected_loss = by_hand(module, pixels, labels, order, regime)
 
-    trainer = ReferenceTrainer(build(model, 4, SHAPE, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build(model, 4, shape, 0), SCALE, OFFSET)
     trained, loss = trainer.train(start, pixels, labels, order, regime)
     np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-5)

@@ -35,6 +35,35 @@ def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int)
     assert module(torch.zeros(3, 1, 28, 28)).shape == (3, labels)
 
 
+@pytest.mark.parametrize(
+    ("shape", "features"),
+    [
+        (Shape(1, 28, 28), 16 * 4 * 4),
+        (Shape(3, 32, 32), 16 * 5 * 5),  # LeNet-5 on CIFAR, as in every tutorial
+        (Shape(1, 64, 48), 16 * 13 * 9),
+        (Shape(3, 12, 10), 16),  # with a border, 16 x 16
+        (Shape(1, 30, 29), 16 * 5 * 5),  # with a border, 32 x 32
+        (Shape(2, 1, 1), 16),
+    ],
+    ids=str,
+)
+def test_the_networks_take_their_sizes_from_the_images(shape: Shape, features: int) -> None:
+    network = build("cnn", 10, shape, 0)
+    assert network(torch.zeros(3, *shape)).shape == (3, 10)
+    convolutions = shape.channels * 6 * 25 + 6 + 6 * 16 * 25 + 16
+    assert parameters(network).numel() == convolutions + features * 120 + 120 + 120 * 84 + 84 + 84 * 10 + 10
+    inputs = shape.channels * shape.height * shape.width
+    perceptron = build("mlp", 10, shape, 0)
+    assert perceptron(torch.zeros(3, *shape)).shape == (3, 10)
+    assert parameters(perceptron).numel() == inputs * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10
+
+
+def test_a_border_of_zeros_surrounds_images_whose_sides_do_not_come_out_even() -> None:
+    images = torch.randn(4, 1, 25, 18, generator=torch.Generator().manual_seed(0))
+    framed = nn.functional.pad(images, (1, 1, 1, 2))  # left, right, above, below: 28 x 20
+    assert torch.equal(build("cnn", 10, Shape(1, 25, 18), 0)(images), build("cnn", 10, Shape(1, 28, 20), 0)(framed))
+
+
 def test_the_cnn_has_two_convolutions_and_three_full_layers() -> None:
     layers = [type(layer) for layer in build("cnn", 10, SHAPE, 0)]
     assert [layers.count(kind) for kind in (nn.Conv2d, nn.Linear)] == [2, 3]
@@ -84,6 +113,37 @@ def linear(labels):
     assert parameters(build("linear", 7, SHAPE, 0)).numel() == 784 * 7 + 7
     with pytest.raises(UnknownPluginError, match=r"unknown model 'linea'; did you mean 'linear'\?"):
         build("linea", 7, SHAPE, 0)
+
+
+def test_a_model_with_a_parameter_named_shape_is_told_the_shape() -> None:
+    @model("own")
+    def own(labels: int, shape: tuple[int, int, int]) -> nn.Module:
+        channels, height, width = shape
+        return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+
+    assert parameters(build("own", 7, SHAPE, 0)).numel() == 784 * 7 + 7
+    assert parameters(build("own", 7, Shape(3, 12, 10), 0)).numel() == 360 * 7 + 7
+
+
+def test_other_parameters_of_a_model_keep_their_defaults() -> None:
+    """Models that were written before data sets had shapes work as they did."""
+
+    @model("own")
+    def own(labels: int, hidden: int = 5) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, hidden), nn.Linear(hidden, labels))
+
+    assert parameters(build("own", 7, SHAPE, 0)).numel() == 784 * 5 + 5 + 5 * 7 + 7
+
+
+def test_a_model_for_one_shape_is_refused_for_another_with_what_to_do() -> None:
+    model("own")(lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels)))
+    with pytest.raises(PluginError) as caught:
+        build("own", 7, Shape(3, 12, 10), 0)
+    assert str(caught.value) == (
+        "model 'own' for 7 labels and images of 3 x 12 x 10: cannot take images (2, 3, 12, 10): RuntimeError: mat1 and "
+        "mat2 shapes cannot be multiplied (2x360 and 784x7); a model that has a parameter named shape is told the "
+        "shape of the images"
+    )
 
 
 def test_a_model_of_a_package_that_cannot_be_imported(install_package: Callable[..., None]) -> None:

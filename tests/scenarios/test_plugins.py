@@ -10,15 +10,16 @@ import pytest
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
 from fl.errors import InputError
+from fl.installation import fingerprint
 from fl.model_names import MODELS
 from fl.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
-from learning.policy import policy as register_policy
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, State, StoreError
-from scenarios.plugins import PluginFile, load_plugin, loaded, packed, plugins_of, require_loaded
+from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
+from scenarios.running import worker
 from scenarios.running.batch import due, plan, run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.listener import Progress
@@ -208,29 +209,16 @@ def test_a_plugin_travels_to_other_processes_and_machines(
     scenario = parse(one_service)
     here, there = (plan([scenario], ["big-spender"], [0, 1], tmp_path / place, shelf) for place in ("here", "there"))
     assert not run_all(here, shelf, Listener(), workers=0).failed
-    sent = packed()
     spender.unlink()  # what was read counts, whatever becomes of the file
     result = run_all(there, shelf, listener := Listener(), jobs=2, workers=0)
     assert not result.failed, listener.heard
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
-    for registry in (POLICIES, MODELS):
-        registry._registered.clear()  # as on another machine
-    returned = play_there(here[0], 0, shelf.digests(scenario), sent)
-    assert (returned.error, returned.files["rounds.csv"]) == (
-        None,
-        (here[0].directory.path / "rounds.csv").read_bytes(),
-    )
-
-
-def test_what_only_this_process_knows_is_not_sent(one_service: str, tmp_path: Path, shelf: Shelf) -> None:
-    @register_policy("local")
-    class Local(POLICIES.load("random")):  # type: ignore[misc]
-        pass
-
-    runs = plan([parse(one_service)], ["local"], [0, 1], tmp_path, shelf)
-    with pytest.raises(PluginError, match=r"policy 'local' is known to this process only, as .* registered it; "):
-        run_all(runs, shelf, Listener(), jobs=2, workers=0)
-    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    order = json.loads(worker.order(here[0], workers=0, fresh=False))
+    asked = json.dumps(order | {"data": shelf.digests(scenario), "fingerprint": fingerprint()})
+    POLICIES._registered.clear()  # as on another machine
+    returned = play_there(asked)
+    assert returned["error"] is None
+    assert returned["files"]["rounds.csv"] == (here[0].directory.path / "rounds.csv").read_bytes()
 
 
 def test_a_run_records_its_plugins_and_another_text_is_refused(
@@ -251,8 +239,8 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(StoreError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: is of a run with another policy big-spender than the plug-in file defines "
-        "now; choose another --out, or run again with --fresh to play the new one"
+        f"{runs[0].directory.path / META}: is of a run with another text of policy big-spender; "
+        "choose another --out, or run again with --fresh to play the present one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
     with pytest.raises(PluginError, match=r"was played with another text of mine\.py, which defines policy 'big-sp"):
