@@ -12,6 +12,7 @@ from fl.datasets import dataset
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.running.batch import plan, run_all
+from scenarios.running.notes import notes
 from scenarios.running.runner import Run
 
 SCENARIO = """\
@@ -84,6 +85,15 @@ def test_its_models_learn_on_the_reference_path(
     assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
     play(tmp_path / "b", f"training.model={model}", workers=2)
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_notes_say_that_it_is_ones_own_and_that_the_fused_kernel_cannot_train_it() -> None:
+    assert notes([parse(SCENARIO)], Shelf())[1:] == [
+        "data set 'lamps' is a plug-in: meta.json holds its digests; publish them with any result",
+        "the fused kernel trains on images of 1 x 28 x 28, not 3 x 12 x 10; training takes the reference path, which "
+        "is about ten times slower (docs/performance.md)",
+    ]
+    assert len(notes([parse(SCENARIO, overrides=["training.kernel=reference"])], Shelf())) == 2
 
 
 def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: Path) -> None:
