@@ -16,8 +16,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fl.errors import InputError, RunError
-from fl.installation import require_one_place, version
+try:
+    from fl.errors import InputError, RunError
+    from fl.installation import require_one_place, version
+except ImportError as error:
+    raise ImportError(f"flmarket needs its own package 'fl', but Python finds another one: {error}") from error
 
 require_one_place()
 

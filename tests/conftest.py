@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from fl import installation
 from fl.datasets import DATASETS
 from fl.model_names import MODELS
 from learning.policy import POLICIES
+
+
+def pytest_configure() -> None:
+    """Test the code beside the tests, not another flmarket that happens to be installed."""
+    here = Path(__file__).resolve().parents[1]
+    if here != installation.ROOT:
+        pytest.exit(
+            f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
+        )
+
 
 # Real training on embedded data, with so few images that a run takes a second.
 ONE_SERVICE = """\

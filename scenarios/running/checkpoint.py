@@ -32,6 +32,8 @@ INTERVAL = 5.0
 
 KEPT = 2
 
+_CALLED = {"agents": "learned agent", "plugins": "plug-in file"}
+
 Arrays = Mapping[str, AnyArray]
 
 
@@ -128,11 +130,10 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         except DamagedError:
             continue
         for key, value in identity.items():
-            if checkpoint.identity.get(key) != value:
+            if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
                 raise StoreError(
-                    f"{folder.parent}: holds an unfinished run with another {key} ({checkpoint.identity.get(key)}, "
-                    f"here {value}), so its results could not be the same; run again with --fresh, "
-                    "or choose another --out"
+                    f"{folder.parent}: holds an unfinished run with another {_CALLED.get(key, key)} ({other}, here "
+                    f"{value}), so its results could not be the same; run again with --fresh, or choose another --out"
                 )
         yield checkpoint
 

@@ -9,7 +9,7 @@ import os
 import platform
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,7 @@ from fl.errors import InputError, RunError
 from scenarios.build import Shelf
 from scenarios.loader import dumps
 from scenarios.logs.directory import RunDirectory
+from scenarios.plugins import packed, unpack
 from scenarios.running.listener import Listener
 from scenarios.running.runner import Run, execute
 
@@ -41,19 +42,23 @@ class Returned:
     refused: bool = False
 
 
-def play_there(run: Run, workers: int, data: Mapping[str, str]) -> Returned:
+def play_there(
+    run: Run, workers: int, data: Mapping[str, str], plugins: Sequence[Mapping[str, str]] = ()
+) -> Returned:
     """Play a run on the machine that this is called on, and return its files.
 
     Args:
         run: what to play; its directory is not used.
         workers: training threads.
         data: the digests that the run's data sets have where the batch was planned.
+        plugins: the plug-in files that are loaded there.
     """
     shelf = Shelf()
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         there = replace(run, directory=RunDirectory(Path(folder)))
         error, refused = None, False
         try:
+            unpack(plugins)
             _check_data(shelf.digests(run.scenario), data)
             execute(there, shelf, workers=workers)
         except Exception as problem:
@@ -112,7 +117,7 @@ class Cluster:
                     listener.started(run)
                     gpus = 1 if run.scenario.training.device == "cuda" else 0
                     task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(play_there)
-                    under_way[task.remote(run, self._cpus, shelf.digests(run.scenario))] = run
+                    under_way[task.remote(run, self._cpus, shelf.digests(run.scenario), packed())] = run
                 [done], _ = ray.wait(list(under_way), num_returns=1)
                 run = under_way.pop(done)
                 try:

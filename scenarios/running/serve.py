@@ -19,6 +19,7 @@ from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import round_text, rounds_text
+from scenarios.plugins import unpack
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 
 GRACE = 2.0
@@ -119,6 +120,7 @@ class Server:
 
     def _run(self, start: Start, control: Control) -> None:
         # They bring torch, and a bad scenario should be answered before that.
+        unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
         from scenarios.build import Shelf
         from scenarios.running.batch import plan

@@ -7,12 +7,14 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError
+from scenarios.plugins import packed
 from scenarios.running.protocol import VERSION, ProtocolError, Start, parse
 from tui.watching.session import Phase, Session
 
@@ -46,7 +48,7 @@ class RunnerFeed:
             errors="replace",
             start_new_session=True,
         )
-        self._write(start.line())
+        self._write(replace(start, plugins=packed()).line())
 
     @property
     def pid(self) -> int:
