@@ -16,13 +16,14 @@ from types import ModuleType
 from typing import Any
 
 from des.mechanisms import MECHANISMS
+from fl.datasets import DATASETS
 from fl.errors import InputError
 from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry, describe
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, MECHANISMS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS)
 """All kinds of plug-ins."""
 
 Records = Mapping[str, Mapping[str, str]]

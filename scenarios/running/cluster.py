@@ -42,9 +42,7 @@ class Returned:
     refused: bool = False
 
 
-def play_there(
-    run: Run, workers: int, data: Mapping[str, str], plugins: Sequence[Mapping[str, str]] = ()
-) -> Returned:
+def play_there(run: Run, workers: int, data: Mapping[str, str], plugins: Sequence[Mapping[str, str]] = ()) -> Returned:
     """Play a run on the machine that this is called on, and return its files.
 
     Args:
