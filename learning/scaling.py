@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.records import FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 
 NO_SPREAD = 1e-9
 """Values that deviate by less than this are equal, up to rounding."""

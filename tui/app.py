@@ -14,14 +14,16 @@ from textual.binding import Binding
 from tui.screens.home import HomeScreen
 
 if TYPE_CHECKING:
+    from tui.screens.run import Choice
     from tui.watching.runs import Runs
+    from tui.watching.session import Session
 
 
 class MarketApp(App[None]):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
-    CSS_PATH = "base.tcss"
+    CSS_PATH = ["app.tcss", "screens/dialog.tcss"]  # any screen may open a dialog
     BINDINGS = [
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
@@ -67,7 +69,7 @@ class MarketApp(App[None]):
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always the lowest."""
-        return HomeScreen(self.out, self.folder)
+        return HomeScreen(self)
 
     def on_mount(self) -> None:
         """Go on to what the app was started with."""
@@ -76,21 +78,73 @@ class MarketApp(App[None]):
 
     def _begin(self) -> None:
         if self._run_path is not None:
-            from tui.screens.market import MarketScreen
-
-            self.push_screen(MarketScreen(self.runs.open(self._run_path), self.runs))
+            self.show_market(self.runs.open(self._run_path))
         elif self._scenario is not None:
             from scenarios.loader import builtin_names, builtin_path
-            from tui.screens.run import ask_and_run
 
             built_in = self._scenario in builtin_names()
             path = builtin_path(self._scenario) if built_in else Path(self._scenario)
-            ask_and_run(self, self.runs, path.read_text(encoding="utf-8"), str(path), self.out)
+            self.ask_and_run(path.read_text(encoding="utf-8"), str(path))
 
-    def action_home(self) -> None:
-        """Go back to the home screen; what runs goes on."""
+    # What screens ask for: see tui.screens.navigation.Navigator.
+
+    def show_home(self) -> None:
+        """Go back to the home screen; runs continue."""
         while len(self.screen_stack) > 1:
             self.pop_screen()
+
+    def show_market(self, session: "Session", *, replacing: bool = False) -> None:
+        """Watch one run, on top of the current screen or replacing it."""
+        from tui.screens.market import MarketScreen
+
+        screen = MarketScreen(session, self)
+        if replacing:
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def show_comparison(self, sessions: "Sequence[Session]") -> None:
+        """Compare two or more runs."""
+        from tui.screens.compare import CompareScreen
+
+        self.push_screen(CompareScreen(sessions, self))
+
+    def show_form(self, text: str, file: str, own: Path | None) -> None:
+        """Edit a scenario in a form."""
+        from tui.screens.configure import ConfigureScreen
+
+        self.push_screen(ConfigureScreen(text, file, own, self))
+
+    def ask_and_run(self, text: str, file: str) -> None:
+        """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""
+        from scenarios.loader import ScenarioError, parse
+        from tui.screens.run import RunDialog
+
+        try:
+            scenario = parse(text, file)
+        except ScenarioError as error:
+            problems = "\n".join(map(str, error.problems[:8]))
+            self.notify(problems, title="The scenario has problems", severity="error", timeout=12)
+        else:
+            self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
+
+    def _start_runs(self, choice: "Choice | None") -> None:
+        """Start and open what the run dialog was left with."""
+        if choice is None:
+            return
+        known = set(self.runs.sessions)
+        sessions = [self.runs.start(start, label) for start, label in choice.starts]
+        sessions += [self.runs.open(path) for path in choice.replay]
+        if choice.resumes and not known.issuperset(sessions):
+            from tui.screens.run import RESUMES
+
+            self.notify(RESUMES, title="Not finished", timeout=8)
+        if len(sessions) == 1:
+            self.show_market(sessions[0])
+        else:
+            self.show_comparison(sessions)
+
+    # Keys
 
     def action_help(self) -> None:
         """Show help for what has the focus."""

@@ -40,7 +40,7 @@ async def main() -> None:
             await until(pilot, lambda: getattr(app.screen, "entries", None))
             save(app, "home")
 
-            form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app.runs, out, Path(folder))
+            form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app)
             app.push_screen(form)
             await until(pilot, lambda: form.query("FieldRow"))
             form.query_one("#form").active = "tab-services"  # type: ignore[attr-defined]
@@ -51,7 +51,7 @@ async def main() -> None:
             app.pop_screen()
 
             session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
-            market = MarketScreen(session, app.runs)
+            market = MarketScreen(session, app)
             app.push_screen(market)
             await until(pilot, lambda: len(session.history) >= 5)
             await pilot.press("1", "down")
@@ -70,7 +70,7 @@ async def main() -> None:
             save(app, "order-book")
 
             other = app.runs.start(Start(text, "quickstart.toml", str(out), "hqfa"), "quickstart")
-            app.push_screen(CompareScreen([session, other], app.runs))
+            app.push_screen(CompareScreen([session, other], app))
             await until(pilot, lambda: other.over)
             save(app, "compare")
 

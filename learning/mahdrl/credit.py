@@ -17,9 +17,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from fl.arrays import FloatArray, IntArray
 from learning.mahdrl.networks import Tensors
-
-Doubles = npt.NDArray[np.float64]
 
 SMALLEST_ERROR = 1e-4
 """Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""
@@ -28,12 +27,12 @@ SLOWEST_RATE = 0.05
 """Rate per episode at which the baseline forgets once it has seen 20 of them, so that it follows the policy."""
 
 
-def progress(accuracies: npt.ArrayLike) -> Doubles:
+def progress(accuracies: npt.ArrayLike) -> FloatArray:
     """Return y = -log(1 - accuracy), of the same shape."""
     return -np.log(np.maximum(1.0 - np.asarray(accuracies, dtype=np.float64), SMALLEST_ERROR))
 
 
-def advantages(deviations: Doubles, weights: Doubles, *, horizon: int, scale: float) -> Doubles:
+def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, scale: float) -> FloatArray:
     """Return A_n [n] for every round of one service's episode.
 
     Args:
@@ -49,7 +48,7 @@ def advantages(deviations: Doubles, weights: Doubles, *, horizon: int, scale: fl
     return np.asarray(scale * (weighted[end] - weighted[now]) / (weight[end] - weight[now]))
 
 
-def differences(deviations: Mapping[str, Doubles | None]) -> dict[str, Doubles | None]:
+def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatArray | None]:
     """Return each service's deviations less the mean of the others' in the same round: what all share is not credit.
 
     Args:
@@ -57,7 +56,7 @@ def differences(deviations: Mapping[str, Doubles | None]) -> dict[str, Doubles |
             is alone in a round keeps its own deviation.
     """
     known = {name: values for name, values in deviations.items() if values is not None}
-    result: dict[str, Doubles | None] = dict(deviations)
+    result: dict[str, FloatArray | None] = dict(deviations)
     for name, own in known.items():
         others = np.full((len(known), len(own)), np.nan)
         for row, (other, values) in enumerate(known.items()):
@@ -78,14 +77,14 @@ class Baseline:
     """
 
     def __init__(self, services: int, rounds: int) -> None:
-        self.mean: Doubles = np.zeros((services, rounds))
-        self.episodes: npt.NDArray[np.int64] = np.zeros(services, dtype=np.int64)
+        self.mean: FloatArray = np.zeros((services, rounds))
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
 
-    def errors(self, service: int) -> Doubles:
+    def errors(self, service: int) -> FloatArray:
         """Return w [N], the usual error in each round."""
         return np.asarray(np.exp(-self.mean[service]))
 
-    def deviations(self, service: int, y: Doubles) -> Doubles | None:
+    def deviations(self, service: int, y: FloatArray) -> FloatArray | None:
         """Return d [n] for an episode's y [n], and add the episode to the baseline; None for the first episode.
 
         In the baseline, a service that left keeps its last y: otherwise late rounds would be compared with slow

@@ -3,7 +3,7 @@
 import numpy as np
 
 from des.records import Observation
-from learning.mahdrl.networks import Floats
+from fl.arrays import Float32Array
 from learning.scaling import standardised
 
 CLIENT_FEATURES = 4
@@ -15,7 +15,7 @@ SMALLEST_PRICE = 1e-3
 
 def client_features(
     observation: Observation, *, standardise: bool = True, schedule: bool = True, budget: bool = True
-) -> Floats:
+) -> Float32Array:
     """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
 
     Args:

@@ -1,5 +1,7 @@
 """Compare: runs side by side, one curve for each, and what differs from the first."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -8,12 +10,12 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
-from tui.look import percent, plain, same, series_color, sign, tint
+from tui.screens.navigation import Navigator
 from tui.watching.comparison import Row, compare, warnings
 from tui.watching.history import METRICS
-from tui.watching.runs import Runs
 from tui.watching.session import Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
+from tui.widgets.look import percent, plain, same, series_color, sign, tint
 from tui.widgets.redraw import Redraw
 from tui.widgets.statusline import SIGNS
 
@@ -55,12 +57,13 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
 [b]space[/b] pause or resume those that run
 [b]enter[/b] open the run of the chosen row"""
-    CSS_PATH = "../compare.tcss"
+    CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
 
-    def __init__(self, sessions: list[Session], runs: Runs) -> None:
+    def __init__(self, sessions: Sequence[Session], navigator: Navigator) -> None:
         super().__init__()
-        self.sessions, self.runs = sessions, runs
+        self.sessions = list(sessions)
+        self._navigator, self._runs = navigator, navigator.runs
         self.service, self.metric, self.baseline, self.aligned = 0, METRICS[0], 0, True
         self._redraw = Redraw(self, self.draw)
         self._shown: dict[tuple[str, str], Text] = {}
@@ -209,21 +212,19 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
 
     def action_pause(self) -> None:
         """Pause those that run, or resume all if none does."""
-        ours = [session for session in self.sessions if self.runs.steerable(session)]
+        ours = [session for session in self.sessions if self._runs.steerable(session)]
         running = [session for session in ours if session.phase != "paused"]
         for session in running or ours:
-            self.runs.send(session, "pause" if running else "resume")
+            self._runs.send(session, "pause" if running else "resume")
 
     @on(DataTable.RowSelected)
     def action_open(self) -> None:
         """Open the run of the chosen row."""
-        from tui.screens.market import MarketScreen
-
         table = self.query_one(DataTable)
         if table.row_count:
             key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
             place = int(str(key).rpartition("\0")[2])
-            self.app.push_screen(MarketScreen(self.sessions[place], self.runs))
+            self._navigator.show_market(self.sessions[place])
 
     def action_picture(self) -> None:
         """Save a picture of the screen."""

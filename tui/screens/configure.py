@@ -18,9 +18,8 @@ from scenarios.file.schema import Clients, Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
 from tui.editing.fields import Field, fields
-from tui.screens.run import ask_and_run
+from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
-from tui.watching.runs import Runs
 from tui.widgets.field import FieldRow
 
 PAUSE = 0.15
@@ -49,23 +48,21 @@ words of [i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the
 
 Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]."""
 
-    CSS_PATH = "../configure.tcss"
+    CSS_PATH = "configure.tcss"
 
-    def __init__(self, text: str, file: str, own: Path | None, runs: Runs, out: Path, folder: Path) -> None:
+    def __init__(self, text: str, file: str, own: Path | None, navigator: Navigator) -> None:
         """Edit a scenario.
 
         Args:
             text: of the scenario file.
             file: what it is called in problems.
             own: where to save it; None for a built-in or a run's, which are never written.
-            runs: starts runs.
-            out: where they go.
-            folder: where a new file is proposed.
+            navigator: shows the runs that are started here, and has the folder that a new file is proposed in.
         """
         super().__init__()
         self.document = ScenarioDocument(text)
         self.file, self.own = file, own
-        self.runs, self.out, self.folder = runs, out, folder
+        self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
         self.service = 0
         self._timer: Timer | None = None
@@ -248,7 +245,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
 
     def action_run(self) -> None:
         """Run the scenario as it is in the form."""
-        ask_and_run(self.app, self.runs, self.document.text, self.file, self.out)
+        self._navigator.ask_and_run(self.document.text, self.file)
 
     def action_save(self) -> None:
         """Save: to the own file, else to one that is asked for."""
@@ -256,7 +253,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
             self._save(self.own)
             return
         name = self.document.get(("name",))
-        proposed = self.folder / f"{name if isinstance(name, str) and name else 'scenario'}.toml"
+        proposed = self._navigator.folder / f"{name if isinstance(name, str) and name else 'scenario'}.toml"
         self.app.push_screen(SaveDialog(proposed), self._save)
 
     def _save(self, path: Path | None) -> None:

@@ -12,9 +12,8 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 if TYPE_CHECKING:
-    from tui.app import MarketApp
+    from tui.screens.navigation import Navigator
     from tui.watching.catalogue import Entry
-    from tui.watching.runs import Runs
 
 LATER = 0.05
 """Seconds that the screen gets to draw itself before the lists are filled."""
@@ -37,7 +36,7 @@ class HomeScreen(Screen[None]):
         Binding("escape", "leave_search", "List", show=False),
         Binding("q", "app.quit", "Quit"),
     ]
-    CSS_PATH = "../home.tcss"
+    CSS_PATH = "home.tcss"
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to look at it again.
 
@@ -48,17 +47,11 @@ class HomeScreen(Screen[None]):
 
 Own scenarios are the scenario files (*.toml) in the folder that flmarket was started in; runs are those in runs/."""
 
-    def __init__(self, out: Path, folder: Path) -> None:
+    def __init__(self, navigator: "Navigator") -> None:
         super().__init__()
-        self.out, self.folder = out, folder
+        self._navigator = navigator
         self.entries: list[Entry] = []
         self.marked: set[Path] = set()
-
-    @property
-    def runs(self) -> "Runs":
-        """The open runs. The app makes them when they are first asked for, which takes imports."""
-        app: MarketApp = self.app  # type: ignore[assignment]
-        return app.runs
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -86,7 +79,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         """Look for scenarios and runs."""
         from tui.watching.catalogue import builtins, own_files, recent_runs
 
-        found = [*builtins(), *own_files(self.folder), *recent_runs(self.out)]
+        found = [*builtins(), *own_files(self._navigator.folder), *recent_runs(self._navigator.out)]
         self.app.call_from_thread(self._list, found)
 
     def _list(self, found: "list[Entry]") -> None:
@@ -116,7 +109,11 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     def _add_open(self, options: OptionList, words: list[str]) -> None:
         """List the runs that are open in this app."""
-        some = [(i, s) for i, s in enumerate(self.runs.sessions) if all(word in s.label.lower() for word in words)]
+        some = [
+            (i, s)
+            for i, s in enumerate(self._navigator.runs.sessions)
+            if all(word in s.label.lower() for word in words)
+        ]
         if some:
             options.add_option(Option(f"[b]{SECTIONS['open']}[/b]", disabled=True))
         for i, session in some:
@@ -142,11 +139,11 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self) -> None:
-        from tui.watching.catalogue import preview
+        from tui.widgets.preview import preview
 
         chosen = self.chosen
         if isinstance(chosen, int):
-            session = self.runs.sessions[chosen]
+            session = self._navigator.runs.sessions[chosen]
             shown = (
                 f"{session.label}\n\n{session.phase.value}, {len(session.history)} rounds played.\n\nenter opens it."
             )
@@ -189,35 +186,25 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     def action_run(self) -> None:
         """Run the chosen scenario, or the scenario of the chosen run."""
-        from tui.screens.run import ask_and_run
-
         chosen = self.chosen
-        if chosen is None or isinstance(chosen, int):
-            return
-        path = chosen.path / "scenario.toml" if chosen.is_run else chosen.path
-        ask_and_run(self.app, self.runs, path.read_text(encoding="utf-8"), str(path), self.out)
+        if chosen is not None and not isinstance(chosen, int):
+            self._navigator.ask_and_run(chosen.scenario_file.read_text(encoding="utf-8"), str(chosen.scenario_file))
 
     def action_edit(self) -> None:
         """Edit the chosen scenario, or that of the chosen run, in a form."""
-        from tui.screens.configure import ConfigureScreen
-
         chosen = self.chosen
-        if chosen is None or isinstance(chosen, int):
-            return
-        path = chosen.path / "scenario.toml" if chosen.is_run else chosen.path
-        own = path if chosen.kind == "file" else None
-        text = path.read_text(encoding="utf-8")
-        self.app.push_screen(ConfigureScreen(text, str(path), own, self.runs, self.out, self.folder))
+        if chosen is not None and not isinstance(chosen, int):
+            file = chosen.scenario_file
+            own = file if chosen.kind == "file" else None
+            self._navigator.show_form(file.read_text(encoding="utf-8"), str(file), own)
 
     def action_replay(self) -> None:
         """Open the chosen run."""
-        from tui.screens.market import MarketScreen
-
         chosen = self.chosen
         if isinstance(chosen, int):
-            self.app.push_screen(MarketScreen(self.runs.sessions[chosen], self.runs))
+            self._navigator.show_market(self._navigator.runs.sessions[chosen])
         elif chosen is not None and chosen.is_run:
-            self.app.push_screen(MarketScreen(self.runs.open(chosen.path), self.runs))
+            self._navigator.show_market(self._navigator.runs.open(chosen.path))
         else:
             self.notify("That is a scenario; r runs it.", timeout=3)
 
@@ -232,10 +219,8 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
 
     def action_compare(self) -> None:
         """Compare the marked runs."""
-        from tui.screens.compare import CompareScreen
-
         if len(self.marked) < 2:
             self.notify("Mark at least two runs with space first.", timeout=4)
             return
         chosen = [entry.path for entry in self.entries if entry.path in self.marked]
-        self.app.push_screen(CompareScreen([self.runs.open(path) for path in chosen], self.runs))
+        self._navigator.show_comparison([self._navigator.runs.open(path) for path in chosen])

@@ -8,15 +8,18 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer
 
+from tui.screens.export import ExportDialog
+from tui.screens.navigation import Navigator
+from tui.screens.pick import PickRuns
+from tui.screens.shock import ShockDialog
 from tui.watching.playhead import Playhead, faster
-from tui.watching.runs import Runs
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
-from tui.widgets.messages import Seek, Selected
+from tui.widgets.messages import PanelWanted, Seek, Selected
 from tui.widgets.orderbook import BookPanel
-from tui.widgets.panels import Panels
+from tui.widgets.panels import PANELS, Panels
 from tui.widgets.redraw import Redraw
 from tui.widgets.seekbar import SeekBar
 from tui.widgets.statusline import StatusLine
@@ -54,15 +57,16 @@ class MarketScreen(Screen[None]):
         Binding("b", "toggle_book", "Book of service/client", show=False),
         Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
         Binding("m", "maximise", "Max"),
-        *[Binding(str(n), f"panel({n})", f"Panel {n}", show=False) for n in range(1, 7)],
+        *[Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}", show=False) for panel in PANELS],
         Binding("escape", "back", "Home"),
     ]
-    CSS_PATH = "../market.tcss"
+    CSS_PATH = "market.tcss"
     AUTO_FOCUS = "#services-table"
 
-    def __init__(self, session: Session, runs: Runs) -> None:
+    def __init__(self, session: Session, navigator: Navigator) -> None:
         super().__init__()
-        self.session, self.runs = session, runs
+        self.session = session
+        self._navigator, self._runs = navigator, navigator.runs
         self.head = Playhead()
         self.selected = (0, 0)  # service and client
         self._redraw = Redraw(self, self.draw)
@@ -147,6 +151,10 @@ class MarketScreen(Screen[None]):
             # It was out of sight, and does not know its size yet.
             self.call_after_refresh(self.draw)
 
+    @on(PanelWanted)
+    def _go_to_panel(self, message: PanelWanted) -> None:
+        self.action_panel(message.number)
+
     def action_maximise(self) -> None:
         """Give one panel all the room, or put it back."""
         self.panels.maximise()
@@ -170,12 +178,12 @@ class MarketScreen(Screen[None]):
 
     def action_play(self) -> None:
         """Pause or resume: the run itself where it is ours, else its replay."""
-        if self.runs.steerable(self.session):
+        if self._runs.steerable(self.session):
             if self.session.phase is Phase.PAUSED:
-                self.runs.send(self.session, "resume")
+                self._runs.send(self.session, "resume")
                 self.head.follow(self.session.history)
             else:
-                self.runs.send(self.session, "pause")
+                self._runs.send(self.session, "pause")
         elif self._player is not None:
             self._stop_playing()
         else:
@@ -186,8 +194,8 @@ class MarketScreen(Screen[None]):
 
     def action_step(self) -> None:
         """Play one round, then pause."""
-        if self.runs.steerable(self.session):
-            self.runs.send(self.session, "step")
+        if self._runs.steerable(self.session):
+            self._runs.send(self.session, "step")
             self.head.follow(self.session.history)
             self.draw()
         else:
@@ -202,8 +210,8 @@ class MarketScreen(Screen[None]):
     def action_faster(self, steps: int) -> None:
         """Change the speed."""
         self.session.speed = faster(self.session.speed, steps)
-        if self.runs.steerable(self.session):
-            self.runs.send(self.session, "speed", rounds=self.session.speed)
+        if self._runs.steerable(self.session):
+            self._runs.send(self.session, "speed", rounds=self.session.speed)
         elif self._player is not None:
             self._start_playing()
         self.draw()
@@ -250,8 +258,6 @@ class MarketScreen(Screen[None]):
 
     def action_shock(self) -> None:
         """Change something from outside, in a fork of the run."""
-        from tui.screens.shock import ShockDialog
-
         if self.session.scenario is None or not len(self.session.history):
             self.notify("There is nothing to change before the first round.", severity="warning")
             return
@@ -269,20 +275,21 @@ class MarketScreen(Screen[None]):
         if shocked is None:
             return
         scenario, round_ = shocked
-        fork = self.runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)
-        self.app.switch_screen(MarketScreen(fork, self.runs))
+        fork = self._runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)
+        self._navigator.show_market(fork, replacing=True)
         self.app.notify("A fork of the run; the original is as it was. c compares the two.", timeout=6)
 
     def action_compare(self) -> None:
         """Compare with other runs."""
-        from tui.screens.pick import PickRuns
 
-        self.app.push_screen(PickRuns(self.session, self.runs))
+        def compare(others: list[Session] | None) -> None:
+            if others:
+                self._navigator.show_comparison([self.session, *others])
+
+        self.app.push_screen(PickRuns(self.session, self._runs), compare)
 
     def action_export(self) -> None:
         """Write tables or a picture of the screen."""
-        from tui.screens.export import ExportDialog
-
         if not len(self.session.history):
             self.notify("There is no round to export yet.", severity="warning")
             return
@@ -295,4 +302,4 @@ class MarketScreen(Screen[None]):
         if self.panels.maximised:
             self.action_maximise()
             return
-        self.app.action_home()  # type: ignore[attr-defined]
+        self._navigator.show_home()

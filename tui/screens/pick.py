@@ -13,15 +13,15 @@ from scenarios.loader import dumps
 from scenarios.logs.directory import SCENARIO
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
-from tui.screens.run import GOES_ON
+from tui.screens.run import RESUMES
 from tui.watching.catalogue import recent_runs
 from tui.watching.runs import Runs
 from tui.watching.session import Session
 from tui.widgets.marks import MarkList
 
 
-class PickRuns(Dialog[None]):
-    """Asks, then shows the compare screen."""
+class PickRuns(Dialog[list[Session]]):
+    """Asks for runs to compare one with; those that are new are started."""
 
     AUTO_FOCUS = "#others"
 
@@ -65,14 +65,11 @@ class PickRuns(Dialog[None]):
 
     @on(Button.Pressed, "#go")
     def _go(self) -> None:
-        from tui.screens.compare import CompareScreen
-
         chosen = self.query_one(SelectionList).selected
         if not chosen:
             self.complain("mark at least one with space")
             return
-        sessions = [self._session, *map(self._open, chosen)]
-        self.app.switch_screen(CompareScreen(sessions, self._runs))
+        self.dismiss(list(map(self._open, chosen)))
 
     def _open(self, chosen: str) -> Session:
         kind, _, rest = chosen.partition(":")
@@ -91,7 +88,7 @@ class PickRuns(Dialog[None]):
         opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
         started = self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
         if unfinished and started not in opened:
-            self.app.notify(GOES_ON, title="Not finished", timeout=8)
+            self.app.notify(RESUMES, title="Not finished", timeout=8)
         return started
 
     @on(Button.Pressed, "#cancel")

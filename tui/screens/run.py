@@ -2,25 +2,23 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points, with_policy
+from scenarios.loader import dumps, points, with_policy
 from scenarios.logs.directory import AS_CONFIGURED, RunDirectory, State
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
 from tui.watching.catalogue import find_run
-from tui.watching.runs import Runs
 from tui.widgets.marks import MarkList, Tick
 
-GOES_ON = "It goes on from its last checkpoint. To begin afresh, run it again with “start over” ticked."
+RESUMES = "It goes on from its last checkpoint. To begin afresh, run it again with “start over” ticked."
 """Said when a run that was interrupted is started."""
 
 
@@ -31,12 +29,12 @@ class Choice:
     Attributes:
         starts: the runs to start, and what each is called.
         replay: finished runs to open.
-        goes_on: whether some of the runs were interrupted, and go on.
+        resumes: whether some of the runs were interrupted, and go on.
     """
 
     starts: tuple[tuple[Start, str], ...]
     replay: tuple[Path, ...]
-    goes_on: bool = False
+    resumes: bool = False
 
 
 class RunDialog(Dialog[Choice]):
@@ -131,7 +129,7 @@ class RunDialog(Dialog[Choice]):
         planned = self._planned()
         if seed is None or not planned:
             return
-        starts, goes_on = [], False
+        starts, resumes = [], False
         for policy, point, found in planned:
             unfinished = found is not None and found.state is State.INCOMPLETE
             over = found is not None and (not unfinished or self.query_one("#over", Tick).value)
@@ -140,8 +138,8 @@ class RunDialog(Dialog[Choice]):
                 fresh=over, paused=self.query_one("#paused", Tick).value,
             )  # fmt: skip
             starts.append((start, f"{self._scenario.name} · {policy} · seed {seed}"))
-            goes_on = goes_on or (unfinished and not over)
-        self.dismiss(Choice(tuple(starts), (), goes_on))
+            resumes = resumes or (unfinished and not over)
+        self.dismiss(Choice(tuple(starts), (), resumes))
 
     @on(Button.Pressed, "#replay")
     def _replay(self) -> None:
@@ -151,32 +149,3 @@ class RunDialog(Dialog[Choice]):
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
-
-
-def ask_and_run(app: App[Any], runs: Runs, text: str, file: str, out: Path) -> None:
-    """Ask how to run a scenario, then show it: one run on the market screen, several on the compare screen."""
-    try:
-        scenario = parse(text, file)
-    except ScenarioError as error:
-        app.notify(
-            "\n".join(map(str, error.problems[:8])), title="The scenario has problems", severity="error", timeout=12
-        )
-        return
-
-    def begin(choice: Choice | None) -> None:
-        from tui.screens.compare import CompareScreen
-        from tui.screens.market import MarketScreen
-
-        if choice is None:
-            return
-        known = set(runs.sessions)
-        sessions = [runs.start(start, label) for start, label in choice.starts]
-        sessions += [runs.open(path) for path in choice.replay]
-        if choice.goes_on and not known.issuperset(sessions):
-            app.notify(GOES_ON, title="Not finished", timeout=8)
-        if len(sessions) == 1:
-            app.push_screen(MarketScreen(sessions[0], runs))
-        else:
-            app.push_screen(CompareScreen(sessions, runs))
-
-    app.push_screen(RunDialog(scenario, text, file, out), begin)

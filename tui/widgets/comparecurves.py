@@ -6,9 +6,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual_plot import HiResMode
 
-from tui.look import series_color, sign
 from tui.watching.session import Session
 from tui.widgets.curves import TITLES, Plot
+from tui.widgets.look import series_color, sign
 
 
 class CompareCurves(Container):

@@ -9,9 +9,9 @@ from textual.widget import Widget
 from textual_plot import HiResMode, PlotWidget
 
 from des.money import MICRO
-from tui.look import series_color, sign
 from tui.watching.history import METRICS
 from tui.watching.view import View
+from tui.widgets.look import series_color, sign
 from tui.widgets.panel import Panel
 
 TITLES = {

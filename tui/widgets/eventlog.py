@@ -7,11 +7,11 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from des.records import Kind, MarketEvent
-from tui.look import fit, plain, series_color, tint
 from tui.watching.view import View
-from tui.watching.words import event_words
 from tui.widgets.lines import LineView
+from tui.widgets.look import fit, plain, series_color, tint
 from tui.widgets.panel import Panel
+from tui.widgets.words import event_words
 
 LABEL = 22
 

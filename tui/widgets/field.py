@@ -13,7 +13,7 @@ from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text
 from tui.editing.document import ABSENT
 from tui.editing.fields import Field
-from tui.look import tint
+from tui.widgets.look import tint
 
 DEFAULT_CHOICE = "(default)"
 

@@ -4,9 +4,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from des.records import Kind, OfferReport, Outcome
-from tui.look import fit, plain, seconds, series_color, sign, tint
 from tui.watching.view import View
 from tui.widgets.lines import LineView
+from tui.widgets.look import fit, plain, seconds, series_color, sign, tint
 from tui.widgets.panel import Panel
 
 LABEL = 12

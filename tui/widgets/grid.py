@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 
-from tui.look import fit, plain, series_color, sign, tint
 from tui.watching.book import Verdict, cash
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView
+from tui.widgets.look import fit, plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 

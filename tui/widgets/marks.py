@@ -17,6 +17,16 @@ BOX = 3
 class MarkList(SelectionList[Value]):
     """A list in which several can be marked: ``[x]`` or ``[ ]``."""
 
+    # Signs say what is marked; colours only follow.
+    DEFAULT_CSS = """
+    MarkList > .selection-list--button, MarkList > .selection-list--button-highlighted {
+        color: $text-muted; background: $boost;
+    }
+    MarkList > .selection-list--button-selected, MarkList > .selection-list--button-selected-highlighted {
+        color: $text-success; background: $boost; text-style: bold;
+    }
+    """
+
     def render_line(self, y: int) -> Strip:
         """Draw a line with its mark."""
         strip = super().render_line(y)
@@ -32,6 +42,11 @@ class MarkList(SelectionList[Value]):
 
 class Tick(Checkbox):
     """A checkbox: ``[x]`` or ``[ ]``."""
+
+    DEFAULT_CSS = """
+    Tick > .toggle--button { color: $text-muted; background: $boost; }
+    Tick.-on > .toggle--button { color: $text-success; background: $boost; text-style: bold; }
+    """
 
     @property
     def _button(self) -> Content:

@@ -11,6 +11,18 @@ class Seek(Message):
         self.round = round_
 
 
+class PanelWanted(Message):
+    """A user wants to go to another panel.
+
+    Attributes:
+        number: the panel's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
 class Selected(Message):
     """A client or a service was chosen, to be looked at in the order book. None leaves that one as it is."""
 

@@ -6,9 +6,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Static
 
-from tui.look import plain, same, series_color, sign, tint
 from tui.watching.book import WORDS, Line, Verdict, cash
 from tui.watching.view import WALK_WORDS, View
+from tui.widgets.look import plain, same, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 
@@ -45,6 +45,7 @@ class BookPanel(Panel):
 
     NUMBER = 4
     NAME = "Order book"
+    SHORT = "Book"
     HELP = """Why each client trained for a service, or did not.
 
 [b]bid[/b]  what the client asks for its data: per_sample · D − per_emd · EMD.

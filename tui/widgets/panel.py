@@ -7,10 +7,18 @@ from tui.watching.view import View
 
 
 class Panel(Vertical):
-    """Shows one side of a ``View``."""
+    """Shows one side of a ``View``.
+
+    Attributes:
+        NUMBER: the key that leads here, and the place in ``panels.PANELS``, from 1.
+        NAME: in the title.
+        SHORT: in the bar of tabs; empty where it is the name.
+        HELP: what the panel shows, and its keys.
+    """
 
     NUMBER = 0
     NAME = ""
+    SHORT = ""
     HELP = ""
 
     def on_mount(self) -> None:

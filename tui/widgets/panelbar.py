@@ -6,10 +6,9 @@ from rich.text import Text
 from textual import events
 from textual.widgets import Static
 
-from tui.look import tint
+from tui.widgets.look import tint
+from tui.widgets.messages import PanelWanted
 from tui.widgets.panel import Panel
-
-SHORT = {"Order book": "Book", "Services": "Services"}
 
 
 class PanelBar(Static):
@@ -21,7 +20,7 @@ class PanelBar(Static):
         self._starts: list[tuple[int, int]] = []
         for panel in panels:
             self._starts.append((len(line.plain), panel.NUMBER))
-            name = f"{panel.NUMBER} {SHORT.get(panel.NAME, panel.NAME)}"
+            name = f"{panel.NUMBER} {panel.SHORT or panel.NAME}"
             chosen = active == panel.NUMBER
             line.append(
                 f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim"
@@ -30,7 +29,7 @@ class PanelBar(Static):
         self.update(line, layout=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the panel under the mouse."""
+        """Ask for the panel under the mouse."""
         under = [number for start, number in self._starts if start <= event.x]
         if under:
-            self.screen.action_panel(under[-1])  # type: ignore[attr-defined]
+            self.post_message(PanelWanted(under[-1]))

@@ -17,6 +17,9 @@ from tui.widgets.services import ServicesPanel
 WIDE, HIGH = 120, 36
 """From this size on all panels are side by side; below, one at a time."""
 
+PANELS: tuple[type[Panel], ...] = (ServicesPanel, CurvesPanel, ClientsPanel, BookPanel, EventsPanel, CoresPanel)
+"""The panels, each at the place of its number. market.tcss gives each its part of the grid."""
+
 
 class Panels(Vertical):
     """All panels, and which of them is the active one.
@@ -28,14 +31,7 @@ class Panels(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.all: list[Panel] = [
-            ServicesPanel(id="services"),
-            CurvesPanel(id="curves"),
-            ClientsPanel(id="clients"),
-            BookPanel(id="book"),
-            EventsPanel(id="events"),
-            CoresPanel(id="cores"),
-        ]
+        self.all = [panel() for panel in PANELS]
         self.active = 1
         self._bar = PanelBar(id="panel-bar")
 
@@ -91,5 +87,4 @@ class Panels(Vertical):
         self.active = number
         for panel in self.all:
             panel.display = not self.single or number == panel.NUMBER
-            panel.set_class(number == panel.NUMBER, "-active")
         self._bar.show(self.all, number)

@@ -5,8 +5,8 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.look import tint
 from tui.watching.view import View
+from tui.widgets.look import tint
 from tui.widgets.messages import Seek
 
 

@@ -10,8 +10,8 @@ from textual.widgets import DataTable
 from des.money import MICRO
 from des.records import ServiceReport, Status
 from scenarios.logs.reading import LoggedRound
-from tui.look import STATUS, STATUS_COLOR, bar, percent, plain, same, series_color, sign, tint
 from tui.watching.view import View
+from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, same, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 

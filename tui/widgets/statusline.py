@@ -3,10 +3,10 @@
 from rich.text import Text
 from textual.widgets import Static
 
-from tui.look import fit, plain, seconds, tint
 from tui.watching.session import Phase, Session
 from tui.watching.view import View
-from tui.watching.words import event_words
+from tui.widgets.look import fit, plain, seconds, tint
+from tui.widgets.words import event_words
 
 SIGNS = {
     Phase.STARTING: "… starting",

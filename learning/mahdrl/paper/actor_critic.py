@@ -10,8 +10,9 @@ from numpy.random import Generator
 from torch import Tensor
 
 from des.records import Observation
+from fl.arrays import Float32Array
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
-from learning.mahdrl.networks import Floats, Mlp
+from learning.mahdrl.networks import Mlp
 
 ACTOR_BIAS = 2.0
 """Subtracted from the actor's output, so that an untrained actor pays about 12 % above the bid, not 50 %. Ours."""
@@ -35,7 +36,7 @@ class Weights:
         """Return those of some of the agents."""
         return Weights(self.actor.detach()[list(agents)], self.critic.detach()[list(agents)])
 
-    def tensors(self) -> dict[str, Floats]:
+    def tensors(self) -> dict[str, Float32Array]:
         """Return NumPy's view of them, by name."""
         return {"actor": self.actor.detach().numpy(), "critic": self.critic.detach().numpy()}
 
@@ -81,7 +82,7 @@ class Networks:
         """Return the shapes of ``Weights.tensors()``."""
         return {"actor": (agents, self._actor.parameters), "critic": (agents, self._critic.parameters)}
 
-    def encode(self, observation: Observation) -> Floats:
+    def encode(self, observation: Observation) -> Float32Array:
         """Return s_m = {Psi_m, O, B_m} as numbers [S]: own DQI [C], all bids [M, C], own budget.
 
         The paper does not scale its state. Here money is in units of the service's own budget, which is therefore 1.

@@ -35,11 +35,12 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
-from des.records import Feedback, FloatArray, Observation, Offer, Status
+from des.records import Feedback, Observation, Offer, Status
+from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.networks import Floats, Tensors
+from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_selection, soft_update, targets
 from learning.mahdrl.paper.settings import Settings
@@ -76,7 +77,7 @@ class Learner:
             self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)
 
         self._noise: FloatArray = np.zeros((agents, shape.clients))
-        self._continuous: dict[str, Floats] = {}
+        self._continuous: dict[str, Float32Array] = {}
 
     def begin(self, episode: int) -> None:
         """Start an episode: line 6.
@@ -219,6 +220,6 @@ class Learner:
         self._adam_critic.restore("adam.critic", state)
         self._transitions.restore(state)
 
-    def agent(self) -> dict[str, Floats]:
+    def agent(self) -> dict[str, Float32Array]:
         """Return what a trained agent needs to play: its actor and its critic."""
         return self.weights.tensors()

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from torch import Tensor, no_grad, zeros_like
 
-from des.records import FloatArray, Observation, Offer
-from learning.mahdrl.networks import Floats
+from des.records import Observation, Offer
+from fl.arrays import Float32Array, FloatArray
 from learning.mahdrl.paper.actor_critic import Weights
 from learning.selection import fill_budget
 
@@ -30,7 +30,7 @@ class ActorCritic(Protocol):
 
 
 def serial_selection(
-    observation: Observation, markup: Floats, q: Floats, epsilon: float = 0.0, rng: Generator | None = None
+    observation: Observation, markup: Float32Array, q: Float32Array, epsilon: float = 0.0, rng: Generator | None = None
 ) -> Offer:
     """Eq. (7): the hybrid action (a_d, a_c) of the highest Q, as offers; with exploration, line 9 of Algorithm 1.
 
@@ -50,7 +50,7 @@ def serial_selection(
     return fill_budget(order, payments, observation.budget, stop_at_misfit=True, available=observation.available)
 
 
-def serial_order(q: FloatArray | Floats, epsilon: float, rng: Generator | None) -> list[int]:
+def serial_order(q: FloatArray | Float32Array, epsilon: float, rng: Generator | None) -> list[int]:
     """Return the order in which clients are picked: the highest Q first, each pick random with ``epsilon``.
 
     The paper's epsilon-greedy leaves open what is random: here, each pick of its own.

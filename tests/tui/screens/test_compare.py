@@ -41,7 +41,7 @@ def test_says_when_a_comparison_is_not_fair(play_small: Play, scenario_text: str
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     sessions = two(play_small, scenario_text, rounds=5, phase=Phase.PAUSED)
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = CompareScreen(sessions, app.runs)
+        screen = CompareScreen(sessions, app)
         app.push_screen(screen)
         await pilot.pause()
         table = screen.query_one(DataTable)
@@ -65,7 +65,7 @@ async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: 
     one, other = two(play_small, scenario_text)
     async with app.run_test(size=(120, 40)) as pilot:
         app.runs.sessions += [one, other]
-        app.push_screen(MarketScreen(one, app.runs))
+        app.push_screen(MarketScreen(one, app))
         await pilot.pause()
         await pilot.press("c")
         dialog = app.screen

@@ -26,7 +26,7 @@ async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
 
 def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
     path = small / "small.toml"
-    screen = ConfigureScreen(path.read_text(), str(path), path if own else None, app.runs, app.out, small)
+    screen = ConfigureScreen(path.read_text(), str(path), path if own else None, app)
     app.push_screen(screen)
     return screen
 

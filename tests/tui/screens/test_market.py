@@ -25,7 +25,7 @@ async def watching(
     app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)
 ) -> AsyncIterator[tuple[Pilot[None], MarketScreen]]:
     async with app.run_test(size=size) as pilot:
-        screen = MarketScreen(session, app.runs)
+        screen = MarketScreen(session, app)
         app.push_screen(screen)
         await pilot.pause()
         yield pilot, screen

@@ -64,7 +64,7 @@ def test_home(still: MarketApp, size: tuple[int, int], snap_compare: Compare) ->
 @pytest.mark.parametrize("size", SIZES)
 def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still.runs))
+        still.push_screen(MarketScreen(play_small(), still))
         await pilot.pause()
         await pilot.press("home", "]", "]", "3", "down")
         await settle(pilot, "round 3/12")
@@ -74,7 +74,7 @@ def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], snap_
 
 def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        screen = MarketScreen(play_small(), still.runs)
+        screen = MarketScreen(play_small(), still)
         still.push_screen(screen)
         await pilot.pause()
         await pilot.press("home")
@@ -87,7 +87,7 @@ def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare:
 
 def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still.runs))
+        still.push_screen(MarketScreen(play_small(), still))
         await pilot.pause()
         await pilot.press("home", "4", "b", "m")
         await settle(pilot, "Order book · client 2")
@@ -99,7 +99,7 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
 def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         text = scenario_text.replace("rounds = 12", "rounds = 0")
-        screen = ConfigureScreen(text, "small.toml", Path("small.toml"), still.runs, still.out, still.folder)
+        screen = ConfigureScreen(text, "small.toml", Path("small.toml"), still)
         still.push_screen(screen)
         await settle(pilot, "✘ small.toml:4")
 
@@ -112,7 +112,7 @@ def test_compare(
 ) -> None:
     async def before(pilot: Pilot[None]) -> None:
         sessions = [play_small(), play_small(scenario_text.replace('"lcfa"', '"d-first"'), rounds=9)]
-        still.push_screen(CompareScreen(sessions, still.runs))
+        still.push_screen(CompareScreen(sessions, still))
         await settle(pilot, "round 9")
 
     assert snap_compare(still, terminal_size=size, run_before=before)

@@ -19,7 +19,7 @@ Play = Callable[..., Session]
 @asynccontextmanager
 async def watching(app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)) -> AsyncIterator[Pilot[None]]:
     async with app.run_test(size=size) as pilot:
-        app.push_screen(MarketScreen(session, app.runs))
+        app.push_screen(MarketScreen(session, app))
         await pilot.pause()
         yield pilot
 

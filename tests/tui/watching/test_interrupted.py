@@ -112,7 +112,7 @@ async def test_an_interrupted_run_goes_on_for_a_comparison_too(small: Path, fake
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
         session = app.runs.start(start_of(small), "small")
-        app.push_screen(MarketScreen(session, app.runs))
+        app.push_screen(MarketScreen(session, app))
         await until(pilot, lambda: session.phase is Phase.COMPLETE, "the run")
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")

@@ -51,7 +51,7 @@ def start_of(small: Path, **more: object) -> Start:
 
 def launch(app: MarketApp, start: Start) -> tuple[MarketScreen, Session, int]:
     session = app.runs.start(start, "small")
-    screen = MarketScreen(session, app.runs)
+    screen = MarketScreen(session, app)
     app.push_screen(screen)
     return screen, session, app.runs._feeds[session].pid  # type: ignore[attr-defined]
 

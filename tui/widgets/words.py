@@ -2,7 +2,7 @@
 
 from des.money import MICRO
 from des.records import Kind, MarketEvent
-from tui.look import percent
+from tui.widgets.look import percent
 
 
 def event_words(event: MarketEvent) -> str:

@@ -1,0 +1,45 @@
+"""How a screen leads to another: it asks the app, so that no screen needs to know those that come after it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tui.watching.runs import Runs
+    from tui.watching.session import Session
+
+
+class Navigator(Protocol):
+    """What screens ask of the app. Each method shows a screen on top of the one that asks, unless it says otherwise.
+
+    Attributes:
+        out: folder for run directories.
+        folder: folder for scenario files.
+    """
+
+    out: Path
+    folder: Path
+
+    @property
+    def runs(self) -> "Runs":
+        """The open runs. The first access takes imports."""
+
+    def show_home(self) -> None:
+        """Go back to the home screen; runs continue."""
+
+    def show_market(self, session: "Session", *, replacing: bool = False) -> None:
+        """Watch one run, on top of the current screen or replacing it."""
+
+    def show_comparison(self, sessions: "Sequence[Session]") -> None:
+        """Compare two or more runs."""
+
+    def show_form(self, text: str, file: str, own: Path | None) -> None:
+        """Edit a scenario in a form; see ``ConfigureScreen``."""
+
+    def ask_and_run(self, text: str, file: str) -> None:
+        """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen.
+
+        Args:
+            text: the scenario file's text.
+            file: what problems call it.
+        """

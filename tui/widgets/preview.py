@@ -1,0 +1,99 @@
+"""A scenario or a run in words and numbers, as the home screen previews it."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from des.money import MICRO
+from scenarios.file.schema import Scenario
+from scenarios.loader import ScenarioError, load, parse, points
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, State, StoreError
+from scenarios.logs.reading import LogError
+from tui.watching.catalogue import Entry
+from tui.watching.tail import last_services
+from tui.widgets.look import percent, sign
+
+
+def preview(entry: Entry) -> RenderableType:
+    """Return an entry in words and numbers."""
+    try:
+        return _run_preview(entry) if entry.is_run else _scenario_preview(load(entry.path))
+    except ScenarioError as error:
+        problems = Text("\n".join(map(str, error.problems)), "red")
+        return Group(Text(f"{entry.name} can't be used as it is:", "bold"), Text(), problems)
+    except (OSError, UnicodeError, StoreError, LogError) as error:
+        return Text(f"{entry.path}: can't be read: {error}", "red")
+
+
+def _scenario_preview(scenario: Scenario) -> RenderableType:
+    parts: list[RenderableType] = [Text(scenario.name, "bold")]
+    if scenario.description:
+        parts.append(Text(scenario.description, "italic"))
+    parts += [Text(), *(Text(line) for line in story(scenario)), Text(), services_table(scenario)]
+    return Group(*parts)
+
+
+def story(scenario: Scenario) -> Iterator[str]:
+    """Yield a scenario in sentences."""
+    clients, services = scenario.clients, scenario.services
+    cores = "1 core" if clients.cores == 1 else f"{clients.cores} cores"
+    yield (
+        f"{len(services)} service{'s' * (len(services) > 1)} compete{'s' * (len(services) == 1)} for {clients.count} "
+        f"clients with {cores} each, over at most {scenario.rounds} rounds."
+    )
+    low, high = min(clients.data_size), max(clients.data_size)
+    cost = clients.cost
+    cheap = max(0.0, cost.per_sample * low - max(cost.per_emd * emd for emd in clients.emd))
+    dear = cost.per_sample * high - min(cost.per_emd * emd for emd in clients.emd)
+    mean = cost.per_sample * sum(clients.data_size) / len(clients.data_size)
+    mean -= cost.per_emd * sum(clients.emd) / len(clients.emd)
+    budgets = sorted({service.budget for service in services})
+    yield (
+        f"In each round a client has {low} to {high} images for each service, with EMD {min(clients.emd):g} to "
+        f"{max(clients.emd):g}, and asks {cheap:.2f} to {dear:.2f} for training on them."
+    )
+    if mean > 0:
+        counts = " to ".join(f"{budget / mean:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
+        yield f"A budget buys about {counts} clients a round."
+    yield f"Data quality indicator: {scenario.dqi} parameters of eq. (6)."
+    if scenario.interventions:
+        changes = ", ".join(f"{c.key} = {c.value} in round {c.round}" for c in scenario.interventions)
+        yield f"Shocks: {changes}."
+    if scenario.sweep:
+        yield f"A sweep of {len(points(scenario))} scenarios over {', '.join(scenario.sweep)}."
+
+
+def services_table(scenario: Scenario) -> Table:
+    """Return the services as a table."""
+    table = Table("#", "service", "data set", "budget", "target %", "policy", box=None, pad_edge=False)
+    for m, service in enumerate(scenario.services):
+        table.add_row(
+            sign(m),
+            service.name,
+            service.dataset,
+            f"{service.budget:g}",
+            percent(service.target_accuracy),
+            service.policy,
+        )
+    return table
+
+
+def _run_preview(entry: Entry) -> RenderableType:
+    run = RunDirectory(entry.path)
+    scenario = parse((entry.path / SCENARIO).read_text(encoding="utf-8"), str(entry.path / SCENARIO))
+    complete = run.state is State.COMPLETE
+    number, rows = last_services(entry.path)
+    state = "complete" if complete else ("failed" if (entry.path / META).exists() else "not finished")
+    words = f"{state}, {number} of {scenario.rounds} rounds, policy {entry.path.parent.name}, {entry.path.name}"
+    table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
+    for m, row in enumerate(rows):
+        table.add_row(
+            sign(m), row.service, percent(row.accuracy), percent(row.target_accuracy), row.status.value,
+            f"{row.spent / MICRO:.2f}",
+        )  # fmt: skip
+    return Group(
+        Text(scenario.name, "bold"), Text(words, "italic"), Text(str(entry.path), "dim"), Text(), table, Text(),
+        *(Text(line) for line in story(scenario)),
+    )  # fmt: skip
