@@ -11,7 +11,7 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -179,9 +179,14 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     return {"thing": thing, "pickle": content}
 
 
-def plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
-    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``."""
-    return {thing: _record(found) for thing, found in _registrations(scenario)}
+def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
+    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``.
+
+    Args:
+        scenario: what runs.
+        policies: that play in it besides those that it names.
+    """
+    return {thing: _record(found) for thing, found in _registrations(scenario, policies)}
 
 
 def require_loaded(records: Records, where: str) -> None:
@@ -246,10 +251,10 @@ def _registered(thing: str) -> Registration | None:
     return next((registry.registered.get(name) for registry in REGISTRIES if registry.kind == kind), None)
 
 
-def _registrations(scenario: Scenario) -> Iterator[tuple[str, Registration]]:
+def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
     used: dict[str, set[str]] = {
-        "policy": {service.policy for service in scenario.services},
+        "policy": {*policies, *(service.policy for service in scenario.services)},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
         "mechanism": {scenario.market.mechanism},

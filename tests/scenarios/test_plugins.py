@@ -10,19 +10,22 @@ import pytest
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
 from fl.errors import InputError
+from fl.installation import fingerprint
 from fl.model_names import MODELS
 from fl.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
-from learning.policy import policy as register_policy
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, State, StoreError
-from scenarios.plugins import PluginFile, load_plugin, loaded, packed, plugins_of, require_loaded
+from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
+from scenarios.running import worker
 from scenarios.running.batch import due, plan, run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.listener import Progress
 from scenarios.running.runner import Run, execute
+from scenarios.train import plan_training
+from scenarios.train import run as run_training
 
 SPENDER = """
     from flmarket import Policy, fill_budget, policy
@@ -206,29 +209,16 @@ def test_a_plugin_travels_to_other_processes_and_machines(
     scenario = parse(one_service)
     here, there = (plan([scenario], ["big-spender"], [0, 1], tmp_path / place, shelf) for place in ("here", "there"))
     assert not run_all(here, shelf, Listener(), workers=0).failed
-    sent = packed()
     spender.unlink()  # what was read counts, whatever becomes of the file
     result = run_all(there, shelf, listener := Listener(), jobs=2, workers=0)
     assert not result.failed, listener.heard
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
-    for registry in (POLICIES, MODELS):
-        registry._registered.clear()  # as on another machine
-    returned = play_there(here[0], 0, shelf.digests(scenario), sent)
-    assert (returned.error, returned.files["rounds.csv"]) == (
-        None,
-        (here[0].directory.path / "rounds.csv").read_bytes(),
-    )
-
-
-def test_what_only_this_process_knows_is_not_sent(one_service: str, tmp_path: Path, shelf: Shelf) -> None:
-    @register_policy("local")
-    class Local(POLICIES.load("random")):  # type: ignore[misc]
-        pass
-
-    runs = plan([parse(one_service)], ["local"], [0, 1], tmp_path, shelf)
-    with pytest.raises(PluginError, match=r"policy 'local' is known to this process only, as .* registered it; "):
-        run_all(runs, shelf, Listener(), jobs=2, workers=0)
-    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    order = json.loads(worker.order(here[0], workers=0, fresh=False))
+    asked = json.dumps(order | {"data": shelf.digests(scenario), "fingerprint": fingerprint()})
+    POLICIES._registered.clear()  # as on another machine
+    returned = play_there(asked)
+    assert returned["error"] is None
+    assert returned["files"]["rounds.csv"] == (here[0].directory.path / "rounds.csv").read_bytes()
 
 
 def test_a_run_records_its_plugins_and_another_text_is_refused(
@@ -249,8 +239,8 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(StoreError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: is of a run with another policy big-spender than the plug-in file defines "
-        "now; choose another --out, or run again with --fresh to play the new one"
+        f"{runs[0].directory.path / META}: is of a run with another text of policy big-spender; "
+        "choose another --out, or run again with --fresh to play the present one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
     with pytest.raises(PluginError, match=r"was played with another text of mine\.py, which defines policy 'big-sp"):
@@ -290,3 +280,16 @@ def test_a_run_is_not_resumed_with_another_text(
 def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:
     with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
         require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
+
+
+def test_an_agent_says_which_plugins_it_was_trained_against(
+    two_services: str, spender: Path, tmp_path: Path, shelf: Shelf
+) -> None:
+    load_plugin(spender)
+    scenario = parse(two_services, overrides=["rounds=1", "training.backend=surrogate", "training.local_epochs=2"])
+    plan = plan_training(
+        scenario, "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
+    )
+    run_training(plan, 0, tmp_path / "agent.safetensors", shelf)
+    described = json.loads((tmp_path / "agent.json").read_text())
+    assert described["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
