@@ -16,8 +16,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fl.errors import InputError, RunError
-from fl.installation import require_one_place, version
+try:
+    from fl.errors import InputError, RunError
+    from fl.installation import require_one_place, version
+except ImportError as error:
+    raise ImportError(f"flmarket needs its own package 'fl', but Python finds another one: {error}") from error
 
 require_one_place()
 
@@ -99,10 +102,9 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
     Raises:
         InputError: it cannot be read, or something in it is wrong; names every problem with its line.
     """
-    from scenarios.file.overrides import option
     from scenarios.loader import load as load_scenario
 
-    return load_scenario(_text(scenario), [option(key, value) for key, value in (overrides or {}).items()])
+    return load_scenario(_text(scenario), overrides or {})
 
 
 def run(

@@ -28,12 +28,14 @@ import plain
 import torch
 from measure import Report, Timing, take_turns
 
+from fl.arrays import Float32Array
 from fl.batched import ClientData
+from fl.cores import usable_cores
 from fl.datasets import DatasetError, load
 from fl.engine import Engine
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
-from fl.local import FloatVector, Trainer, visiting_order
+from fl.local import Trainer, visiting_order
 from fl.regime import Kernel, Regime
 from fl.streams import stream
 from learning.play import play_round
@@ -119,7 +121,7 @@ def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
 
 def bench_round(report: Report, choice: Choice) -> None:
     """Play the reference workload: target 8 times the plain loop on two cores."""
-    task, cores = workload_task(), len(os.sched_getaffinity(0))
+    task, cores = workload_task(), usable_cores()
     clients, test = plain_data(task)
     with ExitStack() as stack:
         contestants = {
@@ -236,7 +238,7 @@ def bench_evaluate(report: Report, choice: Choice) -> None:
     )
 
 
-_worker: list[tuple[Trainer, FloatVector, list[ClientData], Regime]] = []
+_worker: list[tuple[Trainer, Float32Array, list[ClientData], Regime]] = []
 """A worker process's own trainer and images, set when it starts."""
 
 
@@ -250,7 +252,7 @@ def _equip(kernel: Kernel) -> None:
     _worker[:] = [(engine.trainer(), engine.initial_parameters(0, "benchmark"), clients, regime)]
 
 
-def _train_in_process(task: tuple[FloatVector, int]) -> tuple[FloatVector, float]:
+def _train_in_process(task: tuple[Float32Array, int]) -> tuple[Float32Array, float]:
     parameters, client = task
     trainer, _, clients, regime = _worker[0]
     return trainer.train(parameters, *clients[client], regime)
@@ -364,7 +366,7 @@ def bench_peers(report: Report, choice: Choice) -> None:
     task = workload_task()
     clients, (test_images, test_labels) = plain_data(task)
     here = Path(__file__).parent / "peers"
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     found = {name: PEERS_FOLDER / name / "bin" / "python" for name in PEERS}
     with TemporaryDirectory() as folder, ExitStack() as stack:
         data = Path(folder) / "workload.npz"

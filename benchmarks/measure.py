@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fl import fused
+from fl.cores import usable_cores
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -90,7 +91,7 @@ def machine() -> dict[str, Any]:
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": usable_cores(),
         "load": [round(x, 2) for x in os.getloadavg()],
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

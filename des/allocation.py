@@ -1,14 +1,12 @@
 """Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). Pure NumPy, no clock, no state."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from des.money import MicroArray
+from fl.arrays import AnyArray, IntArray
 
-IntArray = npt.NDArray[np.int64]
 NO_CORE = -1
 
 
@@ -17,7 +15,7 @@ def allocate(
     clients: IntArray,
     payments: MicroArray,
     cores: int,
-    tie_order: Callable[[int], npt.NDArray[Any]],
+    tie_order: Callable[[int], AnyArray],
 ) -> IntArray:
     """Give each client's K cores to the K services that pay it most.
 

@@ -6,8 +6,9 @@ from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.mechanism import Book, Mechanism, clear
 from des.population import Population
-from des.records import FloatArray, Kind, Outcome
+from des.records import Kind, Outcome
 from des.round import Round
+from fl.arrays import FloatArray
 from fl.jobs import TrainingJob
 from fl.streams import stream
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.money import MicroArray, text
-from des.records import FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 from fl.errors import RunError
 
 

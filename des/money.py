@@ -3,20 +3,21 @@
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
+
+from fl.arrays import FloatArray, IntArray
 
 MICRO = 1_000_000
 """Micro-units in one unit of money."""
 
 Micro = int
-MicroArray = npt.NDArray[np.int64]
+MicroArray = IntArray
 
 
 @overload
 def to_micro(amount: float) -> Micro: ...
 @overload
-def to_micro(amount: npt.NDArray[np.float64]) -> MicroArray: ...
-def to_micro(amount: float | npt.NDArray[np.float64]) -> Micro | MicroArray:
+def to_micro(amount: FloatArray) -> MicroArray: ...
+def to_micro(amount: float | FloatArray) -> Micro | MicroArray:
     """Round an amount of money half-even to whole micro-units. The amount must be finite."""
     if isinstance(amount, np.ndarray):
         return np.rint(amount * MICRO).astype(np.int64)

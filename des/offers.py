@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
-from des.records import IntArray, Offer
+from des.records import Offer
+from fl.arrays import IntArray
 from fl.errors import RunError
 
 

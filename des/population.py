@@ -11,7 +11,7 @@ import numpy as np
 
 from des.behaviour import Behaviour, Truthful
 from des.money import MicroArray, to_micro
-from des.records import FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 from fl.partition import realised_emd
 from fl.quality import DQIParameters, dqi
 from fl.streams import stream

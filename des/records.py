@@ -9,15 +9,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
 from des.money import Micro
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.streams import generator
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

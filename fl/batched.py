@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import cross_entropy
 
-from fl.local import FloatVector, Labels, Order, Pixels
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.regime import Regime
 
 
@@ -23,7 +23,7 @@ class ClientData(NamedTuple):
 
     pixels: Pixels
     labels: Labels
-    order: Order
+    order: Int32Array
 
 
 class BatchedTrainer:
@@ -33,7 +33,7 @@ class BatchedTrainer:
         """Wrap an architecture.
 
         Args:
-            module: on images [n, 1, 28, 28]; its parameters are not used.
+            module: on images [n, C, H, W]; its parameters are not used.
             device: a torch device, such as ``cuda``.
             scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
         """
@@ -43,8 +43,8 @@ class BatchedTrainer:
         self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
 
     def train(
-        self, parameters: FloatVector, clients: Sequence[ClientData], regime: Regime
-    ) -> list[tuple[FloatVector, float]]:
+        self, parameters: Float32Array, clients: Sequence[ClientData], regime: Regime
+    ) -> list[tuple[Float32Array, float]]:
         """Return each client's trained parameters [P] and mean loss, as ``Trainer.train`` would one by one.
 
         Clients with fewer steps than others rest until all are done; samples that pad a short batch weigh nothing.
@@ -67,7 +67,7 @@ class BatchedTrainer:
             for vector, loss, size in zip(stacked.cpu().numpy(), total.cpu(), sizes, strict=True)
         ]
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """Return how many images the model labels correctly."""
         self._module.eval()
         with torch.inference_mode():
@@ -84,7 +84,7 @@ class BatchedTrainer:
     def _schedule(
         self, clients: Sequence[ClientData], regime: Regime
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """Return for each step the batches of all clients: images [J, B, 1, 28, 28], labels [J, B], weights [J, B]."""
+        """Return for each step the batches of all clients: images [J, B, C, H, W], labels [J, B], weights [J, B]."""
         size = regime.batch_size
         batches = [
             [epoch[first : first + size] for epoch in client.order for first in range(0, len(epoch), size)]
@@ -111,4 +111,4 @@ class BatchedTrainer:
         return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
     def _images(self, pixels: Pixels) -> Tensor:
-        return torch.from_numpy(pixels).to(self._device).unsqueeze(1).float() * self._scale + self._offset
+        return torch.from_numpy(pixels).to(self._device).float() * self._scale + self._offset

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import FloatArray
 from fl.datasets import Dataset
 from fl.engine import Engine
 from fl.local import visiting_order
@@ -18,8 +18,6 @@ from fl.partition import draw_images, label_counts, largest_count, realised_emd
 from fl.quality import DQIParameters, alpha, dqi, largest_emd
 from fl.regime import Kernel, Regime
 from fl.streams import stream
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

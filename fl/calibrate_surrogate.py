@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import BoolArray, FloatArray
 from fl.jobs import TrainingJob
 from fl.surrogate import REFERENCE, Curve, SurrogateFederation
 from fl.traces import Trace
-
-FloatArray = npt.NDArray[np.float64]
 
 EARLY_ROUNDS = 10
 """Rounds in which models leave the plateau, and accuracy is mostly luck; errors are reported without them."""
@@ -56,7 +54,7 @@ class Features:
     clients: FloatArray
     emd: FloatArray
     left: FloatArray
-    trained: npt.NDArray[np.bool_]
+    trained: BoolArray
     error: FloatArray
 
     @classmethod

@@ -1,71 +1,64 @@
-"""Real handwritten digits that come with scikit-learn: no download.
+"""Data sets that come with flmarket: made on the spot, without a network."""
 
-The test set of the UCI "Optical Recognition of Handwritten Digits": 1,797 digits of 8 x 8 pixels, each counting from 0
-to 16 how much ink fell on it. All arithmetic on them is in integers, so that the result has the same bytes everywhere.
-"""
-
-from importlib.util import find_spec
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-Pixels = npt.NDArray[np.uint8]
-
-LABELS = 10
-MOST_INK = 16
-BORDER = 2  # 8 x 3 = 24 pixels and a border on either side make 28
-FOLDS = 5
-TEST_FOLD = 2
-TABLE = "datasets/data/digits.csv.gz"
-"""Where scikit-learn keeps them: a row for each image, with its 64 pixels and its label."""
+from fl import digits, strokes
+from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetInfo, Shape, Source
+from fl.digests import OFFICIAL
 
 
-def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
-    """Return training images [1438, 28, 28], their labels [1438], and the same of the 359 test images.
+@dataclass(frozen=True)
+class Embedded(Source):
+    """A data set that a function of flmarket's makes.
 
-    The test split takes every fifth digit of each label, in scikit-learn's order.
+    Attributes:
+        known: what is known of it.
+        make: returns images [n, H, W] of one channel, and labels [n], for training and for tests.
     """
-    images, labels = _ink()
-    large = np.pad(enlarge(images), ((0, 0), (BORDER, BORDER), (BORDER, BORDER)))
-    test = np.zeros(len(labels), dtype=bool)
-    for label in range(LABELS):
-        test[np.flatnonzero(labels == label)[TEST_FOLD::FOLDS]] = True
-    return large[~test], labels[~test], large[test], labels[test]
+
+    known: DatasetInfo
+    make: Callable[[], Arrays]
+
+    @property
+    def info(self) -> DatasetInfo:
+        """See ``Source.info``."""
+        return self.known
+
+    def load(self, root: Path, *, download: bool) -> Dataset:
+        """See ``Source.load``; needs no folder."""
+        arrays = self.make()
+        digests = {
+            name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in zip(ARRAY_NAMES, arrays, strict=True)
+        }
+        return Dataset.of(self.known, arrays, digests, OFFICIAL[self.known.name])
 
 
-def _ink() -> tuple[npt.NDArray[np.int64], Pixels]:
-    """Return the images [1797, 8, 8] of 0 to 16 and their labels [1797].
+_DRAWN = Shape(1, strokes.SIDE, strokes.SIDE)
 
-    scikit-learn takes two seconds to import, mostly for SciPy, and the images are one table among its files.
-    """
-    package = find_spec("sklearn")
-    folders = package.submodule_search_locations if package else None
-    table = Path(folders[0], TABLE) if folders else None
-    if table and table.is_file():
-        values = np.loadtxt(table, delimiter=",", dtype=np.int64)
-        images, labels = values[:, :-1], values[:, -1]
-    else:  # a release that keeps its files elsewhere
-        from sklearn.datasets import load_digits
-
-        images, labels = load_digits(return_X_y=True)
-    return images.astype(np.int64).reshape(-1, 8, 8), labels.astype(np.uint8)
-
-
-def enlarge(images: npt.NDArray[np.int64]) -> Pixels:
-    """Return images [n, 3h, 3w] of 0 to 255 from images [n, h, w] of 0 to 16, by linear interpolation."""
-    for axis in (1, 2):
-        before, at, after = (np.roll(_bordered(images, axis), shift, axis) for shift in (1, 0, -1))
-        thirds = np.stack([before + 2 * at, 3 * at, 2 * at + after], axis=axis + 1)
-        inner = np.take(thirds, range(1, images.shape[axis] + 1), axis=axis)
-        shape = list(images.shape)
-        shape[axis] *= 3
-        images = inner.reshape(shape)
-    full = 9 * MOST_INK  # both directions multiplied by three
-    pixels: Pixels = ((images * 255 + full // 2) // full).astype(np.uint8)
-    return pixels
-
-
-def _bordered(images: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
-    """Add one empty row, or column, on either side."""
-    return np.pad(images, [(1, 1) if each == axis else (0, 0) for each in range(3)])
+SOURCES = (
+    Embedded(
+        DatasetInfo(
+            "digits", "handwritten digits, 8 x 8 enlarged (scikit-learn's); the easiest",
+            10, Shape(1, digits.SIDE, digits.SIDE), 1_438, 359, 139, "embedded", "CC BY 4.0 (Alpaydin, Kaynak 1998)",
+        ),
+        digits.digits,
+    ),
+    Embedded(
+        DatasetInfo(
+            "strokes", "drawn digits with distortion and noise; about as hard as MNIST",
+            10, _DRAWN, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
+        ),
+        partial(strokes.draw, "strokes"),
+    ),
+    Embedded(
+        DatasetInfo(
+            "scribbles", "drawn capitals among pieces of others; about as hard as Fashion-MNIST",
+            10, _DRAWN, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
+        ),
+        partial(strokes.draw, "scribbles"),
+    ),
+)  # fmt: skip

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import nn
 
 from fl import fused
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
 from fl.errors import InputError
-from fl.local import FloatVector, Labels, Order, Pixels, ReferenceTrainer, Trainer
+from fl.local import ReferenceTrainer, Trainer
 from fl.models import MLP_HIDDEN, build
 from fl.regime import Kernel, Regime
 
@@ -30,13 +32,13 @@ class FusedTrainer:
         self._scale, self._offset = scale, offset
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """See ``Trainer.train``."""
         return fused.train(
             self._architecture,
             parameters,
-            pixels,
+            pixels.squeeze(1),
             labels,
             order,
             batch_size=regime.batch_size,
@@ -47,10 +49,16 @@ class FusedTrainer:
             kernel=self._kernel,
         )
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """See ``Trainer.correct``."""
         return fused.correct(
-            self._architecture, parameters, pixels, labels, scale=self._scale, offset=self._offset, kernel=self._kernel
+            self._architecture,
+            parameters,
+            pixels.squeeze(1),
+            labels,
+            scale=self._scale,
+            offset=self._offset,
+            kernel=self._kernel,
         )
 
 
@@ -77,11 +85,8 @@ class Engine:
         """
         if self.wanted == "reference":
             return "reference"
-        if self._architecture is None:
-            problem = f"the fused kernel knows the models cnn and mlp, not {self.regime.model!r}"
-        elif not fused.available():
-            problem = "the fused kernel was not built (no C++ compiler at install time, or another kind of CPU)"
-        else:
+        problem = fused.obstacle(self.regime.model, self.dataset.info.shape)
+        if problem is None:
             return fused.kernel_name()
         if self.wanted == "fused":
             raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
@@ -94,9 +99,9 @@ class Engine:
 
     def trainer(self) -> Trainer:
         """Return a new trainer, for one thread."""
-        if self.kernel != "reference" and self._architecture is not None:
-            return FusedTrainer(self._architecture, self.kernel, self.dataset.scale, self.dataset.offset)
-        return self._reference(0)
+        if self.kernel == "reference":
+            return self._reference(0)
+        return FusedTrainer(self._architecture, self.kernel, self.dataset.scale, self.dataset.offset)
 
     def batched(self, device: str) -> BatchedTrainer:
         """Return a trainer that trains all clients of a service together on ``device``.
@@ -106,23 +111,22 @@ class Engine:
         """
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")
-        module = build(self.regime.model, self.dataset.info.labels, 0)
-        return BatchedTrainer(module, device, self.dataset.scale, self.dataset.offset)
+        return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
 
-    def initial_parameters(self, seed: int, *purpose: str | int) -> FloatVector:
+    def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         return self._reference(seed, *purpose).parameters
 
-    @cached_property
-    def _architecture(self) -> fused.Architecture | None:
-        """What the fused kernel calls the model, or None if it does not know it."""
+    @property
+    def _architecture(self) -> fused.Architecture:
+        """What the fused kernel calls a model that it trains."""
         labels = self.dataset.info.labels
         if self.regime.model == "cnn":
             return fused.Architecture("cnn", labels)
-        if self.regime.model == "mlp":
-            return fused.Architecture("mlp", labels, MLP_HIDDEN)
-        return None
+        return fused.Architecture("mlp", labels, MLP_HIDDEN)
 
     def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
-        module = build(self.regime.model, self.dataset.info.labels, seed, *purpose)
-        return ReferenceTrainer(module, self.dataset.scale, self.dataset.offset)
+        return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)
+
+    def _module(self, seed: int, *purpose: str | int) -> nn.Module:
+        return build(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, seed, *purpose)

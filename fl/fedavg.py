@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-FloatVector = npt.NDArray[np.float32]
+from fl.arrays import Float32Array
 
 
-def fedavg(models: Sequence[FloatVector], sizes: Sequence[int]) -> FloatVector:
+def fedavg(models: Sequence[Float32Array], sizes: Sequence[int]) -> Float32Array:
     """Return the mean of flat parameter vectors [P], weighted by the data sizes D they were trained on.
 
     Summed one after another in double precision, so that the result has the same bits on any number of threads. Models

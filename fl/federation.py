@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from fl.arrays import AnyArray, Float32Array, Labels, Pixels
 from fl.batched import ClientData
 from fl.datasets import Dataset
 from fl.engine import Engine
 from fl.fedavg import fedavg
 from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
-from fl.local import FloatVector, Labels, Pixels, Trainer, visiting_order
+from fl.local import Trainer, visiting_order
 from fl.partition import draw_images, label_counts
 from fl.regime import Kernel, Regime
 from fl.streams import stream
@@ -144,12 +144,12 @@ class RealFederation(Federation):
             for service, own in by_service.items()
         }
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P] and its accuracy."""
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         return models | {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
         """See ``Federation.restore``."""
         for name, learner in self._learners.items():
             learner.parameters = np.array(state[f"{name}/model"])
@@ -160,16 +160,16 @@ class RealFederation(Federation):
         if self._pool:
             self._pool.shutdown()
 
-    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[FloatVector, float]]:
+    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[Float32Array, float]]:
         """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
 
-        def train(index: int) -> tuple[FloatVector, float]:
+        def train(index: int) -> tuple[Float32Array, float]:
             learner = self._learners[jobs[index].service]
             data = learner.client_data(self._seed, round_, jobs[index])
             with learner.trainer() as trainer:
                 return trainer.train(learner.parameters, *data, learner.task.regime)
 
-        done: dict[int, tuple[FloatVector, float]] = {}
+        done: dict[int, tuple[Float32Array, float]] = {}
         for service, own in _by_service(jobs).items():
             learner = self._learners[service]
             if learner.batched:

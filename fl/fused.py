@@ -16,17 +16,16 @@ from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
+from fl.dataset import Shape
 from fl.errors import InputError
+from fl.installation import kernel_problem
 
-Floats = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[np.int32]
-
-IMAGE = (28, 28)
-"""Height and width of an image, pixels."""
+SHAPE = Shape(1, 28, 28)
+"""The one shape of images that the kernel is written for."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
+_MODELS = ("cnn", "mlp")
 _MAX_LABELS = 256
 _MAX_LAYERS = 16
 _MAX_WIDTH = 65536
@@ -45,7 +44,7 @@ _kernels: dict[str, int] = _native.kernels() if _native is not None else {}
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network the fused path knows, for 28x28 images of one channel.
+    """A network the fused path knows, for images of ``SHAPE``.
 
     ``cnn`` is the paper's: two convolutions (6 and 16 maps, 5x5, each with ReLU and 2x2 max-pool), then 120, 84 and
     ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
@@ -59,7 +58,7 @@ class Architecture:
     hidden: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in ("cnn", "mlp"):
+        if self.kind not in _MODELS:
             raise ValueError(f"kind must be cnn or mlp, not {self.kind!r}")
         if self.kind == "cnn" and self.hidden:
             raise ValueError("the cnn's hidden sizes are fixed: hidden must be empty")
@@ -79,7 +78,7 @@ class Architecture:
     def parameter_count(self) -> int:
         """Length of the flat parameter vector."""
         convolutions = 6 * (25 + 1) + 16 * (6 * 25 + 1) if self.kind == "cnn" else 0
-        inputs = (256 if self.kind == "cnn" else IMAGE[0] * IMAGE[1], *self.widths[:-1])
+        inputs = (256 if self.kind == "cnn" else SHAPE.height * SHAPE.width, *self.widths[:-1])
         return convolutions + sum((i + 1) * o for i, o in zip(inputs, self.widths, strict=True))
 
 
@@ -91,6 +90,15 @@ def kernels() -> tuple[str, ...]:
 def available() -> bool:
     """Whether the extension was built and this CPU can run it."""
     return bool(_kernels)
+
+
+def obstacle(model: str, shape: Shape) -> str | None:
+    """Return why the fused kernel cannot train a model (by name) on images of that shape here, or None if it can."""
+    if model not in _MODELS:
+        return f"the fused kernel trains the models {' and '.join(_MODELS)}, not {model!r}"
+    if shape != SHAPE:
+        return f"the fused kernel trains on images of {SHAPE}, not {shape}"
+    return None if available() else f"the fused kernel {kernel_problem()}"
 
 
 def kernel_name() -> str:
@@ -113,10 +121,10 @@ def kernel_name() -> str:
 
 def train(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
-    order: Numbers,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
+    order: Int32Array,
     *,
     batch_size: int,
     learning_rate: float,
@@ -124,7 +132,7 @@ def train(
     scale: float,
     offset: float,
     kernel: str | None = None,
-) -> tuple[Floats, float]:
+) -> tuple[Float32Array, float]:
     """Train by SGD on softmax cross-entropy, as torch's SGD does with a fresh momentum state.
 
     Args:
@@ -161,14 +169,14 @@ def train(
 
 def gradient(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     *,
     scale: float,
     offset: float,
     kernel: str | None = None,
-) -> tuple[Floats, float]:
+) -> tuple[Float32Array, float]:
     """Gradient [P] of the mean loss over one batch of all n images, and that loss. Arguments and errors as in train."""
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     result = np.empty_like(parameters)
@@ -178,9 +186,9 @@ def gradient(
 
 def correct(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     *,
     scale: float,
     offset: float,
@@ -198,25 +206,25 @@ def correct(
 
 def _call(
     arch: Architecture,
-    parameters: Floats,
-    pixels: Bytes,
-    labels: Bytes,
+    parameters: Float32Array,
+    pixels: ByteArray,
+    labels: ByteArray,
     scale: float,
     offset: float,
     kernel: str | None,
-) -> tuple[Any, int, bool, Numbers, Floats, Bytes, Bytes, float, float]:
+) -> tuple[Any, int, bool, Int32Array, Float32Array, ByteArray, ByteArray, float, float]:
     """The extension and the arguments all its functions begin with, checked. It checks labels and lengths itself."""
     name = kernel_name() if kernel is None else kernel
     if name not in _kernels:
         raise ValueError(f"kernel must be one of {', '.join(_kernels)}, not {name!r}")
     _check("parameters", parameters, np.float32, (arch.parameter_count,))
-    _check("pixels", pixels, np.uint8, (None, *IMAGE))
+    _check("pixels", pixels, np.uint8, (None, SHAPE.height, SHAPE.width))
     _check("labels", labels, np.uint8, (len(pixels),))
     widths = np.array(arch.widths, dtype=np.int32)
     return _native, _kernels[name], arch.kind == "cnn", widths, parameters, pixels, labels, scale, offset
 
 
-def _check(name: str, array: npt.NDArray[Any], dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:
+def _check(name: str, array: AnyArray, dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:
     """Raise ValueError unless the array has that dtype and shape (None: any length from 1) and is C-contiguous."""
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{name} must be a NumPy array, not {type(array).__name__}")  # noqa: TRY004 (one kind of error)

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import numpy.typing as npt
 
-Pixels = npt.NDArray[np.uint8]
-Labels = npt.NDArray[np.uint8]
+from fl.arrays import AnyArray, Labels, Pixels
 
-SIDE = 28
 MAX_ITEMS = 2_000_000
 """More images than that are no data set of this family: a header that says so is corrupt, and memory is finite."""
 EXTENDED_COLUMNS = 8
@@ -30,16 +27,20 @@ class IdxError(Exception):
     """A file can't be read or is not what it should be; the message says what is wrong with it, without its name."""
 
 
-def read_images(path: Path) -> tuple[Pixels, str]:
+def read_images(path: Path, height: int, width: int) -> tuple[Pixels, str]:
     """Read a file of images.
 
+    Args:
+        path: the file.
+        height, width: what its images must have, in pixels.
+
     Returns:
-        Read-only images [n, 28, 28], and the SHA-256 of the (uncompressed) file.
+        Read-only images [n, height, width], and the SHA-256 of the (uncompressed) file.
 
     Raises:
-        IdxError: it can't be read, or is not a file of 28 x 28 images.
+        IdxError: it cannot be read, or is not a file of images of that size.
     """
-    images, digest = _read(path, _UNSIGNED_BYTE, (SIDE, SIDE))
+    images, digest = _read(path, _UNSIGNED_BYTE, (height, width))
     if images.min() == images.max():
         raise IdxError("its images are blank")
     return cast(Pixels, images), digest
@@ -76,7 +77,7 @@ def read_labels(path: Path, count: int, labels: int, first: int = 0) -> tuple[La
     return result, digest
 
 
-def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
     """Return the numbers [n, *item], read-only, and the SHA-256 of the uncompressed file."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -85,7 +86,7 @@ def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any
         raise IdxError(f"it can't be read: {error}") from error
 
 
-def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[npt.NDArray[Any], str]:
+def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
     magic = bytes([0, 0, kind, 1 + len(item)])
     header = file.read(4 + 4 * (1 + len(item)))
     if header[:4] != magic:

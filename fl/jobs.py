@@ -6,11 +6,9 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from fl.arrays import AnyArray, FloatArray
 from fl.errors import RunError
 
 
@@ -41,7 +39,7 @@ class TrainingOutcome:
     """
 
     accuracy: float
-    losses: npt.NDArray[np.float64]
+    losses: FloatArray
 
 
 class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
@@ -90,12 +88,12 @@ class Federation(Protocol):
         ...
 
     @abstractmethod
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """Return the arrays, by name, from which training can continue."""
         ...
 
     @abstractmethod
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Continue from a ``state`` of a federation for the same services and seed."""
         ...
 

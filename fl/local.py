@@ -7,43 +7,38 @@ A ``Trainer`` works on flat parameter vectors, so that models travel between cli
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.regime import Regime
-
-FloatVector = npt.NDArray[np.float32]
-Pixels = npt.NDArray[np.uint8]
-Labels = npt.NDArray[np.uint8]
-Order = npt.NDArray[np.int32]
 
 
 class Trainer(Protocol):
     """Trains and evaluates one architecture. Used by one thread at a time."""
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """Return the locally trained parameters [P] and the mean loss over all samples as they were seen.
 
         Args:
             parameters: [P] the global model; not changed.
-            pixels: [n, 28, 28] the client's images.
+            pixels: [n, C, H, W] the client's images.
             labels: [n].
             order: [epochs, n] the order in which each epoch visits the images.
             regime: batch size, learning rate and momentum of the SGD.
         """
         ...
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """Return how many images the model labels correctly."""
         ...
 
 
-def visiting_order(size: int, epochs: int, rng: Generator) -> Order:
+def visiting_order(size: int, epochs: int, rng: Generator) -> Int32Array:
     """Draw the order [epochs, size] in which a client visits its images."""
     return np.array([rng.permutation(size) for _ in range(epochs)], dtype=np.int32)
 
@@ -55,7 +50,7 @@ class ReferenceTrainer:
         """Wrap a module, whose parameters and gradients become views into one flat vector each.
 
         Args:
-            module: the architecture, on images [n, 1, 28, 28]; its parameters are overwritten.
+            module: the architecture, on images [n, C, H, W]; its parameters are overwritten.
             scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
         """
         self._module = module.train()
@@ -70,14 +65,14 @@ class ReferenceTrainer:
             first = last
 
     @property
-    def parameters(self) -> FloatVector:
+    def parameters(self) -> Float32Array:
         """[P] a copy of the module's present parameters."""
-        copy: FloatVector = self._flat.numpy().copy()
+        copy: Float32Array = self._flat.numpy().copy()
         return copy
 
     def train(
-        self, parameters: FloatVector, pixels: Pixels, labels: Labels, order: Order, regime: Regime
-    ) -> tuple[FloatVector, float]:
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
         """See ``Trainer.train``."""
         self._flat.numpy()[:] = parameters
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
@@ -95,7 +90,7 @@ class ReferenceTrainer:
                 total += float(loss.detach()) * len(batch)
         return self.parameters, total / order.size
 
-    def correct(self, parameters: FloatVector, pixels: Pixels, labels: Labels) -> int:
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """See ``Trainer.correct``."""
         self._flat.numpy()[:] = parameters
         self._module.eval()
@@ -105,5 +100,5 @@ class ReferenceTrainer:
         return int(hits.sum())
 
     def _images(self, pixels: Pixels) -> Tensor:
-        """Return [n, 1, 28, 28] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
-        return torch.from_numpy(pixels.astype(np.float32)).unsqueeze(1).mul_(self._scale).add_(self._offset)
+        """Return [n, C, H, W] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
+        return torch.from_numpy(pixels.astype(np.float32)).mul_(self._scale).add_(self._offset)

@@ -1,27 +1,36 @@
-"""The models that services train, by name, as plain ``torch.nn.Module``s on images [n, 1, 28, 28].
+"""The models that services train, by name, as plain ``torch.nn.Module``s on images [n, channels, height, width].
 
-Your own model is a callable ``(labels: int) -> torch.nn.Module``, registered under a name that then works as
-``model = "..."`` in a scenario: by the decorator ``flmarket.model`` in a plug-in file, or by an entry point of an
-installed package in the group ``flmarket.models``. It maps images [n, 1, 28, 28] to logits
-[n, labels]. Only parameters travel between clients and server, and results must not depend on which thread trained
-what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`` has none) and random layers
-(``Dropout``) are refused.
+Your own model is a function that returns a module, registered under a name that then works as ``model = "..."`` in a
+scenario: by the decorator ``flmarket.model`` in a plug-in file, or by an entry point of an installed package in the
+group ``flmarket.models``. It takes the number of labels and, if it has a parameter of the name ``shape``, the shape of
+the images (``fl.dataset.Shape``), so that one model fits data sets of all shapes:
+
+    @flmarket.model("linear")
+    def linear(labels, shape):
+        channels, height, width = shape
+        return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+
+The module maps images to logits [n, labels]. Only parameters travel between clients and server, and results must not
+depend on which thread trained what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`` has
+none) and random layers (``Dropout``) are refused.
 """
 
 from collections.abc import Callable
+from inspect import signature
 from threading import Lock
 
 import torch
 from torch import Tensor, nn
 
+from fl.dataset import Shape
 from fl.model_names import BUILTIN, MODELS
-from fl.plugins import PluginError
+from fl.plugins import PluginError, describe
 from fl.streams import stream
 
-IMAGE_SIDE = 28
 MLP_HIDDEN = (200, 200)
 
-ModelFactory = Callable[[int], nn.Module]
+ModelFactory = Callable[..., nn.Module]
+"""``(labels: int)`` or ``(labels: int, shape: Shape)``."""
 
 
 class HalveByMax(nn.Module):
@@ -37,37 +46,58 @@ class HalveByMax(nn.Module):
         return torch.maximum(rows[..., ::2], rows[..., 1::2])
 
 
-def cnn(labels: int) -> nn.Module:
-    """Return the paper's network: "two convolution layers and three full-connected layers", in LeNet's sizes."""
+def cnn(labels: int, shape: Shape) -> nn.Module:
+    """Return the paper's network: "two convolution layers and three full-connected layers", in LeNet's sizes.
+
+    Images whose sides do not come out even get a border of zeros, the mean of all pixels.
+    """
+    height, width = _even_side(shape.height), _even_side(shape.width)
+    down, right = height - shape.height, width - shape.width
+    border = [nn.ZeroPad2d((right // 2, right - right // 2, down // 2, down - down // 2))] if down or right else []
+    features = 16 * (height // 4 - 3) * (width // 4 - 3)
     return nn.Sequential(
-        nn.Conv2d(1, 6, 5), nn.ReLU(), HalveByMax(),
+        *border,
+        nn.Conv2d(shape.channels, 6, 5), nn.ReLU(), HalveByMax(),
         nn.Conv2d(6, 16, 5), nn.ReLU(), HalveByMax(),
         nn.Flatten(),
-        nn.Linear(256, 120), nn.ReLU(),
+        nn.Linear(features, 120), nn.ReLU(),
         nn.Linear(120, 84), nn.ReLU(),
         nn.Linear(84, labels),
     )  # fmt: skip
 
 
-def mlp(labels: int) -> nn.Module:
+def _even_side(side: int) -> int:
+    """Return the next side that is even before both halvings: 16, 20, 24, 28 (MNIST's), 32, ..."""
+    return max(16, -(-side // 4) * 4)
+
+
+def mlp(labels: int, shape: Shape) -> nn.Module:
     """Return a perceptron with two hidden layers of 200, a common small baseline in federated learning."""
     layers: list[nn.Module] = [nn.Flatten()]
-    width = IMAGE_SIDE * IMAGE_SIDE
+    width = shape.channels * shape.height * shape.width
     for hidden in MLP_HIDDEN:
         layers += [nn.Linear(width, hidden), nn.ReLU()]
         width = hidden
     return nn.Sequential(*layers, nn.Linear(width, labels))
 
 
+_HINT = "; a model that has a parameter named shape is told the shape of the images"
+
 _GENERATOR = Lock()
 """Held while torch's global generator is borrowed: two threads that build at once would draw from each other's seed."""
 
 
-def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
+def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) -> nn.Module:
     """Return a new model whose initial parameters depend on (seed, purpose) alone.
 
     Modules draw their initial values from torch's global generator; it is seeded from the keyed stream for just that,
     and then put back as it was.
+
+    Args:
+        name: the model's name.
+        labels: logits that it gives for each image.
+        shape: of the images.
+        seed, purpose: see ``fl.streams.stream``.
 
     Raises:
         UnknownPluginError: there is none of that name.
@@ -77,18 +107,27 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
     with _GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
         if name in BUILTIN:
-            return make(labels)
+            return make(labels, shape)
+        any_shape = _takes_shape(make)
         try:
-            module = make(labels)
-            _check(module, labels)
+            module = make(labels, shape=shape) if any_shape else make(labels)
+            _check(module, labels, shape, "" if any_shape else _HINT)
         except Exception as error:
-            why = str(error) if isinstance(error, PluginError) else repr(error)
-            raise PluginError(f"model {name!r} for {labels} labels: {why}") from error
+            why = str(error) if isinstance(error, PluginError) else describe(error)
+            raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
 
 
-def _check(module: nn.Module, labels: int) -> None:
-    """Raise unless a registered model is fit for federated training."""
+def _takes_shape(make: ModelFactory) -> bool:
+    """Return whether a model asks for the shape of the images; those that do not are made for one shape."""
+    try:
+        return "shape" in signature(make).parameters
+    except (TypeError, ValueError):  # not written in Python
+        return False
+
+
+def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
+    """Raise unless a registered model is fit for federated training; ``hint`` ends errors that concern the shape."""
     if not isinstance(module, nn.Module):
         raise PluginError(f"is a {type(module).__name__}, not a torch.nn.Module")
     if buffers := [buffer for buffer, _ in module.named_buffers()]:
@@ -97,7 +136,11 @@ def _check(module: nn.Module, labels: int) -> None:
         raise PluginError("has dropout, whose draws would depend on which thread trains which client")
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
         raise PluginError("must have parameters, all of them float32")
-    with torch.inference_mode():
-        shape = tuple(module(torch.zeros(2, 1, IMAGE_SIDE, IMAGE_SIDE)).shape)
-    if shape != (2, labels):
-        raise PluginError(f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})")
+    images = torch.zeros(2, *shape)
+    try:
+        with torch.inference_mode():
+            given = tuple(module(images).shape)
+    except Exception as error:
+        raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{hint}") from error
+    if given != (2, labels):
+        raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

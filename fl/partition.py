@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
-IntArray = npt.NDArray[np.int64]
+from fl.arrays import FloatArray, IntArray
 
 CONCENTRATION = 1.0
 """Dirichlet concentration of the direction in which a data set departs from uniform: 1 = all directions alike."""
@@ -80,7 +79,7 @@ def label_counts(size: int, emd: float, labels: int, rng: Generator) -> IntArray
     return counts
 
 
-def _apportion(total: int, weights: npt.NDArray[np.float64], cap: int | None) -> IntArray:
+def _apportion(total: int, weights: FloatArray, cap: int | None) -> IntArray:
     """Split ``total`` into whole parts nearest to the proportions of ``weights``, none above ``cap``."""
     parts = np.zeros(weights.size, dtype=np.int64)
     limit = np.full(weights.size, total if cap is None else cap, dtype=np.int64)

@@ -184,7 +184,7 @@ class Registry(Generic[T]):
 
         If loading the file fails, the registry is left as it was.
         """
-        before = dict(self._registered)
+        before, outer = dict(self._registered), self._loading
         self._registered = {name: found for name, found in before.items() if found.source != source}
         self._loading = source, origin
         try:
@@ -193,7 +193,7 @@ class Registry(Generic[T]):
             self._registered = before
             raise
         finally:
-            self._loading = None
+            self._loading = outer
 
     def _refusal(self, name: str) -> str | None:
         """Return why a plug-in must not have this name."""

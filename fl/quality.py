@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from fl.arrays import FloatArray
 
 
 def emd(label_counts: npt.ArrayLike, reference: npt.ArrayLike | None = None) -> float:

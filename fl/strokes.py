@@ -19,14 +19,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import FloatArray, Int32Array, IntArray, Pixels, UInt64Array
 from fl.streams import stream
-
-FloatArray = npt.NDArray[np.float64]
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-Pixels = npt.NDArray[np.uint8]
 
 LABELS = 10
 TRAIN_SIZE = 12_000
@@ -131,20 +126,20 @@ class Bits:
 
     def uniform(self, *shape: int) -> FloatArray:
         """Return exact multiples of 2 ** -32 in [0, 1)."""
-        raw: npt.NDArray[np.uint64] = self._raw.random_raw(int(np.prod(shape)))
+        raw: UInt64Array = self._raw.random_raw(int(np.prod(shape)))
         return ((raw >> np.uint64(32)).astype(np.float64) * 2.0**-32).reshape(shape)
 
     def between(self, least: float, most: float, *shape: int) -> FloatArray:
         """Return numbers in [least, most)."""
         return least + (most - least) * self.uniform(*shape)
 
-    def below(self, limit: int | Int64Array, *shape: int) -> Int64Array:
+    def below(self, limit: int | IntArray, *shape: int) -> IntArray:
         """Return integers in [0, limit)."""
         return (self.uniform(*shape) * limit).astype(np.int64)
 
     def bell(self, *shape: int) -> Int32Array:
         """Return sums of four bytes less their mean: nearly normal, standard deviation ``BELL``."""
-        raw: npt.NDArray[np.uint64] = self._raw.random_raw(int(np.prod(shape)) // 2)
+        raw: UInt64Array = self._raw.random_raw(int(np.prod(shape)) // 2)
         quads = raw.astype("<u8").view(np.uint8).reshape(*shape, 4)
         total = quads[..., 0].astype(np.int32)
         for place in (1, 2, 3):
@@ -160,9 +155,9 @@ class Alphabet:
         self._ways = np.array([len(ways) for ways in glyphs])
         self._first = np.concatenate([[0], self._ways.cumsum()[:-1]])
 
-    def choose(self, labels: Int64Array, bits: Bits) -> Int64Array:
+    def choose(self, labels: IntArray, bits: Bits) -> IntArray:
         """Return one of the tables of each label [n], by its position in ``tables``."""
-        chosen: Int64Array = self._first[labels] + bits.below(self._ways[labels], len(labels))
+        chosen: IntArray = self._first[labels] + bits.below(self._ways[labels], len(labels))
         return chosen * TABLE_SIDE**2
 
 
@@ -181,7 +176,7 @@ def draw(name: str) -> tuple[Pixels, Pixels, Pixels, Pixels]:
     return splits[0], splits[1], splits[2], splits[3]
 
 
-def _draw_chunk(style: Style, alphabet: Alphabet, labels: Int64Array, bits: Bits) -> Pixels:
+def _draw_chunk(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits) -> Pixels:
     """Draw one image [n, 28, 28] for each label [n]."""
     count = len(labels)
     ink = _pen_strokes(style, alphabet, labels, bits, style.shift)
@@ -196,7 +191,7 @@ def _draw_chunk(style: Style, alphabet: Alphabet, labels: Int64Array, bits: Bits
     return images.reshape(count, SIDE, SIDE)
 
 
-def _pen_strokes(style: Style, alphabet: Alphabet, labels: Int64Array, bits: Bits, shift: float) -> Int32Array:
+def _pen_strokes(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits, shift: float) -> Int32Array:
     """Return how much of each pixel [n, 784] the pen covers, in sixteenths, for one figure in each image."""
     count = len(labels)
     table = alphabet.choose(labels, bits)

@@ -19,11 +19,11 @@ models leave the plateau sooner. Real errors have more high outliers than low on
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import exp, log, log1p, sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import AnyArray
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.streams import stream
 
@@ -150,11 +150,11 @@ class SurrogateFederation(Federation):
             for service, own in of_service.items()
         }
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: how far each service is on its curve."""
         return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
         """See ``Federation.restore``."""
         for name, service in self._services.items():
             service.accuracy, service.u = state[name].tolist()

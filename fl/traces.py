@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
+from fl.arrays import AnyArray
 from fl.errors import InputError
 from fl.files import WriteError, write_durably
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
@@ -64,11 +63,11 @@ class Recorder(Federation):
             trace.accuracies.append(self._federation.accuracy(service))
         return outcomes
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``; without what was recorded."""
         return self._federation.state()
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
         """See ``Federation.restore``; the traces begin with what is trained from here on."""
         self._federation.restore(state)
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from des.money import to_micro
-from des.records import Feedback, FloatArray, Observation, Offer
+from des.records import Feedback, Observation, Offer
+from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.knapsack import knapsack
 from learning.policy import Policy, PolicyContext

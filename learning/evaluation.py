@@ -15,7 +15,8 @@ import numpy as np
 
 from des.market import Market
 from des.money import MICRO
-from des.records import BoolArray, FloatArray, IntArray, RoundReport
+from des.records import RoundReport
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.names import unknown
 from learning.play import play
 from learning.policy import Policy

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from des.records import FloatArray, Observation, Offer
+from des.records import Observation, Offer
+from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget

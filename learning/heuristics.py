@@ -9,7 +9,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from des.records import FloatArray, IntArray, Observation, Offer
+from des.records import Observation, Offer
+from fl.arrays import FloatArray, IntArray
 from learning.policy import Policy
 from learning.selection import fill_budget
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import Micro, MicroArray
-from des.records import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

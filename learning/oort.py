@@ -1,12 +1,11 @@
 """A policy in the manner of Oort: prefers clients whose models still lose much, and those it has not seen for long."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from des.records import Feedback, FloatArray, IntArray, Observation, Offer
+from des.records import Feedback, Observation, Offer
+from fl.arrays import AnyArray, FloatArray, IntArray
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
@@ -77,11 +76,11 @@ class OortLike(Policy):
         self._losses[served] = feedback.losses[feedback.served]
         self._served[served] = feedback.round
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """See ``Policy.state``."""
         return {"losses": self._losses, "served": self._served}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
         """See ``Policy.restore``."""
         self._losses, self._served = np.array(state["losses"]), np.array(state["served"])
 

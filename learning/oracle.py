@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
-from des.records import FloatArray, Observation, Offer
+from des.records import Observation, Offer
+from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.knapsack import knapsack
 from learning.policy import Policy

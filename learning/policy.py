@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-import numpy.typing as npt
-
 from des.records import Feedback, Observation, Offer
+from fl.arrays import AnyArray
 from fl.errors import InputError
 from fl.plugins import Registry
 
@@ -81,14 +80,14 @@ class Policy(ABC):
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:  # noqa: B027 - optional
         """Learn from the round's outcome. Policies that do not learn leave this as it is."""
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> dict[str, AnyArray]:
         """Return what the policy remembers between rounds, as arrays by name, so that an interrupted run can continue.
 
         A policy that remembers anything overrides this and ``restore``.
         """
         return {}
 
-    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: B027 - optional, as ``state``
+    def restore(self, state: Mapping[str, AnyArray]) -> None:  # noqa: B027 - optional, as ``state``
         """Remember what ``state`` returned, in a policy that was made anew with the same context and options."""
 
     @property

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from des.money import MICRO, to_micro
-from des.records import BoolArray, FloatArray, Offer
+from des.records import Offer
+from fl.arrays import BoolArray, FloatArray
 from fl.errors import RunError
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import to_micro
-from des.records import BoolArray, FloatArray, IntArray, Offer
+from des.records import Offer
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 
 def fill_budget(

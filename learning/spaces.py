@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
 from des.market import Market
 from des.money import MICRO
-from des.records import BoolArray, FloatArray
+from fl.arrays import BoolArray, Float32Array, FloatArray
 from learning.projection import ActionError, checked
 
-Float32Array = npt.NDArray[np.float32]
 Parts = Mapping[str, FloatArray]
 """An observation's parts by name, before they are encoded. See ``bounds``."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from des.records import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.streams import stream
 
 Statistic = Callable[[FloatArray], float]

@@ -159,7 +159,7 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
 
 
 def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
-    """Refuse a data set that has too few images of a label; the scenario was checked against the official one."""
+    """Refuse a copy that has too few images of a label; the scenario was checked against the official data set."""
     found = dataset.info
     for size, emd in product(scenario.clients.data_size, scenario.clients.emd):
         needed = largest_count(size, emd, found.labels)

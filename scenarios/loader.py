@@ -11,6 +11,7 @@ from fl.names import unknown
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
+from scenarios.file.overrides import Overrides
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
 from scenarios.file.schema import Scenario
 from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
@@ -59,12 +60,12 @@ def builtin_text(name: str) -> str:
     return builtin_path(name).read_text(encoding="utf-8")
 
 
-def load(source: str | FilePath, overrides: Sequence[str] = (), *, catalogue: Catalogue | None = None) -> Scenario:
+def load(source: str | FilePath, overrides: Overrides = (), *, catalogue: Catalogue | None = None) -> Scenario:
     """Read and check a scenario.
 
     Args:
         source: a file, or the name of a built-in scenario (which ``./name`` is not).
-        overrides: ``key=value``, as ``--set`` gives them.
+        overrides: values to change, as ``--set`` gives them, or by dotted key.
         catalogue: the data sets and policies that it may name; those installed when not given.
 
     Raises:
@@ -75,7 +76,7 @@ def load(source: str | FilePath, overrides: Sequence[str] = (), *, catalogue: Ca
 
 
 def parse(
-    text: str, file: str = "scenario", overrides: Sequence[str] = (), *, catalogue: Catalogue | None = None
+    text: str, file: str = "scenario", overrides: Overrides = (), *, catalogue: Catalogue | None = None
 ) -> Scenario:
     """Read and check a scenario that is no file, or not yet. As ``load``; ``file`` is what problems call it."""
     data = read_toml(text, file)

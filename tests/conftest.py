@@ -7,8 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from fl import installation
+from fl.datasets import DATASETS
 from fl.model_names import MODELS
 from learning.policy import POLICIES
+
+
+def pytest_configure() -> None:
+    """Test the code beside the tests, not another flmarket that happens to be installed."""
+    here = Path(__file__).resolve().parents[1]
+    if here != installation.ROOT:
+        pytest.exit(
+            f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
+        )
+
 
 # Real training on embedded data, with so few images that a run takes a second.
 ONE_SERVICE = """\
@@ -99,7 +111,7 @@ def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture(autouse=True)
 def no_plugins_left() -> Iterator[None]:
     """Forget what a test registered in this process."""
-    before = [(registry, dict(registry._registered)) for registry in (POLICIES, MODELS)]
+    before = [(registry, dict(registry._registered)) for registry in (POLICIES, MODELS, DATASETS)]
     yield
     for registry, registered in before:
         registry._registered = registered

@@ -9,7 +9,12 @@ from typing import NoReturn
 
 import typer
 
-from fl.errors import InputError, RunError
+try:
+    from fl.errors import InputError, RunError
+    from fl.installation import require_one_place
+except ImportError as error:  # something else on Python's path is called fl
+    sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
+    sys.exit(2)
 from tui.commands.calibrate import calibrate
 from tui.commands.datasets import datasets
 from tui.commands.export import export
@@ -60,6 +65,7 @@ app.add_typer(calibrate, name="calibrate")
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
     try:
+        require_one_place()
         if sys.argv[1:] == ["tui"]:
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
         else:

@@ -7,7 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.random import Generator
 
-from des.records import FloatArray, Observation, Offer
+from des.records import Observation, Offer
+from fl.arrays import Float32Array, FloatArray
 from learning.checks import require_finite
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
@@ -15,7 +16,7 @@ from learning.mahdrl.features import (
     elapsed,
     means,
 )
-from learning.mahdrl.networks import Floats, Mlp, sigmoid
+from learning.mahdrl.networks import Mlp, sigmoid
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
@@ -70,11 +71,11 @@ class Design:
                 raise ValueError(f"{name} must be true or false, not {value!r}")
         return design
 
-    def see(self, observation: Observation) -> Floats:
+    def see(self, observation: Observation) -> Float32Array:
         """Return the features of all clients, [C, 4]."""
         return client_features(observation, standardise=self.standardise, schedule=self.schedule, budget=self.budget)
 
-    def situation(self, observation: Observation) -> Floats:
+    def situation(self, observation: Observation) -> Float32Array:
         """Return what the worth of a number of clients depends on, [2]: n / N and what the budget can buy."""
         time = elapsed(observation) if self.schedule else 0.0
         return np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
@@ -88,9 +89,9 @@ DESIGN = Design()
 class Brain:
     """The networks of A agents, as NumPy arrays [A, P]."""
 
-    quality: Floats
-    count: Floats
-    win: Floats
+    quality: Float32Array
+    count: Float32Array
+    win: Float32Array
     design: Design = DESIGN
 
     @classmethod
@@ -106,7 +107,7 @@ class Brain:
         networks = {"quality": QUALITY, "count": COUNT, "win": WIN}
         return {name: (agents, network.parameters) for name, network in networks.items()}
 
-    def tensors(self) -> dict[str, Floats]:
+    def tensors(self) -> dict[str, Float32Array]:
         """Return the networks by name: what a trained agent needs to play."""
         return {"quality": self.quality, "count": self.count, "win": self.win}
 

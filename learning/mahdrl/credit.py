@@ -16,9 +16,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from fl.arrays import FloatArray, IntArray
 from learning.mahdrl.networks import Tensors
-
-Doubles = npt.NDArray[np.float64]
 
 SMALLEST_ERROR = 1e-4
 """Accuracy of exactly 1 would be an infinite y; a test set of 10,000 images resolves no less than this."""
@@ -27,12 +26,12 @@ SLOWEST_RATE = 0.05
 """The baseline forgets at this rate per episode once it has seen 1 / 0.05 of them, so that it follows the policy."""
 
 
-def progress(accuracies: npt.ArrayLike) -> Doubles:
+def progress(accuracies: npt.ArrayLike) -> FloatArray:
     """Return y = -log(1 - accuracy), of the shape given."""
     return -np.log(np.maximum(1.0 - np.asarray(accuracies, dtype=np.float64), SMALLEST_ERROR))
 
 
-def advantages(deviations: Doubles, weights: Doubles, *, horizon: int, scale: float) -> Doubles:
+def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, scale: float) -> FloatArray:
     """Return A_n for every round of an episode of one service.
 
     Args:
@@ -48,13 +47,13 @@ def advantages(deviations: Doubles, weights: Doubles, *, horizon: int, scale: fl
     return np.asarray(scale * (weighted[end] - weighted[now]) / (weight[end] - weight[now]))
 
 
-def differences(deviations: Mapping[str, Doubles | None]) -> dict[str, Doubles | None]:
+def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatArray | None]:
     """Return each service's deviations less the mean of the others' in the same round: what all met is not credit.
 
     A service alone in a round keeps its own; one that has no baseline yet (None) is nobody's measure.
     """
     known = {name: values for name, values in deviations.items() if values is not None}
-    result: dict[str, Doubles | None] = dict(deviations)
+    result: dict[str, FloatArray | None] = dict(deviations)
     for name, own in known.items():
         others = np.full((len(known), len(own)), np.nan)
         for row, (other, values) in enumerate(known.items()):
@@ -75,14 +74,14 @@ class Baseline:
     """
 
     def __init__(self, services: int, rounds: int) -> None:
-        self.mean: Doubles = np.zeros((services, rounds))
-        self.episodes: npt.NDArray[np.int64] = np.zeros(services, dtype=np.int64)
+        self.mean: FloatArray = np.zeros((services, rounds))
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
 
-    def errors(self, service: int) -> Doubles:
+    def errors(self, service: int) -> FloatArray:
         """Return w [N], the error that is usual in each round."""
         return np.asarray(np.exp(-self.mean[service]))
 
-    def deviations(self, service: int, y: Doubles) -> Doubles | None:
+    def deviations(self, service: int, y: FloatArray) -> FloatArray | None:
         """Return d [n] for an episode's y [n], and count the episode; None for the first, which has no baseline.
 
         A service that left is held at its last y in the baseline: otherwise late rounds would be compared with slow

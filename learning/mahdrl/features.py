@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from des.records import FloatArray, Observation
-from learning.mahdrl.networks import Floats
+from des.records import Observation
+from fl.arrays import Float32Array, FloatArray
 
 CLIENT_FEATURES = 4
 """DQI and bid of the client among the round's clients, how much of the run is over, and what the budget can buy."""
@@ -25,7 +25,7 @@ def standardised(values: FloatArray) -> FloatArray:
 
 def client_features(
     observation: Observation, *, standardise: bool = True, schedule: bool = True, budget: bool = True
-) -> Floats:
+) -> Float32Array:
     """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
 
     Args:

@@ -16,13 +16,14 @@ import numpy as np
 import torch
 
 from des.records import Feedback, Observation, Offer
+from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import Brain, Design, Payments, wander
 from learning.mahdrl.credit import Baseline, advantages, differences, progress
 from learning.mahdrl.features import CLIENT_FEATURES
 from learning.mahdrl.losses import critic_loss, win_loss
-from learning.mahdrl.networks import Floats, Tensors
+from learning.mahdrl.networks import Tensors
 from learning.mahdrl.ranges import Count, Positive, Rate
 from learning.mahdrl.replay import Replay
 from learning.mahdrl.rivalry import STANDING, Rivals, rivals_kept
@@ -251,6 +252,6 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
 
-    def agent(self) -> dict[str, Floats]:
+    def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""
         return self.played.tensors()

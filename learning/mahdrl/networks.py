@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Generator
 
-Floats = npt.NDArray[np.float32]
-Tensors = Mapping[str, npt.NDArray[Any]]
+from fl.arrays import AnyArray, Float32Array
+
+Tensors = Mapping[str, AnyArray]
 """Named arrays: what a checkpoint holds."""
 
 
@@ -34,7 +34,7 @@ class Mlp:
         """P, the number of weights and biases."""
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
-    def initial(self, rng: Generator, agents: int = 1) -> Floats:
+    def initial(self, rng: Generator, agents: int = 1) -> Float32Array:
         """Draw initial parameters [A, P]: uniform in +-1/sqrt(fan-in), as ``torch.nn.Linear`` does."""
         parts = []
         for fan_in, fan_out in pairwise(self.sizes):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from des.money import MICRO, to_micro
-from des.records import BoolArray, FloatArray, Observation, Offer
+from des.records import Observation, Offer
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 """Worth of money tried, in standard deviations of q per mean price: 0 ignores prices."""
@@ -122,7 +122,7 @@ def _worth(q: FloatArray, prices: FloatArray, chance: FloatArray) -> FloatArray:
     return worth.reshape(-1, *prices.shape)
 
 
-def _fill(prices: npt.NDArray[np.int64], budget: int) -> npt.NDArray[np.bool_]:
+def _fill(prices: IntArray, budget: int) -> BoolArray:
     """Return which clients are taken, [orders, C], when each order fills the budget, skipping what does not fit."""
     taken = np.zeros(prices.shape, dtype=np.bool_)
     left = np.full(len(prices), budget)

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from learning.mahdrl.networks import Floats, Tensors
+from fl.arrays import Float32Array, IntArray
+from learning.mahdrl.networks import Tensors
 
 
 class Replay:
@@ -19,10 +20,10 @@ class Replay:
 
     def __init__(self, agents: int, capacity: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.capacity = capacity
-        self.fields: dict[str, Floats] = {
+        self.fields: dict[str, Float32Array] = {
             name: np.zeros((agents, capacity, *shape), dtype=np.float32) for name, shape in shapes.items()
         }
-        self.stored: npt.NDArray[np.int64] = np.zeros(agents, dtype=np.int64)
+        self.stored: IntArray = np.zeros(agents, dtype=np.int64)
 
     def add(self, agent: int, **values: npt.ArrayLike) -> None:
         """Store one transition; a field shorter than its row is padded with zeros."""
@@ -39,11 +40,11 @@ class Replay:
         self.stored[agent] += 1
 
     @property
-    def held(self) -> npt.NDArray[np.int64]:
+    def held(self) -> IntArray:
         """[A] transitions that each agent's buffer holds."""
         return np.minimum(self.stored, self.capacity)
 
-    def sample(self, rng: Generator, batch: int) -> dict[str, Floats]:
+    def sample(self, rng: Generator, batch: int) -> dict[str, Float32Array]:
         """Draw a batch uniformly, with replacement, for each agent: name -> [A, batch, *shape].
 
         Every agent must hold at least one transition.

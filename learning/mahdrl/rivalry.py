@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from des.records import FloatArray, Observation
+from des.records import Observation
+from fl.arrays import FloatArray
 from learning.mahdrl.features import SMALLEST_PRICE
 
 WAVES = 2.0 ** np.arange(6)

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import FloatArray
 from fl.calibrate_dqi import Point
 from fl.quality import DQIParameters, dqi
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def draw_dqi(path: Path, name: str, points: Sequence[Point], parameters: DQIParameters) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from fl.arrays import FloatArray
 from fl.calibrate_surrogate import EARLY_ROUNDS, fit, follow
 from fl.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate import Curve
@@ -17,7 +17,6 @@ from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
 Narrate = Callable[[str], None]
-FloatArray = npt.NDArray[np.float64]
 
 HELD_OUT: Mapping[str, tuple[str, str]] = {
     "d-first": ("d-first", "published"),

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
 from fl.backends import BACKENDS
+from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.names import unknown
@@ -86,11 +87,14 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _timeline(readable)
     yield from _market_size(readable)
     yield from check_interventions(readable)
-    used = {
-        name: catalogue.facts(name)
-        for i in readable.places("services")
-        if (name := readable.get("services", i, "dataset")) in catalogue.datasets
-    }
+    used: dict[str, DatasetFacts] = {}
+    for i in readable.places("services"):
+        name = readable.get("services", i, "dataset")
+        if name in catalogue.datasets and name not in used:
+            try:
+                used[name] = catalogue.facts(name)
+            except InputError as error:  # of a plug-in, which is loaded for them
+                yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(readable, used)
     yield from _emds(readable, used)
     yield from _supply(readable, used)

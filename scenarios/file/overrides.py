@@ -5,45 +5,50 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
-from fl.errors import InputError
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.nesting import LARGEST_DEPTH, too_deep
 from scenarios.file.problems import Path, Problem, printable
-from scenarios.file.toml_text import value_text
+
+Overrides = Sequence[str] | Mapping[str, Any]
+"""``key=value`` as ``--set`` takes it: services by name, the value in TOML, and what is not TOML is text. Or, from
+Python, values by key."""
 
 
-def apply(data: dict[str, Any], overrides: Sequence[str]) -> tuple[dict[Path, str], list[Problem]]:
+def apply(data: dict[str, Any], overrides: Overrides) -> tuple[dict[Path, str], list[Problem]]:
     """Set values in a scenario's data, in order.
 
     Args:
         data: as ``tomllib`` reads it, with a flat ``sweep``; changed in place.
-        overrides: each ``key=value``: services by name, the value in TOML; what is not TOML is taken as text.
+        overrides: what to set.
 
     Returns:
-        the option (``--set key=value``) behind each path that was set; and the options that could not be followed.
+        what messages call each path that was set (``--set key=value``); and the overrides that could not be followed.
     """
     options: dict[Path, str] = {}
     problems = []
-    for override in overrides:
-        option = printable(f"--set {override}")
+    given = overrides.items() if isinstance(overrides, Mapping) else ((text, None) for text in overrides)
+    for override, python in given:
+        option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
         try:
-            key, value = _parse(override)
+            key, value = (override, _plain(python)) if isinstance(overrides, Mapping) else _parse(override)
             options |= dict.fromkeys(_set(data, key, value), option)
         except AddressError as error:
             problems.append(Problem(option, None, "", str(error)))
     return options, problems
 
 
-def option(key: str, value: Any) -> str:
-    """Return ``key=value`` as ``--set`` takes it, for a value of Python's.
-
-    Raises:
-        InputError: TOML has no such value.
-    """
-    plain = value.item() if hasattr(value, "item") else value  # a number of NumPy's
-    if not isinstance(plain, bool | int | float | str | Mapping | Sequence):
-        raise InputError(f"{key}: a {type(value).__name__} cannot stand in a scenario")
-    return f"{key}={value_text(plain)}"
+def _plain(value: Any) -> Any:
+    """Return a value as TOML would give it: lists for sequences, and Python's own numbers for NumPy's."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    match value:
+        case bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple() | range():
+            return [_plain(item) for item in value]
+    raise AddressError(f"a scenario cannot hold a value of type {type(value).__name__}")
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:

@@ -15,10 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
+from fl.names import LONGEST_NAME, NAME_PATTERN
 from fl.regime import Device, Kernel, Regime
-
-NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
-"""Names become folders and columns: they must be fit for a path on every system."""
 
 LARGEST_SUM = 1_000_000_000
 """Of money; keeps a million rounds of micro-units well inside 64 bits."""
@@ -52,7 +50,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 Plain = Annotated[Any, AfterValidator(plain)]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from des.records import FloatArray
+from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import unknown
 from scenarios.judging.figures import SETTINGS, by_policy, draw_curves

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from des.records import FloatArray
+from fl.arrays import FloatArray
 from fl.errors import InputError
 from learning.statistics import paired_bootstrap
 from scenarios.judging.results import RunResult, Setting

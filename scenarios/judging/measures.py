@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from des.records import FloatArray
+from fl.arrays import FloatArray
 from learning.statistics import area_under_curve
 from scenarios.judging.results import RunResult
 

@@ -9,6 +9,7 @@ from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.logs.writing import TABLES
+from scenarios.plugins import require_loaded
 from scenarios.running.runner import Run, execute
 
 
@@ -21,10 +22,13 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
         workers: training threads.
 
     Raises:
-        InputError: the data sets are not those of the run, or it was played on another device than the CPU.
+        InputError: the data sets or the plug-ins are not those of the run, or it was played on another device than
+            the CPU.
         RunError: the run failed this time.
     """
-    scenario, meta = load(run.path / SCENARIO), run.meta()
+    meta = run.meta()
+    require_loaded(meta.get("plugins", {}), str(run.path))
+    scenario = load(run.path / SCENARIO)
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
     for name, found in meta.get("data", {}).items():

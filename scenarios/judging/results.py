@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from des.records import BoolArray, FloatArray
+from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
 from scenarios.logs.directory import SCENARIO, RunDirectory, State, find_runs
 

@@ -155,12 +155,21 @@ class RunDirectory:
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
             write_durably(self.path / name, files[name])
 
-    def check_is(self, *, digest: str, policy: str, seed: int, agents: Mapping[str, str]) -> None:
+    def check_is(
+        self,
+        *,
+        digest: str,
+        policy: str,
+        seed: int,
+        agents: Mapping[str, str],
+        plugins: Mapping[str, Mapping[str, str]],
+    ) -> None:
         """Raise StoreError if meta.json says that the directory holds another run than its path does.
 
         Args:
-            digest, policy, seed: that the path stands for.
-            agents: of the learned policies, by service. They are not in the path where ``--policy`` chose them.
+            digest, policy, seed: what the path stands for.
+            agents: digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
+            plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
         """
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
@@ -174,6 +183,13 @@ class RunDirectory:
                 f"{self.path / META}: is of a run with another learned agent than there is now; "
                 "choose another --out, or run again with --fresh to play the new one"
             )
+        played = meta.get("plugins", {})
+        for thing in sorted({*played, *plugins}):
+            if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
+                raise StoreError(
+                    f"{self.path / META}: is of a run with another text of {thing}; "
+                    "choose another --out, or run again with --fresh to play the present one"
+                )
 
     def _begun(self, scenario: str) -> bool:
         """Whether an unfinished run of this scenario is there; raise StoreError if it is one of another scenario."""

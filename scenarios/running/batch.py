@@ -11,6 +11,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
 from scenarios.logs.directory import AS_CONFIGURED, LOG, RunDirectory, State
+from scenarios.plugins import plugins_of
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
 from scenarios.running.runner import Run, execute
@@ -152,7 +153,10 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
             key = run.digest, run.policy
             if key not in agents:
                 agents[key] = agents_of(run.scenario)
-            run.directory.check_is(digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key])
+            plugins = plugins_of(run.scenario)
+            run.directory.check_is(
+                digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
+            )
             complete.append(run)
         else:
             todo.append(run)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from des.records import RoundReport
+from fl.arrays import AnyArray
 from fl.errors import RunError
 from fl.files import WriteError, write_durably
 from scenarios.build import Setup
@@ -32,7 +32,9 @@ INTERVAL = 5.0
 
 KEPT = 2
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+_CALLED = {"agents": "learned agent", "plugins": "plug-in file"}
+
+Arrays = Mapping[str, AnyArray]
 
 
 class DamagedError(Exception):
@@ -128,11 +130,10 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         except DamagedError:
             continue
         for key, value in identity.items():
-            if checkpoint.identity.get(key) != value:
+            if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
                 raise StoreError(
-                    f"{folder.parent}: holds an unfinished run with another {key} ({checkpoint.identity.get(key)}, "
-                    f"here {value}), so its results could not be the same; run again with --fresh, "
-                    "or choose another --out"
+                    f"{folder.parent}: holds an unfinished run with another {_CALLED.get(key, key)} ({other}, here "
+                    f"{value}), so its results could not be the same; run again with --fresh, or choose another --out"
                 )
         yield checkpoint
 
@@ -223,5 +224,5 @@ def _digest(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _below(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def _below(prefix: str, arrays: Arrays) -> dict[str, AnyArray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

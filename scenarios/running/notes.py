@@ -1,8 +1,9 @@
 """What ``flmarket run`` notes before a batch: what a user should know before believing the results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fl import fused
+from fl.datasets import info
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
@@ -19,19 +20,24 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
-        if not shelf.get(name).official:
+        dataset = shelf.get(name)
+        if dataset.info.source == "plug-in":
+            found.append(f"data set {name!r} is a plug-in: meta.json holds its digests; publish them with any result")
+        elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
-    if not fused.available() and any(_would_be_fused(scenario) for scenario in scenarios):
-        found.append(
-            "the fused kernel was not built (it needs a C++ compiler when flmarket is installed); training takes the "
-            "reference path, which is about ten times slower (docs/performance.md)"
-        )
-    return found
+    obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}
+    return found + [
+        f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
+        for problem in sorted(obstacles)
+    ]
 
 
-def _would_be_fused(scenario: Scenario) -> bool:
-    """Return whether the fused kernel would train some of a scenario's services, if it were there."""
+def _obstacles(scenario: Scenario) -> Iterator[str]:
+    """Yield why the fused kernel cannot train what it could be expected to: built-in models on a CPU."""
     training = scenario.training
-    if not backend_of(scenario).trains or training.device != "cpu" or training.kernel == "reference":
-        return False
-    return any(scenario.training_for(service.dataset).model in BUILTIN_MODELS for service in scenario.services)
+    if training.device != "cpu" or training.kernel == "reference":
+        return
+    for name in images_of(scenario):
+        model = scenario.training_for(name).model
+        if model in BUILTIN_MODELS and (problem := fused.obstacle(model, info(name).shape)):
+            yield problem

@@ -17,7 +17,7 @@ From the runner, each with ``"say"``:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ class Start:
         paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
         speed: rounds in a second at most; None is as fast as it can.
         hurry: play this many rounds without a pause or a brake first.
+        plugins: the plug-in files to load before anything else; see ``scenarios.plugins.packed``.
     """
 
     scenario: str
@@ -55,6 +56,7 @@ class Start:
     paused: bool = False
     speed: float | None = None
     hurry: int = 0
+    plugins: Sequence[Mapping[str, str]] = ()
     version: int = VERSION
 
     def line(self) -> str:

@@ -20,6 +20,7 @@ from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
 from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, StoreError
+from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
 
@@ -111,6 +112,7 @@ def _play(
     try:
         meta["kernel"] = dict(setup.federation.kernels)
         identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
+        identity["plugins"] = {thing: record["sha256"] for thing, record in meta["plugins"].items()}
         tables, checkpoint = resume(folder, identity, setup, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
@@ -180,6 +182,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             for name in images_of(run.scenario)
         },
         "agents": agents_of(run.scenario),
+        "plugins": plugins_of(run.scenario),
         "git": git_revision(),
     }
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import IO
 
 from des.records import RoundReport
+from fl.cores import usable_cores
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import round_text, rounds_text
+from scenarios.plugins import unpack
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 
 GRACE = 2.0
@@ -118,6 +120,7 @@ class Server:
 
     def _run(self, start: Start, control: Control) -> None:
         # They bring torch, and a bad scenario should be answered before that.
+        unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
         from scenarios.build import Shelf
         from scenarios.running.batch import plan
@@ -146,7 +149,7 @@ class Server:
             if not report.last:
                 control.wait(report.round)
 
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        workers = usable_cores()
         execute(run, shelf, workers=workers, fresh=start.fresh, ready=ready, observers=[observe])
 
     def _listen(self, control: Control) -> None:

@@ -1,4 +1,4 @@
-"""A process that plays runs for a batch, one after another: ``python -P -m scenarios.running.worker``.
+"""A process that plays runs for a batch, one after another; ``fl.installation.command`` starts it.
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
@@ -25,6 +25,7 @@ from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.plugins import packed, unpack
 from scenarios.running.listener import Progress
 from scenarios.running.runner import Run, execute
 
@@ -41,6 +42,7 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "sweep": dict(run.sweep),
             "workers": workers,
             "fresh": fresh,
+            "plugins": packed(run.scenario),
         }
     )
 
@@ -68,6 +70,7 @@ def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None]) -> N
         asked = json.loads(orders())
         end: dict[str, Any] = {"say": "end", "error": None, "kind": None}
         try:
+            unpack(asked["plugins"])
             execute(run_of(asked), shelf, workers=asked["workers"], fresh=asked["fresh"], observers=[observe])
         except Exception as error:  # run.log has the traceback
             end["error"] = str(error) or repr(error)

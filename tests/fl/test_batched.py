@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from fl.batched import BatchedTrainer, ClientData
+from fl.dataset import Shape
 from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
 from fl.regime import Regime
 from fl.streams import stream
 
 SCALE, OFFSET, LABELS = 1 / 128, -1.0, 4
+SHAPE = Shape(1, 28, 28)
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +26,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def client(index: int, images: int, epochs: int) -> ClientData:
+def client(index: int, images: int, epochs: int, shape: Shape = SHAPE) -> ClientData:
     rng = stream(0, "client", index)
-    pixels = rng.integers(256, size=(images, 28, 28)).astype(np.uint8)
+    pixels = rng.integers(256, size=(images, *shape)).astype(np.uint8)
     labels = rng.integers(LABELS, size=images).astype(np.uint8)
     return ClientData(pixels, labels, visiting_order(images, epochs, rng))
 
@@ -38,8 +40,8 @@ def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int
     regime = Regime(model=model, local_epochs=5, batch_size=5, learning_rate=0.01, momentum=momentum)
     clients = [client(index, images, regime.local_epochs) for index, images in enumerate(sizes)]
     assert max(c.order.size for c in clients) / regime.batch_size == 50
-    module = build(model, LABELS, 0)
-    one_by_one = ReferenceTrainer(build(model, LABELS, 0), SCALE, OFFSET)
+    module = build(model, LABELS, SHAPE, 0)
+    one_by_one = ReferenceTrainer(build(model, LABELS, SHAPE, 0), SCALE, OFFSET)
     start = one_by_one.parameters
     together = BatchedTrainer(module, "cpu", SCALE, OFFSET).train(start, clients, regime)
     for data, (vector, loss) in zip(clients, together, strict=True):
@@ -50,10 +52,22 @@ def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int
         assert loss == pytest.approx(expected_loss, rel=1e-4)
 
 
+@pytest.mark.parametrize("model", ["cnn", "mlp"])
+def test_images_may_have_any_shape(model: str) -> None:
+    shape, regime = Shape(3, 12, 10), Regime(model=model, local_epochs=3, batch_size=5, learning_rate=0.01)
+    clients = [client(index, images, regime.local_epochs, shape) for index, images in enumerate((20, 7))]
+    one_by_one = ReferenceTrainer(build(model, LABELS, shape, 0), SCALE, OFFSET)
+    start = one_by_one.parameters
+    batched = BatchedTrainer(build(model, LABELS, shape, 0), "cpu", SCALE, OFFSET)
+    for data, (vector, _) in zip(clients, batched.train(start, clients, regime), strict=True):
+        expected, _ = one_by_one.train(start, *data, regime)
+        np.testing.assert_allclose(vector, expected, rtol=0, atol=2e-3 * np.abs(expected - start).max())
+
+
 def test_evaluation_counts_as_one_by_one() -> None:
     pixels, labels, _ = client(0, 200, 1)
-    trainer = ReferenceTrainer(build("cnn", LABELS, 0), SCALE, OFFSET)
-    batched = BatchedTrainer(build("cnn", LABELS, 1), "cpu", SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("cnn", LABELS, SHAPE, 0), SCALE, OFFSET)
+    batched = BatchedTrainer(build("cnn", LABELS, SHAPE, 1), "cpu", SCALE, OFFSET)
     hits = batched.correct(trainer.parameters, pixels, labels)
     assert hits == pytest.approx(
         trainer.correct(trainer.parameters, pixels, labels), abs=1

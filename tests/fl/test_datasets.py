@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl import datasets, vision
-from fl.datasets import DatasetError, UnknownDatasetError, data_root, info, load, names
+from fl import downloaded, embedded, vision
+from fl.datasets import DatasetError, data_root, info, load, names
 from fl.digests import OFFICIAL
+from fl.plugins import UnknownPluginError
 
 ROOT = Path(__file__).parents[2]
 TRAIN, TEST = 30, 20
@@ -83,13 +84,13 @@ def test_what_is_known_of_a_data_set_is_possible(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [("mnits", "did you mean 'mnist'?"), ("cifar", "there are digits, strokes, scribbles, mnist")],
+    [("mnits", "did you mean 'mnist'?"), ("cifar", "choose from digits, strokes, scribbles, mnist, ")],
 )
 def test_an_unknown_name_gets_a_hint(asked: str, hint: str) -> None:
     for function in (info, load):
-        with pytest.raises(UnknownDatasetError) as caught:
+        with pytest.raises(UnknownPluginError) as caught:
             function(asked)
-        assert str(caught.value).startswith(f"there is no data set {asked!r}; {hint}")
+        assert str(caught.value).startswith(f"unknown data set {asked!r}; {hint}")
 
 
 def test_knowing_the_data_sets_and_reading_files_needs_no_heavy_import(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_else_in_the_users_cache_folder(
     platform: str, variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", {"HOME": "/home/ada", **variables})
-    monkeypatch.setattr(datasets.sys, "platform", platform)
+    monkeypatch.setattr(downloaded.sys, "platform", platform)
     assert data_root() == Path(expected)
 
 
@@ -149,11 +150,11 @@ def test_every_format_loads_upright_with_labels_from_zero(name: str, compress: b
         (loaded.train_images, loaded.train_labels, TRAIN),
         (loaded.test_images, loaded.test_labels, TEST),
     ):
-        assert images.shape == (count, 28, 28)
+        assert images.shape == (count, *info(name).shape) == (count, 1, 28, 28)
         assert (images.dtype, labels.dtype) == (np.uint8, np.uint8)
         assert images.flags.c_contiguous
         assert labels.tolist() == [k % info(name).labels for k in range(count)]
-        np.testing.assert_array_equal(images[:, 5, 20], 1 + labels)
+        np.testing.assert_array_equal(images[:, 0, 5, 20], 1 + labels)
         assert np.count_nonzero(images) == count
     assert dict(loaded.digests) == {file: hashlib.sha256(content).hexdigest() for file, content in tiny(name).items()}
     assert not loaded.official
@@ -200,7 +201,7 @@ def test_embedded_data_sets_are_as_announced(name: str) -> None:
 
 
 def test_an_embedded_set_that_came_out_otherwise_is_unofficial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "OFFICIAL", {"digits": {**OFFICIAL["digits"], "test-labels": "0" * 64}})
+    monkeypatch.setattr(embedded, "OFFICIAL", {"digits": {**OFFICIAL["digits"], "test-labels": "0" * 64}})
     assert not load("digits").official
 
 

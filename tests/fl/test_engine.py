@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -60,13 +61,27 @@ def test_without_the_extension_everything_takes_the_reference_path(digits: Any, 
 
 
 def test_the_fused_kernel_is_refused_for_a_model_it_does_not_know(digits: Any, own_model: Regime) -> None:
-    with pytest.raises(KernelError, match="knows the models cnn and mlp, not 'own'"):
+    with pytest.raises(KernelError, match="trains the models cnn and mlp, not 'own'"):
         RealFederation([Task("alpha", digits, own_model)], 0, kernel="fused")
 
 
 def test_the_fused_kernel_is_refused_where_it_was_not_built(digits: Any, without_extension: None) -> None:
     with pytest.raises(KernelError, match="was not built"):
         RealFederation([Task("alpha", digits, CNN)], 0, kernel="fused")
+
+
+@pytest.mark.parametrize("regime", [CNN, MLP], ids=["cnn", "mlp"])
+def test_images_of_another_shape_take_the_reference_path(regime: Regime) -> None:
+    images = np.arange(4 * 360).reshape(4, 3, 12, 10).astype(np.uint8)
+    datasets.dataset("colour")(lambda: (images, [0, 1, 0, 1], images, [0, 1, 0, 1]))
+    colour = datasets.load("colour")
+    assert Engine(colour, regime).kernel == "reference"
+    with pytest.raises(KernelError) as caught:
+        RealFederation([Task("alpha", colour, regime)], 0, kernel="fused")
+    assert str(caught.value) == (
+        'training.kernel = "fused": the fused kernel trains on images of 1 x 28 x 28, not 3 x 12 x 10; '
+        'use "auto" or "reference"'
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

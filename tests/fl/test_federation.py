@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from fl.dataset import Shape
 from fl.federation import RealFederation, Task
 from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
@@ -17,6 +18,7 @@ from fl.regime import Regime
 from fl.streams import stream
 
 LABELS = 3
+SHAPE = Shape(1, 28, 28)
 REGIME = Regime(model="mlp", batch_size=10, learning_rate=0.05)
 
 
@@ -24,9 +26,9 @@ def bands(images: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
     """Noisy images with a bright band: at the top for label 0, in the middle for 1, at the bottom for 2."""
     rng = stream(0, purpose)
     labels = rng.integers(LABELS, size=images).astype(np.uint8)
-    pixels = rng.integers(160, size=(images, 28, 28))
+    pixels = rng.integers(160, size=(images, *SHAPE))
     for image, label in enumerate(labels):
-        pixels[image, 9 * label : 9 * label + 9] += 60
+        pixels[image, :, 9 * label : 9 * label + 9] += 60
     pixels = pixels.astype(np.uint8)
     for array in (pixels, labels):
         array.setflags(write=False)  # as data sets are
@@ -39,7 +41,7 @@ def dataset() -> Any:
     train_images, train_labels = bands(600, "train")
     test_images, test_labels = bands(1200, "test")  # more than one chunk of evaluation
     return SimpleNamespace(
-        info=SimpleNamespace(labels=LABELS),
+        info=SimpleNamespace(labels=LABELS, shape=SHAPE),
         train_images=train_images,
         train_labels=train_labels,
         test_images=test_images,
@@ -147,7 +149,7 @@ def test_data_are_fresh_in_every_round(federation_of) -> None:
 def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_of, dataset) -> None:
     """Three rounds of two clients with 30 and 90 images, put together by hand."""
     federation = federation_of("alpha", seed=5)
-    trainer = ReferenceTrainer(build("mlp", LABELS, 5, "model", "alpha"), dataset.scale, dataset.offset)
+    trainer = ReferenceTrainer(build("mlp", LABELS, SHAPE, 5, "model", "alpha"), dataset.scale, dataset.offset)
     model = trainer.parameters
     for round_ in (1, 2, 3):
         local, losses = {}, []

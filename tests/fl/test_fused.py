@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from fl import fused
+from fl.arrays import ByteArray, Float32Array, FloatArray
 from fl.errors import InputError
 from fl.fused import Architecture
 
@@ -38,23 +38,23 @@ def build(arch: Architecture, seed: int = 0) -> nn.Sequential:
         return nn.Sequential(*layers[:-1])
 
 
-def flat(model: nn.Module) -> fused.Floats:
-    vector: fused.Floats = nn.utils.parameters_to_vector(model.parameters()).detach().float().numpy()
+def flat(model: nn.Module) -> Float32Array:
+    vector: Float32Array = nn.utils.parameters_to_vector(model.parameters()).detach().float().numpy()
     return vector
 
 
-def draw(arch: Architecture, n: int, seed: int = 0) -> tuple[fused.Bytes, fused.Bytes]:
+def draw(arch: Architecture, n: int, seed: int = 0) -> tuple[ByteArray, ByteArray]:
     """Random images [n, 28, 28] and labels [n]."""
     random = np.random.default_rng(seed)
     pixels = random.integers(0, 256, (n, 28, 28), dtype=np.uint8)
     return pixels, random.integers(0, arch.labels, n, dtype=np.uint8)
 
 
-def inputs(pixels: fused.Bytes, scale: float, offset: float, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+def inputs(pixels: ByteArray, scale: float, offset: float, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return torch.from_numpy(pixels).to(dtype).unsqueeze(1) * scale + offset
 
 
-def autograd(model: nn.Module, x: torch.Tensor, labels: fused.Bytes) -> tuple[npt.NDArray[np.float64], float]:
+def autograd(model: nn.Module, x: torch.Tensor, labels: ByteArray) -> tuple[FloatArray, float]:
     model.zero_grad()
     loss = nn.functional.cross_entropy(model(x), torch.from_numpy(labels).long())
     loss.backward()  # type: ignore[no-untyped-call]
@@ -257,7 +257,7 @@ def test_threads_get_the_bits_that_a_single_one_gets(kernel: str) -> None:
     order = np.random.default_rng(0).permutation(120).astype(np.int32)[None]
     jobs = [(arch, flat(build(arch, seed))) for seed in range(8) for arch in (CNN, Architecture("mlp", 10, (30,)))]
 
-    def run(job: tuple[Architecture, fused.Floats]) -> tuple[bytes, float, int]:
+    def run(job: tuple[Architecture, Float32Array]) -> tuple[bytes, float, int]:
         arch, start = job
         parameters, loss = fused.train(arch, start, pixels, labels, order, **PLAIN, kernel=kernel)
         return parameters.tobytes(), loss, fused.correct(arch, parameters, pixels, labels, **SCALING, kernel=kernel)

@@ -32,7 +32,7 @@ def labels_file(tmp_path: Path) -> Path:
 
 def test_images_come_as_they_were_stored_with_the_digest_of_the_file(images_file: Path) -> None:
     images_file.write_bytes(GOOD_IMAGES)
-    images, digest = read_images(images_file)
+    images, digest = read_images(images_file, 28, 28)
     np.testing.assert_array_equal(images, IMAGES)
     assert images.dtype == np.uint8
     assert digest == hashlib.sha256(GOOD_IMAGES).hexdigest()
@@ -41,7 +41,7 @@ def test_images_come_as_they_were_stored_with_the_digest_of_the_file(images_file
 def test_a_compressed_file_gives_the_same_images_and_the_same_digest(images_file: Path) -> None:
     compressed = images_file.with_name(images_file.name + ".gz")
     compressed.write_bytes(gzip.compress(GOOD_IMAGES))
-    images, digest = read_images(compressed)
+    images, digest = read_images(compressed, 28, 28)
     np.testing.assert_array_equal(images, IMAGES)
     assert digest == hashlib.sha256(GOOD_IMAGES).hexdigest()
 
@@ -66,7 +66,7 @@ def test_the_class_is_the_first_of_the_eight_numbers_of_an_extended_label(tmp_pa
 def test_what_is_read_cannot_be_changed(images_file: Path, labels_file: Path) -> None:
     images_file.write_bytes(GOOD_IMAGES)
     labels_file.write_bytes(GOOD_LABELS)
-    for array in (read_images(images_file)[0], read_labels(labels_file, 3, 3)[0]):
+    for array in (read_images(images_file, 28, 28)[0], read_labels(labels_file, 3, 3)[0]):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 
@@ -100,7 +100,7 @@ def test_what_is_read_cannot_be_changed(images_file: Path, labels_file: Path) ->
 def test_a_bad_file_of_images_is_refused(content: bytes, problem: str, images_file: Path) -> None:
     images_file.write_bytes(content)
     with pytest.raises(IdxError) as caught:
-        read_images(images_file)
+        read_images(images_file, 28, 28)
     assert str(caught.value) == problem
 
 
@@ -150,10 +150,10 @@ def test_damaged_compression_is_a_bad_file(content: bytes, tmp_path: Path) -> No
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(content)
     with pytest.raises(IdxError, match="it can't be read: "):
-        read_images(path)
+        read_images(path, 28, 28)
 
 
 def test_a_file_that_the_system_does_not_open_is_a_bad_file(images_file: Path) -> None:
     images_file.mkdir()
     with pytest.raises(IdxError, match=r"it can't be read: .*directory"):
-        read_images(images_file)
+        read_images(images_file, 28, 28)

@@ -100,3 +100,27 @@ def test_a_kernel_that_was_built_is_not_said_to_be_missing(monkeypatch: pytest.M
     File().locate().touch()
     expected = f"is built for the flmarket in {tmp_path / 'site-packages'}, but Python imports the one in {ROOT}"
     assert installation.kernel_problem() == expected
+
+
+@pytest.mark.parametrize("own", ["fl", "learning"])
+def test_the_command_says_what_is_in_its_way(own: str, tmp_path: Path) -> None:
+    """One line and exit status 2, no traceback."""
+    (tmp_path / own).mkdir()
+    (tmp_path / own / "__init__.py").touch()
+    code = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from tui.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "policies"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("flmarket ")
+    assert repr(own) in line
+    assert str(tmp_path / own / "__init__.py") in line
+
+
+def test_so_does_the_import_in_a_script(tmp_path: Path) -> None:
+    (tmp_path / "fl.py").touch()
+    done = python(f"import sys; sys.path.insert(1, {str(ROOT)!r}); import flmarket", tmp_path)
+    assert "ImportError: flmarket needs its own package 'fl', but Python finds another one: " in done.stderr
+    (tmp_path / "fl.py").unlink()
+    (tmp_path / "tui.py").touch()
+    done = python(f"import sys; sys.path.insert(1, {str(ROOT)!r}); import flmarket", tmp_path)
+    assert f"needs its package 'tui', but Python finds {tmp_path / 'tui.py'}" in done.stderr

@@ -7,12 +7,14 @@ import pytest
 import torch
 from torch import nn
 
+from fl.dataset import Shape
 from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
 from fl.regime import Regime
 from fl.streams import stream
 
 SCALE, OFFSET = 1 / 128, -1.0
+SHAPE = Shape(1, 28, 28)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -24,14 +26,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def toy(images: int = 23, labels: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def toy(images: int = 23, labels: int = 4, shape: Shape = SHAPE) -> tuple[np.ndarray, np.ndarray]:
     rng = stream(0, "toy")
-    return rng.integers(256, size=(images, 28, 28)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
+    return rng.integers(256, size=(images, *shape)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
 
 
 def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[np.ndarray, float]:
     """Plain SGD as in any tutorial."""
-    images = torch.tensor(pixels / 128 - 1.0, dtype=torch.float32).reshape(-1, 1, 28, 28)
+    images = torch.tensor(pixels / 128 - 1.0, dtype=torch.float32)
     targets = torch.tensor(labels, dtype=torch.long)
     optimiser = torch.optim.SGD(module.parameters(), lr=regime.learning_rate, momentum=regime.momentum)
     losses = []
@@ -56,14 +58,15 @@ def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[n
         Regime(batch_size=1, learning_rate=0.01, local_epochs=1),
     ],
 )
-def test_sgd_is_what_plain_torch_does(model: str, regime: Regime) -> None:
-    pixels, labels = toy()
+@pytest.mark.parametrize("shape", [SHAPE, Shape(3, 12, 10)], ids=str)
+def test_sgd_is_what_plain_torch_does(model: str, regime: Regime, shape: Shape) -> None:
+    pixels, labels = toy(shape=shape)
     order = visiting_order(len(labels), regime.local_epochs, stream(1))
-    module = build(model, 4, 7)
+    module = build(model, 4, shape, 7)
     start = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
     expected, expected_loss = by_hand(module, pixels, labels, order, regime)
 
-    trainer = ReferenceTrainer(build(model, 4, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build(model, 4, shape, 0), SCALE, OFFSET)
     trained, loss = trainer.train(start, pixels, labels, order, regime)
     np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
@@ -75,7 +78,7 @@ def test_training_starts_afresh_every_time() -> None:
     pixels, labels = toy()
     regime = Regime(batch_size=4, momentum=0.9)
     order = visiting_order(len(labels), 1, stream(1))
-    trainer = ReferenceTrainer(build("mlp", 4, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
     start = trainer.parameters
     kept = start.copy()
     first = trainer.train(start, pixels, labels, order, regime)
@@ -87,7 +90,7 @@ def test_training_starts_afresh_every_time() -> None:
 
 
 def test_parameters_and_gradients_are_views_into_one_vector() -> None:
-    module = build("mlp", 4, 0)
+    module = build("mlp", 4, SHAPE, 0)
     before = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
     trainer = ReferenceTrainer(module, SCALE, OFFSET)
     assert trainer.parameters.tobytes() == before.tobytes()  # wrapping changes no value
@@ -103,7 +106,7 @@ def test_parameters_and_gradients_are_views_into_one_vector() -> None:
 
 
 def test_parameters_are_a_copy() -> None:
-    trainer = ReferenceTrainer(build("mlp", 4, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
     trainer.parameters[:] = 0
     assert trainer.parameters.any()
 
@@ -115,9 +118,9 @@ def test_correct_counts_the_images_labelled_rightly() -> None:
         brightest[1].weight.zero_()[:, :3] = torch.eye(3)
         brightest[1].bias.zero_()
     trainer = ReferenceTrainer(brightest, SCALE, OFFSET)
-    pixels = np.zeros((4, 28, 28), dtype=np.uint8)
+    pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
     for image, label in enumerate((0, 1, 2, 2)):
-        pixels[image, 0, label] = 255
+        pixels[image, 0, 0, label] = 255
     labels = np.array([0, 1, 2, 0], dtype=np.uint8)
     assert trainer.correct(trainer.parameters, pixels, labels) == 3
     assert trainer.correct(np.zeros_like(trainer.parameters), pixels, labels) == 2  # all look alike: label 0
@@ -129,8 +132,8 @@ def test_pixels_are_scaled_and_shifted() -> None:
     with torch.no_grad():
         sign[1].weight.zero_()[1, 0] = 1
         sign[1].bias.zero_()
-    pixels = np.zeros((4, 28, 28), dtype=np.uint8)
-    pixels[:, 0, 0] = (99, 100, 101, 255)
+    pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
+    pixels[:, 0, 0, 0] = (99, 100, 101, 255)
     ones = np.ones(4, dtype=np.uint8)
     trainer = ReferenceTrainer(sign, 0.01, -1.0)
     assert trainer.correct(trainer.parameters, pixels, ones) == 2
@@ -141,7 +144,7 @@ def test_pixels_are_scaled_and_shifted() -> None:
 def test_read_only_arrays_are_welcome() -> None:
     pixels, labels = toy()
     order = visiting_order(len(labels), 1, stream(1))
-    trainer = ReferenceTrainer(build("mlp", 4, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
     start = trainer.parameters
     for array in (pixels, labels, order, start):
         array.setflags(write=False)

@@ -8,9 +8,12 @@ import torch
 from torch import nn
 
 from fl import models
+from fl.dataset import Shape
 from fl.model_names import model
 from fl.models import HalveByMax, build
 from fl.plugins import PluginError, UnknownPluginError
+
+SHAPE = Shape(1, 28, 28)
 
 
 def parameters(module: nn.Module) -> torch.Tensor:
@@ -27,13 +30,42 @@ def parameters(module: nn.Module) -> torch.Tensor:
     ],
 )
 def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int) -> None:
-    module = build(name, labels, 0)
+    module = build(name, labels, SHAPE, 0)
     assert parameters(module).numel() == count
     assert module(torch.zeros(3, 1, 28, 28)).shape == (3, labels)
 
 
+@pytest.mark.parametrize(
+    ("shape", "features"),
+    [
+        (Shape(1, 28, 28), 16 * 4 * 4),
+        (Shape(3, 32, 32), 16 * 5 * 5),  # LeNet-5 on CIFAR, as in every tutorial
+        (Shape(1, 64, 48), 16 * 13 * 9),
+        (Shape(3, 12, 10), 16),  # with a border, 16 x 16
+        (Shape(1, 30, 29), 16 * 5 * 5),  # with a border, 32 x 32
+        (Shape(2, 1, 1), 16),
+    ],
+    ids=str,
+)
+def test_the_networks_take_their_sizes_from_the_images(shape: Shape, features: int) -> None:
+    network = build("cnn", 10, shape, 0)
+    assert network(torch.zeros(3, *shape)).shape == (3, 10)
+    convolutions = shape.channels * 6 * 25 + 6 + 6 * 16 * 25 + 16
+    assert parameters(network).numel() == convolutions + features * 120 + 120 + 120 * 84 + 84 + 84 * 10 + 10
+    inputs = shape.channels * shape.height * shape.width
+    perceptron = build("mlp", 10, shape, 0)
+    assert perceptron(torch.zeros(3, *shape)).shape == (3, 10)
+    assert parameters(perceptron).numel() == inputs * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10
+
+
+def test_a_border_of_zeros_surrounds_images_whose_sides_do_not_come_out_even() -> None:
+    images = torch.randn(4, 1, 25, 18, generator=torch.Generator().manual_seed(0))
+    framed = nn.functional.pad(images, (1, 1, 1, 2))  # left, right, above, below: 28 x 20
+    assert torch.equal(build("cnn", 10, Shape(1, 25, 18), 0)(images), build("cnn", 10, Shape(1, 28, 20), 0)(framed))
+
+
 def test_the_cnn_has_two_convolutions_and_three_full_layers() -> None:
-    layers = [type(layer) for layer in build("cnn", 10, 0)]
+    layers = [type(layer) for layer in build("cnn", 10, SHAPE, 0)]
     assert [layers.count(kind) for kind in (nn.Conv2d, nn.Linear)] == [2, 3]
 
 
@@ -51,23 +83,23 @@ def test_halving_by_max_is_max_pooling(shape: tuple[int, ...]) -> None:
 
 
 def test_initial_parameters_depend_on_seed_and_purpose_alone() -> None:
-    first = parameters(build("mlp", 10, 3, "model", "mnist"))
+    first = parameters(build("mlp", 10, SHAPE, 3, "model", "mnist"))
     torch.rand(5)  # whatever else has drawn
     torch.manual_seed(99)
-    assert torch.equal(parameters(build("mlp", 10, 3, "model", "mnist")), first)
+    assert torch.equal(parameters(build("mlp", 10, SHAPE, 3, "model", "mnist")), first)
     for seed, purpose in ((4, ("model", "mnist")), (3, ("model", "fashion")), (3, ())):
-        assert not torch.equal(parameters(build("mlp", 10, seed, *purpose)), first)
+        assert not torch.equal(parameters(build("mlp", 10, SHAPE, seed, *purpose)), first)
 
 
 def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
     before = torch.random.get_rng_state()
-    build("cnn", 10, 0)
+    build("cnn", 10, SHAPE, 0)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:
     with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; choose from cnn, mlp"):
-        build("resnet", 10, 0)
+        build("resnet", 10, SHAPE, 0)
 
 
 def test_a_model_of_another_package_works_by_its_name(install_package: Callable[..., None]) -> None:
@@ -78,15 +110,46 @@ def linear(labels):
     return nn.Sequential(nn.Flatten(), nn.Linear(784, labels))
 """
     install_package("acme_models", source, "flmarket.models", linear="acme_models:linear")
-    assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
+    assert parameters(build("linear", 7, SHAPE, 0)).numel() == 784 * 7 + 7
     with pytest.raises(UnknownPluginError, match=r"unknown model 'linea'; did you mean 'linear'\?"):
-        build("linea", 7, 0)
+        build("linea", 7, SHAPE, 0)
+
+
+def test_a_model_with_a_parameter_named_shape_is_told_the_shape() -> None:
+    @model("own")
+    def own(labels: int, shape: tuple[int, int, int]) -> nn.Module:
+        channels, height, width = shape
+        return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+
+    assert parameters(build("own", 7, SHAPE, 0)).numel() == 784 * 7 + 7
+    assert parameters(build("own", 7, Shape(3, 12, 10), 0)).numel() == 360 * 7 + 7
+
+
+def test_other_parameters_of_a_model_keep_their_defaults() -> None:
+    """Models that were written before data sets had shapes work as they did."""
+
+    @model("own")
+    def own(labels: int, hidden: int = 5) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, hidden), nn.Linear(hidden, labels))
+
+    assert parameters(build("own", 7, SHAPE, 0)).numel() == 784 * 5 + 5 + 5 * 7 + 7
+
+
+def test_a_model_for_one_shape_is_refused_for_another_with_what_to_do() -> None:
+    model("own")(lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels)))
+    with pytest.raises(PluginError) as caught:
+        build("own", 7, Shape(3, 12, 10), 0)
+    assert str(caught.value) == (
+        "model 'own' for 7 labels and images of 3 x 12 x 10: cannot take images (2, 3, 12, 10): RuntimeError: mat1 and "
+        "mat2 shapes cannot be multiplied (2x360 and 784x7); a model that has a parameter named shape is told the "
+        "shape of the images"
+    )
 
 
 def test_a_model_of_a_package_that_cannot_be_imported(install_package: Callable[..., None]) -> None:
     install_package("acme_models", "import no_such_package", "flmarket.models", odd="acme_models:odd")
     with pytest.raises(PluginError, match=r"model 'odd'.*cannot be imported: ModuleNotFoundError"):
-        build("odd", 7, 0)
+        build("odd", 7, SHAPE, 0)
 
 
 def flat(*layers: nn.Module) -> models.ModelFactory:
@@ -109,7 +172,7 @@ def flat(*layers: nn.Module) -> models.ModelFactory:
 def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, problem: str) -> None:
     model("odd")(factory)
     with pytest.raises(PluginError, match=f"model 'odd'.*{problem}"):
-        build("odd", 7, 0)
+        build("odd", 7, SHAPE, 0)
 
 
 @pytest.mark.parametrize(
@@ -118,11 +181,11 @@ def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, proble
 def test_models_with_state_or_randomness_of_their_own_are_refused(layer: nn.Module, problem: str) -> None:
     model("own")(flat(layer))
     with pytest.raises(PluginError, match=problem):
-        build("own", 10, 0)
+        build("own", 10, SHAPE, 0)
 
 
 def test_threads_that_build_at_once_get_what_each_would_get_alone() -> None:
-    alone = [parameters(build("cnn", 10, seed)) for seed in range(40)]
+    alone = [parameters(build("cnn", 10, SHAPE, seed)) for seed in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda seed: parameters(build("cnn", 10, seed)), range(40)))
+        together = list(pool.map(lambda seed: parameters(build("cnn", 10, SHAPE, seed)), range(40)))
     assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))

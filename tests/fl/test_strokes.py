@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from fl import embedded, strokes
+from fl import digits, strokes
 from fl.digests import OFFICIAL
 
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
@@ -74,10 +74,10 @@ def test_random_numbers_are_spread_as_they_say() -> None:
     assert bell.std() == pytest.approx(strokes.BELL, rel=0.01)
 
 
-@pytest.mark.parametrize("table", [embedded.TABLE, "elsewhere.csv"], ids=["read", "through scikit-learn"])
+@pytest.mark.parametrize("table", [digits.TABLE, "elsewhere.csv"], ids=["read", "through scikit-learn"])
 def test_the_real_digits_have_the_same_bytes_everywhere(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "TABLE", table)
-    arrays = embedded.digits()
+    monkeypatch.setattr(digits, "TABLE", table)
+    arrays = digits.digits()
     assert {key: hashlib.sha256(a.tobytes()).hexdigest() for key, a in zip(NAMES, arrays, strict=True)} == (
         OFFICIAL["digits"]
     )
@@ -95,4 +95,4 @@ def test_enlarging_interpolates_between_pixels() -> None:
     thirds = [0, 0, 16, 32, 48, 36, 24, 12, 8]
     # Upwards and downwards is border: two thirds, all, two thirds. Of 9 * 16 in all; halves are rounded up.
     expected = [[int(255 * share * value / 144 + 0.5) for value in thirds] for share in (2, 3, 2)]
-    assert embedded.enlarge(row)[0].tolist() == expected
+    assert digits.enlarge(row)[0].tolist() == expected

@@ -17,6 +17,14 @@ Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
 ]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        help="Load a file with policies, models, data sets or mechanisms of your own. Repeatable.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
 
 
@@ -39,6 +47,19 @@ def load_all(sources: list[str], assignments: list[str], rounds: int | None = No
     if problems:
         raise ScenarioError(problems)
     return scenarios
+
+
+def load_plugins(files: list[Path] | None) -> None:
+    """Load the files of ``--plugin``.
+
+    Raises:
+        PluginError: one cannot be used.
+    """
+    if files:
+        from scenarios.plugins import load_plugin
+
+        for file in files:
+            load_plugin(file)
 
 
 def check_policies(names: list[str]) -> None:

@@ -1,12 +1,12 @@
 """``flmarket calibrate``: reports progress on stderr, and closes with the table and the paths of the fits."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fl.cores import usable_cores
 from tui.commands.arguments import Assignments, Source
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def calibrate_dqi(
     from scenarios.build import Shelf
     from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
 
-    plan = DQIPlan(epochs, repetitions, seed, workers or len(os.sched_getaffinity(0)))
+    plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
     calibrate_dqi(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "dqi")
 
@@ -57,7 +57,7 @@ def calibrate_surrogate(
     from scenarios.build import Shelf
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
-    plan = SurrogatePlan(runs, seeds, workers or len(os.sched_getaffinity(0)))
+    plan = SurrogatePlan(runs, seeds, workers or usable_cores())
     calibrate_surrogate(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "surrogate")
 

@@ -9,12 +9,13 @@ def datasets() -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
 
-    from fl.datasets import data_root, info, names
+    from fl.datasets import data_root, listing
 
-    table = Table("name", "labels", "train", "test", "source", "what it is")
-    for name in names():
-        found = info(name)
-        sizes = (f"{found.labels}", f"{found.train_size:,}", f"{found.test_size:,}")
-        table.add_row(name, *sizes, found.source, found.description)
+    table = Table("name", "labels", "images", "train", "test", "source", "what it is")
+    for entry in listing():
+        sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded
+        if (known := entry.info) is not None:
+            sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
+        table.add_row(entry.name, *sizes, entry.source, entry.problem or entry.description)
     stdout().print(table)
     typer.echo(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

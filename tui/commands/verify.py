@@ -1,10 +1,10 @@
 """``flmarket verify``: one line for each run, and one for each problem."""
 
-import os
 from typing import Annotated
 
 import typer
 
+from fl.cores import usable_cores
 from fl.errors import InputError
 from tui.commands.arguments import Runs
 
@@ -28,7 +28,7 @@ def verify(
             from scenarios.build import Shelf  # brings torch
             from scenarios.judging.rerun import rerun as play_again
 
-            problems += play_again(run, Shelf(), workers=len(os.sched_getaffinity(0)))
+            problems += play_again(run, Shelf(), workers=usable_cores())
         for problem in problems:
             typer.echo(f"{run.path}: {problem}")
         if not problems:

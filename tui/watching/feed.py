@@ -3,20 +3,22 @@
 import json
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fl.installation import command
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError
+from scenarios.plugins import packed
 from scenarios.running.protocol import VERSION, ProtocolError, Start, parse
 from tui.watching.session import Phase, Session
 
-RUNNER = (sys.executable, "-P", "-m", "scenarios.running.serve")
+RUNNER = tuple(command("scenarios.running.serve"))
 LONGEST_LINE = 256 * 1024 * 1024
 """In characters; a round of 1,000 services and 10,000 clients is shorter."""
 
@@ -46,7 +48,7 @@ class RunnerFeed:
             errors="replace",
             start_new_session=True,
         )
-        self._write(start.line())
+        self._write(replace(start, plugins=packed()).line())
 
     @property
     def pid(self) -> int:

@@ -10,8 +10,9 @@ from numpy.random import Generator
 from torch import Tensor
 
 from des.records import Observation
+from fl.arrays import Float32Array
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
-from learning.mahdrl.networks import Floats, Mlp
+from learning.mahdrl.networks import Mlp
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Weights:
         """Return those of some of the agents."""
         return Weights(self.actor.detach()[list(agents)], self.critic.detach()[list(agents)])
 
-    def tensors(self) -> dict[str, Floats]:
+    def tensors(self) -> dict[str, Float32Array]:
         """Return NumPy's view of them, by name."""
         return {"actor": self.actor.detach().numpy(), "critic": self.critic.detach().numpy()}
 
@@ -71,7 +72,7 @@ class Networks:
         """Return the shapes of ``Weights.tensors()``."""
         return {"actor": (agents, self._actor.parameters), "critic": (agents, self._critic.parameters)}
 
-    def encode(self, observation: Observation) -> Floats:
+    def encode(self, observation: Observation) -> Float32Array:
         """Return the state [S] of design 3.7: own DQI row, all bids, own budget. Money in units of the budget."""
         if not self._slots:
             return client_features(observation).ravel()

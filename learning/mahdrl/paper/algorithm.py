@@ -32,13 +32,14 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
-from des.records import Feedback, FloatArray, Observation, Offer, Status
+from des.records import Feedback, Observation, Offer, Status
+from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.credit import Baseline, advantages, progress
 from learning.mahdrl.learner import Shape
-from learning.mahdrl.networks import Floats, Tensors
+from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks, Weights
 from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_order, soft_update, targets
 from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
@@ -254,7 +255,7 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
 
-    def agent(self) -> dict[str, Floats]:
+    def agent(self) -> dict[str, Float32Array]:
         """Return what a trained agent needs to play: its actor and its critic."""
         return self.weights.tensors()
 

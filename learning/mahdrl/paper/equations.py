@@ -8,8 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from torch import Tensor, no_grad, zeros_like
 
-from des.records import FloatArray
-from learning.mahdrl.networks import Floats
+from fl.arrays import Float32Array, FloatArray
 from learning.mahdrl.paper.actor_critic import Weights
 
 Batch = Mapping[str, Tensor]
@@ -28,7 +27,7 @@ class ActorCritic(Protocol):
         """Return Q_omega(s, c, a_c) of each client, [A, B, C]."""
 
 
-def serial_order(q: FloatArray | Floats, epsilon: float, rng: Generator | None) -> list[int]:
+def serial_order(q: FloatArray | Float32Array, epsilon: float, rng: Generator | None) -> list[int]:
     """Return the order in which clients are picked: the highest Q first (eq. 7), each pick random with ``epsilon``."""
     order = [int(client) for client in np.argsort(-q, kind="stable")]
     if rng is None:

@@ -327,7 +327,7 @@ def test_a_full_disk_ends_a_run_with_a_clear_error_and_the_same_command_goes_on(
             continue
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
         try:
-            with pytest.raises(RunError, match=culprit + ".*can't be written: File too large"):
+            with pytest.raises(RunError, match=culprit + ".*cannot be written: File too large"):
                 execute(run, shelf, workers=0)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)

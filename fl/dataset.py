@@ -1,0 +1,162 @@
+"""What a data set is: images and labels as arrays, and what is known of them."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+
+from fl.arrays import IntArray, Labels, Pixels
+from fl.errors import InputError
+
+Arrays = tuple[Pixels, Labels, Pixels, Labels]
+"""Training images [n, C, H, W], training labels [n], test images [m, C, H, W], test labels [m]."""
+
+ARRAY_NAMES = ("train-images", "train-labels", "test-images", "test-labels")
+_STATISTICS_CHUNK = 1 << 15  # pixels, so that the sum of their squares fits 32 bits
+
+
+class DatasetError(InputError):
+    """A data set cannot be used; the message names it, its file or folder if it has one, and says what to do."""
+
+
+class Shape(NamedTuple):
+    """The size of an image: channels (1 for grey, 3 for colour), then height and width in pixels."""
+
+    channels: int
+    height: int
+    width: int
+
+    def __str__(self) -> str:
+        return f"{self.channels} x {self.height} x {self.width}"
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What is known of a data set.
+
+    Attributes:
+        name: the name by which scenarios call it.
+        description: what it shows, and how hard it is.
+        labels: how many there are (L).
+        shape: of its images, all alike.
+        train_size, test_size: images in each split.
+        rarest_label: training images of the label that has the fewest. A cautious lower bound for ``emnist-byclass``
+            and ``emnist-bymerge``, the two downloaded ones that are not balanced by construction.
+        source: ``embedded`` needs no network; ``download`` is fetched once; ``plug-in`` is a user's own.
+        licence: the licence of the images.
+    """
+
+    name: str
+    description: str
+    labels: int
+    shape: Shape
+    train_size: int
+    test_size: int
+    rarest_label: int
+    source: Literal["embedded", "download", "plug-in"]
+    licence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A loaded data set. All arrays are read-only.
+
+    Images of every data set have four dimensions, those of one channel too: what trains, models included, needs no
+    special case for grey images.
+
+    Attributes:
+        info: with the sizes of what was loaded, which for an unofficial copy may differ from the official ones.
+        train_images, train_labels: [n, C, H, W] and [n]; labels count from 0.
+        test_images, test_labels: [m, C, H, W] and [m].
+        digests: SHA-256 of each uncompressed file, or of each array that was generated or came from a plug-in.
+        official: all digests are known to be right.
+    """
+
+    info: DatasetInfo
+    train_images: Pixels
+    train_labels: Labels
+    test_images: Pixels
+    test_labels: Labels
+    digests: Mapping[str, str]
+    official: bool
+
+    @classmethod
+    def of(cls, info: DatasetInfo, arrays: Arrays, digests: Mapping[str, str], known: Mapping[str, str]) -> Self:
+        """Return the data set of these arrays, which become read-only.
+
+        Args:
+            info: what is known of the data set; its sizes are replaced by those of the arrays.
+            arrays: one channel may be left out: images [n, H, W].
+            digests: see the attribute.
+            known: the digests that are known to be right, by the same names.
+        """
+        images, labels, test_images, test_labels = arrays
+        images, test_images = (part.reshape(len(part), *info.shape) for part in (images, test_images))
+        for array in (images, labels, test_images, test_labels):
+            array.setflags(write=False)
+        counts = np.bincount(labels, minlength=info.labels)
+        info = replace(info, train_size=len(labels), test_size=len(test_labels), rarest_label=int(counts.min()))
+        official = all(known.get(key) == digest for key, digest in digests.items())
+        return cls(info, images, labels, test_images, test_labels, MappingProxyType(dict(digests)), official)
+
+    @cached_property
+    def by_label(self) -> tuple[IntArray, ...]:
+        """For each label, the indices of its images in the training split, ascending."""
+        pools = tuple(np.flatnonzero(self.train_labels == label) for label in range(self.info.labels))
+        for pool in pools:
+            pool.setflags(write=False)
+        return pools
+
+    @cached_property
+    def _mean_and_deviation(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training split's pixels, from exact sums of integers."""
+        total = squares = 0
+        everything = self.train_images.reshape(-1)
+        for start in range(0, everything.size, _STATISTICS_CHUNK):
+            pixels = everything[start : start + _STATISTICS_CHUNK].astype(np.int32)
+            total += int(pixels.sum())
+            squares += int(pixels @ pixels)
+        count = everything.size
+        return total / count, math.sqrt((count * squares - total * total) / count**2)
+
+    @property
+    def scale(self) -> float:
+        """``pixel * scale + offset`` has mean 0 and standard deviation 1 over the training split's pixels."""
+        return 1.0 / self._mean_and_deviation[1]
+
+    @property
+    def offset(self) -> float:
+        """See ``scale``."""
+        mean, deviation = self._mean_and_deviation
+        return -mean / deviation
+
+
+class Source(ABC):
+    """Where a data set comes from."""
+
+    @property
+    @abstractmethod
+    def info(self) -> DatasetInfo:
+        """What is known of the data set.
+
+        Raises:
+            DatasetError: nothing is known without loading it, and it cannot be loaded.
+        """
+
+    @abstractmethod
+    def load(self, root: Path, *, download: bool) -> Dataset:
+        """Return the data set.
+
+        Args:
+            root: the folder of downloaded files.
+            download: whether missing files may be downloaded.
+
+        Raises:
+            DatasetError: it cannot be loaded; says why.
+        """

@@ -1,0 +1,151 @@
+"""Data sets that are files in torchvision's layout: downloaded when they are missing, checked whenever they are read.
+
+They are never written after the download. A copy that is there already may hold other images than the official one: it
+loads just as well, but is marked unofficial.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fl import idx, vision
+from fl.arrays import Pixels
+from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
+from fl.digests import OFFICIAL
+
+VARIABLE = "FLMARKET_DATA"
+
+
+@dataclass(frozen=True)
+class Downloaded(Source):
+    """A data set in four files.
+
+    Attributes:
+        known: what is known of the official one.
+        raw: its files.
+    """
+
+    known: DatasetInfo
+    raw: vision.RawFiles
+
+    @property
+    def info(self) -> DatasetInfo:
+        """See ``Source.info``."""
+        return self.known
+
+    def load(self, root: Path, *, download: bool) -> Dataset:
+        """See ``Source.load``."""
+        arrays, digests = self._read(self._locate(root, download=download))
+        known = OFFICIAL.get(self.known.name) or vision.receipt(root / self.raw.folder)
+        return Dataset.of(self.known, arrays, digests, known)
+
+    def _locate(self, root: Path, *, download: bool) -> list[Path]:
+        """Return the paths of the four files, after downloading what is missing."""
+        folder = root / self.raw.folder
+        missing = [file for file in self.raw.files if vision.find(folder, file) is None]
+        reason = "downloads are switched off"
+        if missing and download:
+            try:
+                vision.download(self.raw, root)
+            except vision.DownloadError as error:
+                reason = f"they could not be downloaded: {error}"
+            missing = [file for file in self.raw.files if vision.find(folder, file) is None]
+        if missing:
+            raise DatasetError(
+                f"data set {self.known.name!r}: {folder} lacks {', '.join(missing)}; {reason}. Run again with a "
+                "network connection, put the files there by hand (as they are or as .gz), or set "
+                f"{VARIABLE} to the folder that holds {self.raw.folder}"
+            )
+        return [path for file in self.raw.files if (path := vision.find(folder, file)) is not None]
+
+    def _read(self, paths: list[Path]) -> tuple[Arrays, dict[str, str]]:
+        """Read and check the four files; return the arrays and the SHA-256 of each file."""
+        arrays: list[Pixels] = []
+        digests: dict[str, str] = {}
+        _, height, width = self.known.shape
+        for file, path in zip(self.raw.files, paths, strict=True):
+            try:
+                if "-images-" in file:
+                    array, digests[file] = idx.read_images(path, height, width)
+                    if self.raw.transposed:
+                        array = np.ascontiguousarray(array.transpose(0, 2, 1))
+                else:
+                    labels, first = self.known.labels, self.raw.first_label
+                    array, digests[file] = idx.read_labels(path, len(arrays[-1]), labels, first)
+            except idx.IdxError as error:
+                raise DatasetError(
+                    f"data set {self.known.name!r}: {path}: {error}. Delete the file and run again to download it, or "
+                    "put a good one there by hand"
+                ) from error
+            arrays.append(array)
+        return (arrays[0], arrays[1], arrays[2], arrays[3]), digests
+
+
+def data_root() -> Path:
+    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        caches = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        if not caches.is_absolute():  # which the XDG specification tells us to ignore
+            caches = Path.home() / ".cache"
+    return caches / "flmarket"
+
+
+_SHAPE = Shape(1, 28, 28)
+"""MNIST's, which all of its relatives have kept."""
+
+_EMNIST_LICENCE = "public domain (NIST Special Database 19; Cohen et al. 2017)"
+
+SOURCES = tuple(
+    Downloaded(DatasetInfo(name, description, labels, _SHAPE, *sizes, "download", licence), vision.RAW_FILES[name])
+    for name, description, labels, sizes, licence in (
+        (
+            "mnist", "handwritten digits",
+            10, (60_000, 10_000, 5_421), "CC BY-SA 3.0 (LeCun, Cortes, Burges)",
+        ),
+        (
+            "fashion-mnist", "clothes; harder than MNIST",
+            10, (60_000, 10_000, 6_000), "MIT (Zalando)",
+        ),
+        (
+            "emnist-digits", "handwritten digits, four times as many",
+            10, (240_000, 40_000, 24_000), _EMNIST_LICENCE,
+        ),
+        (
+            "emnist-letters", "handwritten letters, capital and small as one",
+            26, (124_800, 20_800, 4_800), _EMNIST_LICENCE,
+        ),
+        (
+            "emnist-balanced", "handwritten digits and letters, look-alike cases merged",
+            47, (112_800, 18_800, 2_400), _EMNIST_LICENCE,
+        ),
+        (
+            "emnist-byclass", "handwritten digits, capital and small letters; unbalanced",
+            62, (697_932, 116_323, 1_000), _EMNIST_LICENCE,
+        ),
+        (
+            "emnist-bymerge", "the same with look-alike cases merged; unbalanced",
+            47, (697_932, 116_323, 1_000), _EMNIST_LICENCE,
+        ),
+        (
+            "emnist-mnist", "handwritten digits in MNIST's sizes, balanced",
+            10, (60_000, 10_000, 6_000), _EMNIST_LICENCE,
+        ),
+        (
+            "kmnist", "handwritten Hiragana; harder than MNIST",
+            10, (60_000, 10_000, 6_000), "CC BY-SA 4.0 (CODH)",
+        ),
+        (
+            "qmnist", "MNIST rebuilt, with 60,000 test images",
+            10, (60_000, 60_000, 5_421), "BSD (Yadav, Bottou; Facebook)",
+        ),
+    )
+)  # fmt: skip

@@ -1,0 +1,247 @@
+"""Plug-in files: custom policies, models, data sets and mechanisms from a file of the user's own, without packaging.
+
+A scenario names plug-ins; it never loads code. Plug-in files are loaded because the user asks for it, and only here.
+Processes and machines that play runs for this one are sent the files as text.
+"""
+
+import base64
+import hashlib
+import inspect
+import os
+import pickle
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import uuid4
+
+from des.mechanisms import MECHANISMS
+from fl.errors import InputError
+from fl.model_names import MODELS
+from fl.plugins import PluginError, Registration, Registry, describe
+from learning.policy import POLICIES
+from scenarios.file.schema import Scenario
+
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, MECHANISMS)
+"""All kinds of plug-ins."""
+
+Records = Mapping[str, Mapping[str, str]]
+"""The plug-ins that a run uses, as meta.json records them: ``{"policy big-spender": {"file": ..., "sha256": ...}}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFile:
+    """A plug-in file, read once: what is loaded here, sent to others and recorded is the same text.
+
+    Attributes:
+        path: as the user named it.
+        text: what is in it.
+    """
+
+    path: str
+    text: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "PluginFile":
+        """Read a plug-in file.
+
+        Raises:
+            PluginError: there is no such file, it cannot be read, or it is not UTF-8 text.
+        """
+        try:
+            return cls(str(path), Path(path).read_bytes().decode())
+        except FileNotFoundError:
+            raise PluginError(f"{path}: no such file; --plugin takes the path of a Python file") from None
+        except OSError as error:
+            raise PluginError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise PluginError(f"{path}: is not UTF-8 text: {error}") from error
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What meta.json records of it."""
+        return {"file": Path(self.path).name, "sha256": self.sha256}
+
+    def load(self) -> None:
+        """Run the file, which registers its plug-ins in this process; one that is loaded already is left alone.
+
+        Another text of a file that is loaded takes its place: what the old one registered is dropped.
+
+        Raises:
+            PluginError: it has a syntax error, raises an exception, or registers nothing, a name twice, or a thing of
+                the wrong type. Says where, and leaves everything as it was.
+        """
+        if self in loaded():
+            return
+        module = ModuleType(f"flmarket_plugin_{self.sha256[:16]}")
+        module.__file__ = self.path
+        with ExitStack() as stack:
+            for registry in REGISTRIES:
+                stack.enter_context(registry.registering(os.path.abspath(self.path), self))  # noqa: PTH100 - a name
+            try:
+                sys.modules[module.__name__] = module  # dataclasses look their module up
+                self._run(module)
+            except BaseException as error:  # the user's code may raise anything, SystemExit too
+                del sys.modules[module.__name__]
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                raise PluginError(f"{self._place(error)}: {_reason(error)}") from error
+
+    def _run(self, module: ModuleType) -> None:
+        exec(compile(self.text.encode(), self.path, "exec"), module.__dict__)  # noqa: S102 - the user asks for it
+        if self not in loaded():
+            raise PluginError("registers nothing; put @policy(NAME) or another decorator on what it defines")
+
+    def _place(self, error: BaseException) -> str:
+        """Return the file, and the line at which it failed where that is known."""
+        if isinstance(error, SyntaxError) and error.filename == self.path:
+            line = error.lineno
+        else:
+            frames = traceback.extract_tb(error.__traceback__)
+            line = next((frame.lineno for frame in reversed(frames) if frame.filename == self.path), None)
+        return self.path if line is None else f"{self.path}:{line}"
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return str(error.msg)
+    return str(error) if isinstance(error, InputError) else describe(error)
+
+
+def load_plugin(path: str | os.PathLike[str]) -> None:
+    """Load a plug-in file: its policies, models, data sets and mechanisms then work by their names.
+
+    Args:
+        path: a Python file that registers what it defines by decorators: ``@flmarket.policy("big-spender")``.
+
+    Raises:
+        PluginError: it cannot be read, or something in it is wrong; says in which line.
+    """
+    PluginFile.read(path).load()
+
+
+def loaded() -> list[PluginFile]:
+    """Return the plug-in files that are loaded in this process, in the order of their first name in the registries."""
+    origins = (found.origin for registry in REGISTRIES for found in registry.registered.values())
+    return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
+
+
+def packed(scenario: Scenario | None = None) -> list[dict[str, str]]:
+    """Return what another process must load before it plays, as JSON can hold it, for ``unpack`` there.
+
+    That is every plug-in file that is loaded here, and whatever else the scenario uses that was registered in this
+    process: a notebook's or a script's own classes, pickled by cloudpickle. A pickle goes through a pipe (or Ray) to a
+    process that this one has started; none is ever written to a file, or read from one.
+
+    Raises:
+        PluginError: something cannot be pickled.
+    """
+    files = [asdict(file) for file in loaded()]
+    own = [] if scenario is None else [it for it in _registrations(scenario) if it[1].origin is None]
+    return files + [_pickled(thing, found) for thing, found in own]
+
+
+def unpack(packages: Iterable[Mapping[str, str]]) -> None:
+    """Load what another process has packed. Errors as in ``PluginFile.load``."""
+    for package in packages:
+        if "pickle" not in package:
+            PluginFile(**package).load()
+            continue
+        kind, _, name = package["thing"].rpartition(" ")
+        registry = next(registry for registry in REGISTRIES if registry.kind == kind)
+        try:
+            thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
+        except Exception as error:
+            raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
+        registry.register(name, thing)
+
+
+def _pickled(thing: str, found: Registration) -> dict[str, str]:
+    import cloudpickle
+
+    try:
+        content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
+    except Exception as error:
+        raise PluginError(
+            f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
+            "plug-in, or play one run at a time"
+        ) from error
+    return {"thing": thing, "pickle": content}
+
+
+def plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
+    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``."""
+    return {thing: _record(found) for thing, found in _registrations(scenario)}
+
+
+def require_loaded(records: Records, where: str) -> None:
+    """Check that the plug-ins of a run that was played before are loaded, with the same text.
+
+    Args:
+        records: what the run's meta.json records.
+        where: the run, for messages.
+
+    Raises:
+        PluginError: one is missing, or has another text.
+    """
+    for thing, record in records.items():
+        kind, _, name = thing.rpartition(" ")
+        registry = next((registry for registry in REGISTRIES if registry.kind == kind), None)
+        found = registry.registered.get(name) if registry else None
+        if found is None:
+            raise PluginError(
+                f"{where}: uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
+            )
+        if _record(found)["sha256"] != record["sha256"]:
+            raise PluginError(
+                f"{where}: was played with another text of {record['file']}, which defines {kind} {name!r}; load the "
+                f"file with SHA-256 {record['sha256'][:16]}... with --plugin FILE"
+            )
+
+
+def _record(found: Registration) -> dict[str, str]:
+    """Return what meta.json records of a registration: of one without a file, the source text of the thing itself."""
+    if found.origin is not None:
+        return dict(found.origin.record)
+    try:
+        text = _source(found.thing)
+    except (OSError, TypeError):  # typed at a prompt: nothing can tell whether it is still the same
+        text = f"{found.source} {uuid4()}"
+    return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _source(thing: Any) -> str:
+    """Return the source text of a function, or of a class's own members: notebooks know that of functions alone."""
+    if not isinstance(thing, type):
+        return inspect.getsource(thing)
+    parts = [repr([base.__qualname__ for base in thing.__mro__])]
+    for name, member in sorted(vars(thing).items()):
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if inspect.isfunction(function):
+            parts.append(inspect.getsource(function))
+        elif isinstance(member, str | int | float | bool | tuple) and name not in {"__module__", "__firstlineno__"}:
+            parts.append(f"{name} = {member!r}")
+    return "\n".join(parts)
+
+
+def _registrations(scenario: Scenario) -> Iterator[tuple[str, Registration]]:
+    """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
+    used: dict[str, set[str]] = {
+        "policy": {service.policy for service in scenario.services},
+        "model": {scenario.training_for(service.dataset).model for service in scenario.services},
+        "data set": {service.dataset for service in scenario.services},
+        "mechanism": {scenario.market.mechanism},
+    }
+    for registry in REGISTRIES:
+        for name in sorted(used[registry.kind]):
+            if (found := registry.registered.get(name)) is not None:
+                yield f"{registry.kind} {name}", found

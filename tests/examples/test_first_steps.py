@@ -1,0 +1,44 @@
+"""The notebook runs from top to bottom, as a reader would run it."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "first-steps.ipynb"
+
+# A notebook's cells are one program, and the last expression of each cell is shown.
+SHOW = """
+def show(value):
+    for kind in ("_repr_html_", "_repr_png_"):
+        if hasattr(value, kind):
+            shown = getattr(value, kind)()
+            print(f"[{kind}: {len(shown)}]")
+            return
+    print(repr(value))
+"""
+
+
+def program(cells: list[str]) -> str:
+    lines = [SHOW]
+    for cell in cells:
+        tree = ast.parse(cell)
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            *before, last = tree.body
+            lines += [ast.unparse(ast.Module(before, [])), f"show({ast.unparse(last)})"]
+        else:
+            lines.append(cell)
+    return "\n".join(lines)
+
+
+def test_from_import_to_a_plot_in_ten_cells(tmp_path: Path) -> None:
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    assert len(cells) == 10
+    assert all(cell["cell_type"] != "code" or not cell["outputs"] for cell in cells)  # figures depend on the machine
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert (code[0], code[-1]) == ("import flmarket", 'results.plot("accuracy")')
+    done = subprocess.run([sys.executable, "-"], input=program(code), cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("[_repr_png_: ")
+    assert len(list(tmp_path.glob("runs/quickstart-*/*/seed-*"))) == 9

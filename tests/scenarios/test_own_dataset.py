@@ -1,0 +1,135 @@
+"""A market over a user's own data set, whose images are small and in colour: from its function to the logs of a run."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fl.datasets import dataset
+from scenarios.build import Shelf
+from scenarios.loader import ScenarioError, load, parse
+from scenarios.running.batch import plan, run_all
+from scenarios.running.runner import Run
+
+SCENARIO = """\
+name = "lamps"
+rounds = 5
+dqi = "published"
+
+[clients]
+count = 6
+cores = 1
+data_size = [20, 40]
+emd = [0.0, 0.6]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+
+[training]
+local_epochs = 3
+learning_rate = 0.1
+
+[[services]]
+name = "alpha"
+dataset = "lamps"
+budget = 8
+target_accuracy = 1.0
+reward_base = 60
+policy = "d-first"
+"""
+
+
+def lamps(images: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy images [n, 3, 12, 10], and which of a lamp's three colours is on."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(images) % 3
+    pixels = rng.integers(150, size=(images, 3, 12, 10))
+    pixels[np.arange(images), labels, 3:9, 2:8] += 100
+    return pixels.astype(np.uint8), labels
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    dataset("lamps")(lambda: (*lamps(), *lamps(90, seed=1)))
+
+
+class Silent:
+    def started(self, run: Run) -> None: ...
+    def round_done(self, run: Run, report: object) -> None: ...
+    def completed(self, run: Run) -> None: ...
+    def skipped(self, run: Run) -> None: ...
+    def failed(self, run: Run, error: Exception) -> None:
+        raise error
+
+
+def play(out: Path, *overrides: str, workers: int = 0) -> Run:
+    """Play the scenario, and return its one run."""
+    scenario, shelf = parse(SCENARIO, overrides=overrides), Shelf()
+    (run,) = run_all(plan([scenario], [], [0], out, shelf), shelf, Silent(), workers=workers).complete
+    return run
+
+
+@pytest.mark.parametrize("model", ["cnn", "mlp"])
+def test_its_models_learn_on_the_reference_path(
+    model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    run = play(tmp_path / "a", f"training.model={model}")
+    with (run.directory.path / "rounds.csv").open() as file:
+        accuracies = [float(row["accuracy"]) for row in csv.DictReader(file)]
+    assert accuracies[-1] > 0.85  # a third by chance
+    meta = run.directory.meta()
+    assert meta["kernel"] == {"alpha": "reference"}
+    assert not meta["data"]["lamps"]["official"]
+    assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
+    play(tmp_path / "b", f"training.model={model}", workers=2)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: Path) -> None:
+    scenario = parse(SCENARIO)
+    (before,) = plan([scenario], [], [0], tmp_path, Shelf())
+    dataset("lamps")(lambda: (*lamps(seed=2), *lamps(90, seed=1)))
+    (after,) = plan([scenario], [], [0], tmp_path, Shelf())
+    assert before.digest != after.digest
+
+
+def problems(*overrides: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        parse(SCENARIO, "lamps.toml", overrides)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_data_set_that_cannot_be_loaded_is_a_problem_of_the_services_that_name_it() -> None:
+    def broken() -> Any:
+        raise FileNotFoundError(2, "No such file or directory", "lamps.npz")
+
+    dataset("lamps")(broken)
+    place = f"{__name__}.{broken.__qualname__}"
+    assert problems() == [
+        f"lamps.toml:18: services.alpha.dataset: data set 'lamps' ({place}): raised FileNotFoundError: "
+        "[Errno 2] No such file or directory: 'lamps.npz'"
+    ]
+
+
+def test_too_few_images_are_a_problem_of_the_clients() -> None:
+    dataset("lamps")(lambda: (*lamps(30), *lamps(90)))
+    assert problems() == [
+        "lamps.toml:8: clients.data_size: 40 images are more than the 30 training images of lamps",
+        "lamps.toml:8: clients.data_size: 20 images at EMD 0.6 can need 12 of one of the 3 labels; the rarest label of "
+        "lamps has 10",
+    ]
+
+
+def test_what_needs_fits_says_how_to_make_them() -> None:
+    assert [problem.partition("; ")[2] for problem in problems("dqi=fitted")] == [
+        'make one with flmarket calibrate dqi SCENARIO, or set dqi = "published"'
+    ]
+    assert [problem.partition("; ")[2] for problem in problems("training.backend=surrogate")] == [
+        "make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
+    ]
+
+
+def test_scenarios_that_do_not_name_it_never_load_it() -> None:
+    dataset("lamps")(lambda: pytest.fail("was loaded"))
+    assert load("quickstart").services

@@ -1,0 +1,160 @@
+"""The face: what a notebook or a script does with ``import flmarket``."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import flmarket
+
+ROOT = Path(__file__).parents[1]
+QUICK = {"training.backend": "surrogate", "rounds": 5}
+
+
+class BigSpender(flmarket.Policy):
+    """The dearest clients first."""
+
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        order = (-observation.own_bids).argsort()
+        return flmarket.fill_budget(order, observation.own_bids, observation.budget)
+
+
+class Failing(flmarket.Policy):
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        raise ZeroDivisionError("on purpose")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> flmarket.Results:
+    scenario = flmarket.load("quickstart", QUICK)
+    out = tmp_path_factory.mktemp("face") / "runs"
+    return flmarket.run(scenario, ["random", "hqfa", BigSpender], seeds=2, out=out, progress=False)
+
+
+def test_importing_it_is_light() -> None:
+    heavy = {"torch", "pandas", "textual", "pydantic"}
+    code = f"import sys, flmarket; print({{m.partition('.')[0] for m in sys.modules}} & {heavy})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("set()", "")
+
+
+def test_everything_it_names_is_there_and_documented() -> None:
+    for name in flmarket.__all__:
+        assert getattr(flmarket, name).__doc__, name
+    assert set(flmarket.__all__) <= set(dir(flmarket))
+    with pytest.raises(AttributeError, match="module 'flmarket' has no attribute 'launch'"):
+        flmarket.launch  # noqa: B018
+
+
+def test_nothing_below_imports_it() -> None:
+    """It lies between the packages and the command line."""
+    for package in ("fl", "des", "learning", "scenarios"):
+        for path in (ROOT / package).rglob("*.py"):
+            lines = path.read_text().splitlines()
+            assert not [line for line in lines if line.lstrip().startswith(("import flmarket", "from flmarket"))], path
+
+
+def test_a_scenario_is_loaded_with_values_of_pythons_own(tmp_path: Path) -> None:
+    changes = {"clients.cores": np.int64(3), "services.digits.budget": 7.5, "clients.data_size": np.array([50, 100])}
+    scenario = flmarket.load("quickstart", changes)
+    assert scenario.clients.cores == 3
+    assert scenario.service("digits").budget == 7.5
+    assert scenario.clients.data_size == (50, 100)
+    with pytest.raises(flmarket.InputError, match="a scenario cannot hold a value of type object"):
+        flmarket.load("quickstart", {"clients.cores": object()})
+    with pytest.raises(flmarket.InputError, match=r"clients\.core: unknown key; did you mean 'cores'\?"):
+        flmarket.load("quickstart", {"clients.core": 3})
+
+
+def test_runs_are_data_frames(results: flmarket.Results) -> None:
+    assert len(results) == len(results.paths) == 6
+    assert list(results.rounds.columns[:6]) == ["scenario", "policy", "seed", "round", "sim_time", "service"]
+    assert len(results.rounds) == 6 * 5 * 3
+    assert set(results.rounds["policy"]) == {"random", "hqfa", "big-spender"}
+    assert set(results.offers["outcome"]) <= {"served", "outbid"}
+    served = results.offers[results.offers["outcome"] == "served"]
+    assert served["payment"].sum() == pytest.approx(results.rounds["spent"].sum())
+    assert results.events["event"].iloc[0] == "refresh"
+
+
+def test_a_summary_has_a_row_for_each_policy_and_service(results: flmarket.Results) -> None:
+    summary = results.summary()
+    assert len(summary) == 3 * 4
+    row = summary.loc[("quickstart", "hqfa", "digits")]
+    last = results.rounds.query("policy == 'hqfa' and service == 'digits' and round == 5")["accuracy"]
+    assert row["final accuracy"] == pytest.approx(100 * last.mean())
+    assert row["seeds"] == 2
+
+
+def test_policies_are_compared_seed_by_seed(results: flmarket.Results) -> None:
+    compared = results.compare(baseline="random")
+    assert set(compared.index.get_level_values("policy")) == {"hqfa", "big-spender"}
+    last = results.rounds[results.rounds["round"] == 5]
+    final = last.pivot_table(index=["service", "seed"], columns="policy", values="accuracy")
+    expected = 100 * (final["hqfa"] - final["random"]).groupby("service").mean()
+    own = compared.xs(("quickstart", "hqfa", "final accuracy"), level=("scenario", "policy", "measure"))["difference"]
+    pd.testing.assert_series_equal(own.drop("market").sort_index(), expected.sort_index(), check_names=False)
+    with pytest.raises(flmarket.InputError, match="lcfa"):
+        results.compare(baseline="lcfa")
+
+
+def test_a_plot_shows_itself_and_can_be_saved(results: flmarket.Results, tmp_path: Path) -> None:
+    figure = results.plot("accuracy")
+    assert [axes.get_title() for axes in figure.axes] == ["digits", "strokes", "scribbles"]
+    assert {line.get_label() for line in figure.axes[0].lines} >= {"random", "hqfa", "big-spender"}
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    figure.savefig(tmp_path / "curves.svg")
+    with pytest.raises(flmarket.InputError, match=r"unknown quantity 'acuracy'; did you mean 'accuracy'\?"):
+        results.plot("acuracy")
+
+
+def test_what_is_complete_is_read_and_not_played_again(results: flmarket.Results) -> None:
+    before = {path: (path / "meta.json").stat().st_mtime_ns for path in results.paths}
+    out = results.paths[0].parents[2]
+    again = flmarket.run(flmarket.load("quickstart", QUICK), ["random", BigSpender], seeds=[1], out=out, progress=False)
+    assert set(again.paths) < set(results.paths)
+    assert {path: (path / "meta.json").stat().st_mtime_ns for path in results.paths} == before
+    assert len(flmarket.read(out)) == 6
+
+
+def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = flmarket.load("quickstart", QUICK)
+    with pytest.raises(flmarket.BatchFailed, match=r"1 of 2 runs failed: quickstart \(failing\) seed 0") as error:
+        flmarket.run(scenario, [Failing, "random"], out=tmp_path, progress=False)
+    assert len(flmarket.read(*error.value.complete)) == 1
+    assert "ZeroDivisionError('on purpose')" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"scenario": "quickstrat"}, "did you mean"),
+        ({"scenario": "quickstart", "policies": "bets"}, "unknown policy 'bets'"),
+        ({"scenario": "quickstart", "policies": [dict]}, "not a subclass of flmarket.Policy"),
+        ({"scenario": "quickstart", "ray_address": "x"}, "ray_address is for engine = 'ray'"),
+    ],
+)
+def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], problem: str, tmp_path: Path) -> None:
+    with pytest.raises(flmarket.InputError, match=problem):
+        flmarket.run(**arguments, out=tmp_path / "runs")  # type: ignore[arg-type]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_agent_is_trained_and_played(tmp_path: Path) -> None:
+    scenario = flmarket.load("quickstart", QUICK)
+    agent = flmarket.train(scenario, tmp_path / "mine", episodes=1, evaluate_every=1, workers=0)
+    assert agent == tmp_path / "mine.safetensors"
+    results = flmarket.run(scenario, f"mahdrl:{agent}", out=tmp_path / "runs", progress=False)
+    assert len(results) == 1
+
+
+def test_environments() -> None:
+    scenario = flmarket.load("quickstart", QUICK)
+    market = flmarket.parallel_env(scenario)
+    assert set(market.reset(seed=3)[0]) == {"digits", "strokes", "scribbles"}
+    one = flmarket.service_env(scenario, "digits")
+    observation, _ = one.reset(seed=3)
+    assert observation in one.observation_space
