@@ -109,7 +109,7 @@ def kernel_name() -> str:
         InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
     """
     if not _kernels:
-        raise RuntimeError("the fused kernel was not built: install with a C++ compiler, or use the reference path")
+        raise RuntimeError(f"the fused kernel {kernel_problem()}; use the reference path")
     forced = os.environ.get(_ENVIRONMENT_VARIABLE)
     if not forced:
         return next(iter(_kernels))

@@ -59,7 +59,7 @@ def test_a_model_of_an_installed_package_trains_on_the_reference_path(package: P
 def test_the_fused_kernel_is_refused_for_it(package: Path, tmp_path: Path) -> None:
     done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path, path=package)
     assert done.returncode == 2
-    assert "the fused kernel knows the models cnn and mlp, not 'tiny'" in done.stderr
+    assert "the fused kernel trains the models cnn and mlp, not 'tiny'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
