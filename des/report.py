@@ -20,7 +20,7 @@ def round_report(current: Round, states: Sequence[ServiceState], *, end: float, 
 
     Args:
         current: the round.
-        states: of all services, as the round left them.
+        states: the states of all services, as the round left them.
         end: simulated time at which the slot ended, seconds.
         last: whether no further round follows.
     """

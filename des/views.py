@@ -16,7 +16,7 @@ def observations(current: Round, states: Sequence[ServiceState], rounds: int, se
 
     Args:
         current: the round, after its bids were closed.
-        states: of all services, as the last round left them.
+        states: the states of all services, as the last round left them.
         rounds: N.
         seed: the run's seed.
     """
