@@ -23,6 +23,7 @@ from learning.policy import load as load_policy
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest
+from scenarios.plugins import plugins_of
 from scenarios.running.runner import git_revision, versions
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
@@ -151,6 +152,8 @@ def run(
     }
     if learned := learned_rivals(training):
         provenance["rival_agents"] = learned
+    if plugins := plugins_of(scenario, training.rivals):
+        provenance["plugins"] = plugins
     about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:

@@ -1,4 +1,4 @@
-"""What a user meets when training can't take the fast path, or trains a model of their own."""
+"""What a user meets when training cannot take the fast path, or trains a custom model."""
 
 import json
 import os
