@@ -2,8 +2,8 @@
 
     python benchmarks/environment.py [--seconds 2]
 
-Training is replaced by a formula, so this is the ceiling for a surrogate. "market" is the bare market with all services
-playing a heuristic; the environments play random actions, which the projection cuts to the budget.
+Training is replaced by a stub, so this is the ceiling for a surrogate. "market" is the bare market with all services
+playing the named policy; the environments play random actions, which the projection cuts to the budget.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def rate(episode: Callable[[], int], seconds: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each line")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time for each line (default: 2)")
     seconds = parser.parse_args().seconds
     print("| services x clients | what | rounds/s | service decisions/s | of the market |")
     print("|---|---|---:|---:|---:|")

@@ -51,7 +51,7 @@ class Results:
     Attributes:
         entrants, seeds, services: labels of the axes; rounds count from 1 to N.
         targets: [service] target accuracies.
-        accuracy: after the round, in [0, 1].
+        accuracy: accuracy after the round, in [0, 1].
         reward: Omega^accuracy, absorbing.
         spent: money paid to served clients.
         wanted: offers made.
