@@ -4,16 +4,20 @@ A scenario names plug-ins; it never loads code. Plug-in files are loaded because
 Processes and machines that play runs for this one are sent the files as text.
 """
 
+import base64
 import hashlib
+import inspect
 import os
+import pickle
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
@@ -83,7 +87,7 @@ class PluginFile:
         module.__file__ = self.path
         with ExitStack() as stack:
             for registry in REGISTRIES:
-                stack.enter_context(registry.registering(os.path.abspath(self.path), self))  # noqa: PTH100 - a name
+                stack.enter_context(registry.registering(self.path, self))
             try:
                 sys.modules[module.__name__] = module  # dataclasses look their module up
                 self._run(module)
@@ -132,66 +136,125 @@ def loaded() -> list[PluginFile]:
     return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
 
 
-def packed() -> list[dict[str, str]]:
-    """Return the plug-in files that are loaded, as JSON can hold them, for ``unpack`` in another process."""
-    return [asdict(file) for file in loaded()]
+def packed(scenario: Scenario | None = None) -> list[dict[str, str]]:
+    """Return what another process must load before it plays, as JSON can hold it, for ``unpack`` there.
 
-
-def unpack(files: Iterable[Mapping[str, str]]) -> None:
-    """Load plug-in files that another process has packed. Errors as in ``PluginFile.load``."""
-    for file in files:
-        PluginFile(**file).load()
-
-
-def plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
-    """Return the plug-in files that a scenario's run depends on, by what it takes from them; see ``Records``."""
-    return {thing: found.origin.record for thing, found in _registrations(scenario) if found.origin is not None}
-
-
-def require_files(scenario: Scenario) -> None:
-    """Check that other processes can load what a scenario uses.
+    That is every plug-in file that is loaded here, and whatever else the scenario uses that was registered in this
+    process: a notebook's or a script's own classes, pickled by cloudpickle. A pickle goes through a pipe (or Ray) to a
+    process that this one has started; none is ever written to a file, or read from one.
 
     Raises:
-        PluginError: it uses something that is registered in this process, and not by a plug-in file.
+        PluginError: something cannot be pickled.
     """
-    for thing, found in _registrations(scenario):
-        if found.origin is None:
-            kind, _, name = thing.rpartition(" ")
-            raise PluginError(
-                f"{kind} {name!r} is known to this process only, as {found.source} registered it; to play several runs "
-                "at a time, put it into a file and load that as a plug-in"
-            )
+    files = [asdict(file) for file in loaded()]
+    own = [] if scenario is None else [it for it in _registrations(scenario) if it[1].origin is None]
+    return files + [_pickled(thing, found) for thing, found in own]
+
+
+def unpack(packages: Iterable[Mapping[str, str]]) -> None:
+    """Load what another process has packed. Errors as in ``PluginFile.load``."""
+    for package in packages:
+        if "pickle" not in package:
+            PluginFile(**package).load()
+            continue
+        kind, _, name = package["thing"].rpartition(" ")
+        registry = next(registry for registry in REGISTRIES if registry.kind == kind)
+        try:
+            thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
+        except Exception as error:
+            raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
+        registry.register(name, thing)
+
+
+def _pickled(thing: str, found: Registration) -> dict[str, str]:
+    import cloudpickle
+
+    try:
+        content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
+    except Exception as error:
+        raise PluginError(
+            f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
+            "plug-in, or play one run at a time"
+        ) from error
+    return {"thing": thing, "pickle": content}
+
+
+def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
+    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``.
+
+    Args:
+        scenario: what runs.
+        policies: that play in it besides those that it names.
+    """
+    return {thing: _record(found) for thing, found in _registrations(scenario, policies)}
 
 
 def require_loaded(records: Records, where: str) -> None:
-    """Check that the plug-ins of a run that was played before are loaded, with the same text.
+    """Check that the plug-ins of a run that was played before are known here.
 
     Args:
         records: what the run's meta.json records.
         where: the run, for messages.
 
     Raises:
-        PluginError: one is missing, or has another text.
+        PluginError: one is missing.
     """
     for thing, record in records.items():
-        kind, _, name = thing.rpartition(" ")
-        registry = next((registry for registry in REGISTRIES if registry.kind == kind), None)
-        found = registry.registered.get(name) if registry else None
-        if found is None:
+        if _registered(thing) is None:
+            kind, _, name = thing.rpartition(" ")
             raise PluginError(
                 f"{where}: uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
             )
-        if found.origin is None or found.origin.sha256 != record["sha256"]:
+
+
+def require_same(records: Records, where: str) -> None:
+    """Check that the plug-ins of a run that was played before are loaded with the same text. As ``require_loaded``."""
+    require_loaded(records, where)
+    for thing, record in records.items():
+        found = _registered(thing)
+        if found is None or _record(found)["sha256"] != record["sha256"]:
+            kind, _, name = thing.rpartition(" ")
             raise PluginError(
                 f"{where}: was played with another text of {record['file']}, which defines {kind} {name!r}; load the "
-                f"file with SHA-256 {record['sha256'][:16]}... with --plugin FILE"
+                f"file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
 
 
-def _registrations(scenario: Scenario) -> Iterator[tuple[str, Registration]]:
+def _record(found: Registration) -> dict[str, str]:
+    """Return what meta.json records of a registration: of one without a file, the source text of the thing itself."""
+    if found.origin is not None:
+        return dict(found.origin.record)
+    try:
+        text = _source(found.thing)
+    except (OSError, TypeError):  # typed at a prompt: nothing can tell whether it is still the same
+        text = f"{found.source} {uuid4()}"
+    return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _source(thing: Any) -> str:
+    """Return the source text of a function, or of a class's own members: notebooks know that of functions alone."""
+    if not isinstance(thing, type):
+        return inspect.getsource(thing)
+    parts = [repr([base.__qualname__ for base in thing.__mro__])]
+    for name, member in sorted(vars(thing).items()):
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if inspect.isfunction(function):
+            parts.append(inspect.getsource(function))
+        elif isinstance(member, str | int | float | bool | tuple) and name not in {"__module__", "__firstlineno__"}:
+            parts.append(f"{name} = {member!r}")
+    return "\n".join(parts)
+
+
+def _registered(thing: str) -> Registration | None:
+    """Return what this process has registered as ``kind name``."""
+    kind, _, name = thing.rpartition(" ")
+    return next((registry.registered.get(name) for registry in REGISTRIES if registry.kind == kind), None)
+
+
+def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
     used: dict[str, set[str]] = {
-        "policy": {service.policy for service in scenario.services},
+        "policy": {*policies, *(service.policy for service in scenario.services)},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
         "mechanism": {scenario.market.mechanism},

@@ -187,8 +187,8 @@ class RunDirectory:
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise StoreError(
-                    f"{self.path / META}: is of a run with another {thing} than the plug-in file defines now; "
-                    "choose another --out, or run again with --fresh to play the new one"
+                    f"{self.path / META}: is of a run with another text of {thing}; "
+                    "choose another --out, or run again with --fresh to play the present one"
                 )
 
     def _begun(self, scenario: str) -> bool:

@@ -11,7 +11,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
 from scenarios.logs.directory import AS_CONFIGURED, LOG, RunDirectory, State
-from scenarios.plugins import plugins_of, require_files
+from scenarios.plugins import plugins_of
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
 from scenarios.running.runner import Run, execute
@@ -190,9 +190,6 @@ def run_all(
         InputError: a data set, an output directory or a policy's options can't be used; this stops the batch.
     """
     todo, complete = due(runs, fresh=fresh)
-    if cluster or jobs > 1:
-        for run in todo:
-            require_files(run.scenario)
     for run in complete:
         listener.skipped(run)
     if not todo:

@@ -5,64 +5,85 @@ which are written here. A run whose machine is lost is started over on another o
 machine needs flmarket, of the same version, and the data sets.
 """
 
+import json
 import os
 import platform
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from fl.errors import InputError, RunError
+from fl.installation import ROOT, fingerprint, require_same
 from scenarios.build import Shelf
 from scenarios.loader import dumps
 from scenarios.logs.directory import RunDirectory
-from scenarios.plugins import packed, unpack
+from scenarios.plugins import unpack
 from scenarios.running.listener import Listener
 from scenarios.running.runner import Run, execute
+from scenarios.running.worker import order, run_of
 
 RETRIES = 3
 """Times that a run is started over because its machine was lost."""
 
+Returned = Mapping[str, Any]
+"""What a task brings back: ``files``, the content of the run's files by name; ``error``, what went wrong, or None;
+``refused``, whether the error is in what was asked for, not in the run. Plain data: see ``_task``."""
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a task brings back.
 
-    Attributes:
-        files: of the run's directory, by name.
-        error: what went wrong, or None.
-        refused: the error is in what was asked for, not in the run.
+def _task(root: str) -> Callable[[str], Returned]:
+    """Return the function that a task runs on some machine of the cluster.
+
+    Ray puts the driver's current directory before everything else on its workers' path, where a source checkout would
+    shadow the installed flmarket. So the function is sent by value (it is nobody's attribute), takes and returns plain
+    data, and has imported nothing of flmarket before the path is right.
+
+    Args:
+        root: where this flmarket lies; a machine that has one there uses that.
     """
 
-    files: Mapping[str, bytes]
-    error: str | None = None
-    refused: bool = False
+    def play(asked: str) -> Mapping[str, Any]:
+        import importlib.util
+        import sys
+        from pathlib import Path
+
+        found = importlib.util.find_spec("fl")
+        here = Path(found.origin).resolve().parents[1] if found and found.origin else None
+        if here != Path(root) and Path(root, "scenarios", "running", "cluster.py").is_file():
+            sys.path.insert(0, root)
+            importlib.invalidate_caches()
+        from scenarios.running.cluster import play_there
+
+        return play_there(asked)
+
+    return play
 
 
-def play_there(run: Run, workers: int, data: Mapping[str, str], plugins: Sequence[Mapping[str, str]] = ()) -> Returned:
+def play_there(asked: str) -> Returned:
     """Play a run on the machine that this is called on, and return its files.
 
     Args:
-        run: what to play; its directory is not used.
-        workers: training threads.
-        data: the digests that the run's data sets have where the batch was planned.
-        plugins: the plug-in files that are loaded there.
+        asked: JSON: the worker's ``order``, the digests that the run's data sets have where the batch was planned
+            (``data``), and the ``fingerprint`` of the flmarket there.
     """
+    wanted = json.loads(asked)
     shelf = Shelf()
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
-        there = replace(run, directory=RunDirectory(Path(folder)))
         error, refused = None, False
         try:
-            unpack(plugins)
-            _check_data(shelf.digests(run.scenario), data)
-            execute(there, shelf, workers=workers)
+            require_same(wanted["fingerprint"], f"Ray worker on {platform.node()}")
+            unpack(wanted["plugins"])
+            run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
+            _check_data(shelf.digests(run.scenario), wanted["data"])
+            execute(run, shelf, workers=wanted["workers"])
         except Exception as problem:
             error, refused = str(problem) or repr(problem), isinstance(problem, InputError)
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
-        return Returned(files, error, refused)
+        return {"files": files, "error": error, "refused": refused}
 
 
 class Cluster:
@@ -114,8 +135,8 @@ class Cluster:
                         run.directory.prepare(dumps(run.scenario), fresh=fresh)
                     listener.started(run)
                     gpus = 1 if run.scenario.training.device == "cuda" else 0
-                    task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(play_there)
-                    under_way[task.remote(run, self._cpus, shelf.digests(run.scenario), packed())] = run
+                    task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(_task(str(ROOT)))
+                    under_way[task.remote(self._asked(run, shelf))] = run
                 [done], _ = ray.wait(list(under_way), num_returns=1)
                 run = under_way.pop(done)
                 try:
@@ -138,6 +159,10 @@ class Cluster:
                 ray.shutdown()
         return failed
 
+    def _asked(self, run: Run, shelf: Shelf) -> str:
+        asked = json.loads(order(run, workers=self._cpus, fresh=False))
+        return json.dumps(asked | {"data": shelf.digests(run.scenario), "fingerprint": fingerprint()})
+
     def _places(self) -> int:
         """Return how many runs fit on the cluster as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))
@@ -146,11 +171,11 @@ class Cluster:
 def _bring_back(run: Run, returned: Returned) -> None:
     """Write a run's files into its directory; raise what went wrong with it."""
     with run.directory.locked():
-        run.directory.replace(returned.files)
-    if returned.refused:
-        raise InputError(f"{run.label}: {returned.error}")
-    if returned.error is not None:
-        raise RunError(returned.error)
+        run.directory.replace(returned["files"])
+    if returned["refused"]:
+        raise InputError(f"{run.label}: {returned['error']}")
+    if returned["error"] is not None:
+        raise RunError(returned["error"])
 
 
 def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 from collections import deque
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from fl.errors import InputError, RunError
+from fl.installation import command
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
@@ -40,8 +40,8 @@ class _Worker:
         self.run: Run | None = None
         # A file, not a pipe: whatever torch or a policy prints there can't block it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "scenarios.running.worker"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            command("scenarios.running.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -1,4 +1,4 @@
-"""A process that plays runs for a batch, one after another: ``python -P -m scenarios.running.worker``.
+"""A process that plays runs for a batch, one after another; ``fl.installation.command`` starts it.
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
@@ -42,7 +42,7 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "sweep": dict(run.sweep),
             "workers": workers,
             "fresh": fresh,
-            "plugins": packed(),
+            "plugins": packed(run.scenario),
         }
     )
 

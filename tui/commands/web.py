@@ -1,7 +1,6 @@
 """The app in a browser, by textual-serve: on the loopback address, for pages of our own only."""
 
 import shlex
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from aiohttp import web
 from textual_serve.server import Server
 
 from fl.errors import InputError
+from fl.installation import command
 
 HOST = "127.0.0.1"
 
@@ -43,8 +43,8 @@ def serve(arguments: Sequence[str], out: Path, port: int) -> None:
     Raises:
         InputError: the port cannot be used.
     """
-    command = shlex.join([sys.executable, "-P", "-m", "tui.commands.web_app", "--out", str(out), *arguments])
+    app = shlex.join(command("tui.commands.web_app", "--out", str(out), *arguments))
     try:
-        LoopbackServer(command, host=HOST, port=port, title="flmarket").serve()
+        LoopbackServer(app, host=HOST, port=port, title="flmarket").serve()
     except OSError as error:
         raise InputError(f"port {port} cannot be used: {error.strerror}; choose another with --port") from error

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fl.installation import command
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError
@@ -18,7 +18,7 @@ from scenarios.plugins import packed
 from scenarios.running.protocol import VERSION, ProtocolError, Start, parse
 from tui.watching.session import Phase, Session
 
-RUNNER = (sys.executable, "-P", "-m", "scenarios.running.serve")
+RUNNER = tuple(command("scenarios.running.serve"))
 LONGEST_LINE = 256 * 1024 * 1024
 """Characters; a round of 1,000 services x 10,000 clients stays below."""
 
