@@ -1,11 +1,12 @@
-"""Which local training lets the best heuristics reach the paper's targets at about the paper's rounds?
+"""Finds the local training with which the best heuristics reach the paper's targets at about the paper's rounds.
 
     python benchmarks/regime.py mnist 1:0.04 1:0.05          epochs:rate of the candidates (batch 10, no momentum)
     python benchmarks/regime.py fashion-mnist --seeds 3 --policy d-first --policy hqfa
 
-One service alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), whole test set, 80
-rounds. Prints one row of a Markdown table for each candidate and policy as soon as it is measured: the first round at
-or above the target (81: never) by seed, its mean, the mean accuracy over all rounds (AUC), and over the last ten.
+One service is alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), for 80 rounds with
+the whole test set. For each candidate and policy, one row of a Markdown table is printed as soon as it is measured: the
+first round at or above the target (81: never) by seed, its mean, and the mean accuracy over all rounds (AUC) and over
+the last ten.
 """
 
 import argparse
@@ -25,7 +26,7 @@ CANDIDATES = {
 
 
 def curve(dataset: str, epochs: int, rate: float, policy: str, seed: int, shelf: Shelf) -> tuple[list[float], float]:
-    """Return the accuracy after every round, and the target."""
+    """Return the accuracy after each round, and the target."""
     scenario = load("paper-fitted")
     service = next(it for it in scenario.services if it.dataset == dataset)
     service = service.model_copy(update={"policy": policy})
@@ -34,7 +35,7 @@ def curve(dataset: str, epochs: int, rate: float, policy: str, seed: int, shelf:
     )
     scenario = scenario.model_copy(update={"services": (service,), "training": training})
     federation = build_federation(scenario, seed, shelf, workers=2)
-    # No accuracy reaches 2: the service stays to the last round.
+    # No accuracy reaches 2, so that the service stays to the last round.
     spec = replace(service_spec(scenario, service), target_accuracy=2.0)
     accuracies: list[float] = []
     try:

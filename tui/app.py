@@ -1,7 +1,7 @@
-"""The Textual app: holds the open runs, and goes to what it was started with.
+"""The Textual app: holds the open runs, and leads from screen to screen.
 
-Imports here are few on purpose: the first picture should be there at once. What brings pydantic, NumPy or the plots is
-imported when it is needed.
+It imports little on purpose: the first screen should appear at once. Whatever needs pydantic, NumPy or the plots is
+imported when it is used.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,11 +42,11 @@ class MarketApp(App[None]):
         """Start with a scenario to run, a run to replay, or neither.
 
         Args:
-            scenario: file or built-in name; asked about, then run.
-            run: directory to replay.
-            out: where runs go and are looked for.
-            folder: where own scenarios are looked for.
-            runner: the command of the runner process; tests give others.
+            scenario: a scenario file or built-in name; the app asks how to run it.
+            run: a run directory to replay.
+            out: folder for run directories, old and new.
+            folder: folder with the user's scenario files; the current one if not given.
+            runner: the command of the runner process; tests use others.
         """
         super().__init__()
         self._scenario, self._run_path = scenario, run
@@ -68,11 +68,11 @@ class MarketApp(App[None]):
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
 
     def get_default_screen(self) -> HomeScreen:
-        """Return the home screen, which is always the lowest."""
+        """Return the home screen, which is always at the bottom of the stack."""
         return HomeScreen(self)
 
     def on_mount(self) -> None:
-        """Go on to what the app was started with."""
+        """Open what the app was started with."""
         if self._scenario is not None or self._run_path is not None:
             self.call_after_refresh(self._begin)
 
@@ -129,7 +129,7 @@ class MarketApp(App[None]):
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
 
     def _start_runs(self, choice: "Choice | None") -> None:
-        """Start and open what the run dialog was left with."""
+        """Start and open the runs that were chosen in the dialog."""
         if choice is None:
             return
         known = set(self.runs.sessions)
@@ -138,7 +138,7 @@ class MarketApp(App[None]):
         if choice.resumes and not known.issuperset(sessions):
             from tui.screens.run import RESUMES
 
-            self.notify(RESUMES, title="Not finished", timeout=8)
+            self.notify(RESUMES, title="Interrupted run", timeout=8)
         if len(sessions) == 1:
             self.show_market(sessions[0])
         else:
@@ -167,19 +167,19 @@ class MarketApp(App[None]):
         self.push_screen(HelpScreen(title, words, keys))
 
     async def action_quit(self) -> None:
-        """Leave; ask first if that would stop runs."""
+        """Quit; ask first if that would stop runs."""
         running = self._runs.running() if self._runs is not None else []
         if not running:
             self.exit()
             return
         from tui.screens.leave import LeaveDialog
 
-        def leave(sure: bool | None) -> None:
+        def quit_if(sure: bool | None) -> None:
             if sure:
                 self.exit()
 
         if not isinstance(self.screen, LeaveDialog):
-            self.push_screen(LeaveDialog(len(running)), leave)
+            self.push_screen(LeaveDialog(len(running)), quit_if)
 
     def on_unmount(self) -> None:
         """Leave no process behind, however the app ends."""

@@ -51,7 +51,7 @@ class Start:
     out: str
     policy: str | None = None
     point: int = 0
-    seed: int = 1
+    seed: int = 0
     fresh: bool = False
     paused: bool = False
     speed: float | None = None

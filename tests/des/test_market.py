@@ -74,7 +74,7 @@ def test_rounds_go_in_turn(make_market) -> None:
     market.close_round({"alpha": Offer.none()})
     with pytest.raises(MarketError, match="no round is open"):
         market.close_round({"alpha": Offer.none()})
-    with pytest.raises(MarketError, match="the market finished with round 1"):
+    with pytest.raises(MarketError, match="the market finished after round 1"):
         market.open_round()
 
 
@@ -100,7 +100,9 @@ def test_a_failure_of_training_comes_out_as_it_is(make_market, make_offer, stub_
 
     market = make_market(["alpha"], federation=Failing())
     market.open_round()
-    with pytest.raises(Diverged, match="service 'alpha' diverged in round 1: the training of client 2") as caught:
+    with pytest.raises(
+        Diverged, match="service 'alpha': training diverged in round 1: the loss of client 2 is not finite"
+    ) as caught:
         market.close_round({"alpha": make_offer((2, 2.1))})
     assert (caught.value.service, caught.value.round, caught.value.client) == ("alpha", 1, 2)
 

@@ -1,4 +1,4 @@
-"""What ``flmarket tui`` and ``flmarket replay`` share: what a word on the command line means, and starting the app."""
+"""What ``flmarket tui`` and ``flmarket replay`` share: finding the scenario or run, and starting the app."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ def start(what: str | None, out: Path) -> None:
 
 
 def resolve(what: str | None) -> tuple[str | None, Path | None]:
-    """Return the scenario or the run directory that a word on the command line means.
+    """Return the scenario or the run directory that an argument stands for.
 
     Raises:
         InputError: it is neither, or the scenario has problems.
@@ -41,7 +41,7 @@ def resolve(what: str | None) -> tuple[str | None, Path | None]:
 
 
 def run_directory(path: Path) -> Path:
-    """Return a run directory; for a folder that holds exactly one, that one.
+    """Return the run directory at ``path``, or the only one below it.
 
     Raises:
         InputError: there is none, or several.

@@ -168,7 +168,7 @@ def _train(
     from scenarios.train import run
 
     if manner.tensorboard is None:
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report)
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report)
         return
     from learning.mahdrl.board import Board
 
@@ -178,7 +178,7 @@ def _train(
             board(row)
             report(row)
 
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report_to_both)
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report_to_both)
 
 
 def _lines(console: "Console", seed: int, episodes: int) -> "Callable[[Row], None]":

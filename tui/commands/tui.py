@@ -29,10 +29,10 @@ def tui(
 
 
 def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> None:
-    """Serve the app to browsers on this machine, and on this machine alone.
+    """Serve the app to browsers on this machine only.
 
     Raises:
-        InputError: textual-serve is not installed, or ``what`` is nothing to show.
+        InputError: textual-serve is not installed, or ``what`` is neither a scenario nor a run.
     """
     resolve(what)
     try:

@@ -1,4 +1,4 @@
-"""The app in a browser, by textual-serve: on the loopback address, for pages of our own only."""
+"""The app in a browser, served by textual-serve on the loopback address, to its own pages only."""
 
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,9 +14,9 @@ HOST = "127.0.0.1"
 
 
 class LoopbackServer(Server):
-    """Answers only requests that name this machine, from pages that came from it.
+    """Answers only requests to this machine that come from its own pages.
 
-    Any page in the user's browser can reach a loopback port. Without the check it could open the socket and type into
+    Any page in the user's browser can reach a loopback port. Without this check it could open the socket and type into
     the app.
     """
 
@@ -30,7 +30,7 @@ class LoopbackServer(Server):
         ) -> web.StreamResponse:
             origin = request.headers.get("Origin")
             if request.host not in own or (origin is not None and origin.removeprefix("http://") not in own):
-                raise web.HTTPForbidden(text="only pages of this server may talk to it")
+                raise web.HTTPForbidden(text="this server answers its own pages only")
             return await handler(request)
 
         app.middlewares.append(only_own)
@@ -38,7 +38,7 @@ class LoopbackServer(Server):
 
 
 def serve(arguments: Sequence[str], out: Path, port: int) -> None:
-    """Serve until interrupted; every browser window gets an app of its own.
+    """Serve until interrupted; every browser window gets its own app.
 
     Raises:
         InputError: the port cannot be used.

@@ -1,4 +1,4 @@
-"""The app as textual-serve starts it: without a terminal, its picture goes through pipes to the browser."""
+"""The app as textual-serve starts it: without a terminal, drawing through pipes to the browser."""
 
 import argparse
 from pathlib import Path

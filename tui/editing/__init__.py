@@ -1,1 +1,1 @@
-"""A scenario file being edited."""
+"""A scenario file that is being edited."""

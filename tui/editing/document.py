@@ -1,4 +1,4 @@
-"""A scenario file being edited: its text, with the comments it came with, and what has changed."""
+"""A scenario file that is being edited: its text with comments and layout, and what has changed."""
 
 import tomllib
 from collections.abc import MutableMapping, MutableSequence
@@ -11,45 +11,44 @@ from tomlkit.items import AoT
 from scenarios.file.problems import Path
 
 ABSENT = object()
-"""The value of a key that is not there, so that its default holds."""
+"""The value of a key that is absent, so that its default applies."""
 
 
 class ScenarioDocument:
-    """TOML that keeps its comments and layout while keys are changed.
+    """A TOML document that keeps its comments and layout while values change.
 
     Attributes:
-        origins: for each service, its place in the file as it was; None for one that is new.
+        origins: for each service, its place in the original file; None for a new service.
     """
 
     def __init__(self, text: str) -> None:
-        """Take a text.
+        """Start from a text.
 
         Raises:
-            tomllib.TOMLDecodeError: it is no TOML.
+            tomllib.TOMLDecodeError: it is not TOML.
         """
         self._original: dict[str, Any] = tomllib.loads(text)
-        self._first_text = text
         self._document = tomlkit.parse(text)
         self.origins: list[int | None] = list(range(self.services))
 
     @property
     def text(self) -> str:
-        """The file as it would be written now."""
+        """The document as TOML."""
         return tomlkit.dumps(self._document)
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the file says now."""
+        """The document as plain data."""
         found: dict[str, Any] = self._document.unwrap()
         return found
 
     @property
     def changed(self) -> bool:
-        """Whether anything is other than it was in the file."""
+        """Whether any value differs from the file."""
         return self.data != self._original
 
     def saved(self) -> None:
-        """Take note that the text as it is now is the file."""
+        """Make the present text the file that changes are relative to."""
         self._original = self.data
         self.origins = list(range(self.services))
 
@@ -58,7 +57,7 @@ class ScenarioDocument:
         return _walk(self.data, path)
 
     def was(self, path: Path) -> Any:
-        """Return a value as it was in the file, or ABSENT; services by where they were."""
+        """Return a value of the original file, or ABSENT; a service is found by its original place."""
         if path[:1] == ("services",) and len(path) > 1 and isinstance(path[1], int):
             origin = self.origins[path[1]]
             if origin is None:
@@ -67,12 +66,13 @@ class ScenarioDocument:
         return _walk(self._original, path)
 
     def put(self, path: Path, text: str, *, is_text: bool = False) -> None:
-        """Set a value from what a user typed; nothing at all takes the key out.
+        """Set a value from what the user typed; an empty text removes the key.
 
         Args:
-            path: where; tables on the way are made.
-            text: TOML such as ``20`` or ``[100, 200]``. What is no TOML is taken as text, for the checks to refuse.
-            is_text: the key holds text, so quotes are not needed.
+            path: of the key; missing tables are created.
+            text: TOML such as ``20`` or ``[100, 200]``. If it is not TOML, it is taken as a string, which the checks
+                then refuse.
+            is_text: whether the key holds a string, so that quotes are not needed.
         """
         *way, last = path
         if not text.strip():
@@ -101,17 +101,17 @@ class ScenarioDocument:
 
     @property
     def services(self) -> int:
-        """How many there are."""
+        """The number of services."""
         found = self._document.get("services")
         return len(found) if isinstance(found, MutableSequence) else 0
 
     def service_name(self, place: int) -> str:
-        """Return what a service is called, or its place where it has no name."""
+        """Return a service's name, or its place if it has no name."""
         name = self.get(("services", place, "name"))
         return name if isinstance(name, str) and name else f"#{place + 1}"
 
     def add_service(self, like: int | None) -> int:
-        """Add a service, a copy of another where there is one; return its place."""
+        """Add a service, a copy of the one at place ``like`` if given; return its place."""
         copied = {} if like is None else self.data["services"][like]
         names = {self.service_name(place) for place in range(self.services)}
         base = str(copied.get("name", "service")).rstrip("0123456789").rstrip("-")
@@ -136,7 +136,7 @@ class ScenarioDocument:
         return self.services - 1
 
     def remove_service(self, place: int) -> None:
-        """Take a service out."""
+        """Remove a service."""
         del self._document["services"][place]
         del self.origins[place]
 

@@ -1,4 +1,4 @@
-"""The form's fields, made from the scenario schema: one description of every key, its limits and its default."""
+"""The form's fields, made from the scenario schema: each key with its description, limits and default."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def _policies() -> Sequence[str]:
 
 
 CHOICES: dict[str, Callable[[], Sequence[str]]] = {"dataset": _datasets, "policy": _policies}
-"""Keys whose values are names of what is installed."""
+"""Keys whose values are the names of what is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Field:
     """One key of the form.
 
     Attributes:
-        path: where it stands, below its table.
-        description: of the schema, with its limits.
-        default: as TOML, or None for a key that must be there.
-        choices: the values to choose from; empty where any may be typed.
-        is_text: holds text, so that quotes are not typed.
+        path: its path, relative to its table.
+        description: the schema's description, with the limits.
+        default: as TOML, or None for a required key.
+        choices: the values to choose from; empty if the user types a value.
+        is_text: whether the key holds a string, which is typed without quotes.
     """
 
     path: Path
@@ -48,12 +48,12 @@ class Field:
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """The key as it is written in a scenario file."""
         return ".".join(map(str, self.path))
 
 
 def fields(model: type[BaseModel], prefix: Path = ()) -> Iterator[Field]:
-    """Yield the fields of a table, those of tables within it too."""
+    """Yield the fields of a table and of the tables in it."""
     for name, info in model.model_fields.items():
         kind = _bare(info.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -92,7 +92,7 @@ def _describe(info: FieldInfo) -> str:
 
 
 def limit(value: float) -> str:
-    """Write a limit, thousands apart where it is whole."""
+    """Write a limit; a whole one with separated thousands."""
     return number(int(value)) if float(value).is_integer() and abs(value) < 1e15 else number(value)
 
 

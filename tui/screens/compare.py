@@ -1,4 +1,4 @@
-"""Compare: runs side by side, one curve for each, and what differs from the first."""
+"""The compare screen: a curve and table rows for each run, with differences from a baseline."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
 from tui.screens.navigation import Navigator
-from tui.watching.comparison import Row, compare, warnings
+from tui.watching.comparison import Row, caveats, compare
 from tui.watching.history import METRICS
 from tui.watching.session import Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
@@ -26,7 +26,7 @@ COLUMNS = {
     "policy": "policy",
     "accuracy": "accuracy %",
     "accuracy_delta": "Δ",
-    "target": "target in round",
+    "target": "target met in",
     "target_delta": "Δ",
     "spent": "spent",
     "spent_delta": "Δ",
@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 class CompareScreen(Screen[None]):
-    """Two or more runs; all numbers are at the same round, so that live ones can be compared."""
+    """Compares two or more runs, at the same round unless the user asks for each run's latest."""
 
     BINDINGS = [
         Binding("v", "next_metric", "Next curve"),
@@ -49,13 +49,13 @@ class CompareScreen(Screen[None]):
         Binding("x", "picture", "Picture"),
         Binding("escape", "back", "Back"),
     ]
-    HELP = """Runs of the same market, one after the other in the table and one over the other in the plot.
+    HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run.
 
-Δ is the difference from the baseline, the first run ([b]b[/b] takes the next one). All numbers are at the last round
-that every run has reached ([b]l[/b]: each at its own latest), so runs that are going on can be compared too.
+Δ is the difference from the baseline, at first the first run ([b]b[/b] chooses the next one). All numbers are for the
+last round that every run has reached ([b]l[/b]: for each run's latest round), so live runs can be compared too.
 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
-[b]space[/b] pause or resume those that run
+[b]space[/b] pause or resume the live runs
 [b]enter[/b] open the run of the chosen row"""
     CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
@@ -77,7 +77,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Start to watch all runs."""
+        """Start watching the runs."""
         table = self.query_one(DataTable)
         for key, label in COLUMNS.items():
             table.add_column(label, key=key)
@@ -86,20 +86,20 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
-        """Watch no more."""
+        """Stop watching the runs."""
         for session in self.sessions:
             session.unwatch(self)
 
     def on_screen_resume(self) -> None:
-        """Catch up."""
+        """Show what happened in the meantime."""
         self._redraw.request()
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Draw at the new size."""
         self.call_after_refresh(self.draw)
 
     @on(SessionChanged)
-    def _news(self) -> None:
+    def _session_changed(self) -> None:
         self._redraw.request()
 
     @property
@@ -109,7 +109,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         return [service.name for service in found.services] if found else []
 
     def draw(self) -> None:
-        """Show how the runs stand."""
+        """Show the runs as they are now."""
         if not self.is_mounted or not self.query("#compare-table"):
             return
         for session in self.sessions:
@@ -122,9 +122,9 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
             self._fill(compare(self.sessions, rounds, self.baseline))
 
     def _rounds(self) -> list[int]:
-        """Return the round that each run is looked at."""
+        """Return the round at which each run is shown."""
         played = [len(session.history) for session in self.sessions]
-        # A run that is over keeps its last round: its services have left, or there are no more rounds.
+        # A run that is over counts with its last round: its services have left, or there are no more rounds.
         going = [n for n, session in zip(played, self.sessions, strict=True) if not session.over]
         common = min(going) if going else max(played, default=0)
         return [min(n, common) for n in played] if self.aligned else played
@@ -133,12 +133,10 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         line = Text(no_wrap=True)
         for place, (session, number) in enumerate(zip(self.sessions, rounds, strict=True)):
             base = " (baseline)" if place == self.baseline else ""
-            words = f" {sign(place)} {self._called(session)} · round {number} {SIGNS[session.phase]}{base} "
+            words = f" {sign(place)} {self._name_of(session)} · round {number} {SIGNS[session.phase]}{base} "
             line.append(words, f"bold {series_color(place)}")
-        notes = warnings(self.sessions)
-        second = plain(
-            " " + (" · ".join(notes) if notes else "same market, same seed: the runs differ in what is compared")
-        )
+        notes = caveats(self.sessions)
+        second = plain(" " + (" · ".join(notes) if notes else "same market, same seed; only the policies differ"))
         second.stylize(tint(self.app, "warning") if notes else "dim")
         self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
 
@@ -160,7 +158,7 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         reached = "not yet" if row.reached is None else str(row.reached)
         return {
             "sign": plain(sign(row.run), color),
-            "run": plain(self._called(self.sessions[row.run]), color),
+            "run": plain(self._name_of(self.sessions[row.run]), color),
             "service": plain(row.service),
             "policy": plain(row.policy),
             "accuracy": plain(f"{percent(row.accuracy):>6}"),
@@ -173,8 +171,8 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
             "refused": plain(f"{row.refused:>6}"),
         }
 
-    def _called(self, session: Session) -> str:
-        """Return a run's name, as short as it still tells it from the others."""
+    def _name_of(self, session: Session) -> str:
+        """Return the shortest name that distinguishes a run from the others."""
         if session.scenario is None:
             return session.label
         words = [session.policy]
@@ -201,17 +199,17 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         self.draw()
 
     def action_align(self) -> None:
-        """Look at all runs at the same round, or at each run's latest."""
+        """Show all runs at the same round, or each run at its latest."""
         self.aligned = not self.aligned
         self.draw()
 
     def action_baseline(self) -> None:
-        """Take the next run as the one that the others are compared with."""
+        """Make the next run the baseline."""
         self.baseline = (self.baseline + 1) % len(self.sessions)
         self.draw()
 
     def action_pause(self) -> None:
-        """Pause those that run, or resume all if none does."""
+        """Pause the live runs, or resume them if all are paused."""
         ours = [session for session in self.sessions if self._runs.steerable(session)]
         running = [session for session in ours if session.phase != "paused"]
         for session in running or ours:
@@ -231,5 +229,5 @@ that every run has reached ([b]l[/b]: each at its own latest), so runs that are 
         self.app.action_screenshot()
 
     def action_back(self) -> None:
-        """Go back; what runs goes on."""
+        """Go back; the runs continue."""
         self.app.pop_screen()

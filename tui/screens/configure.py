@@ -1,4 +1,4 @@
-"""Configure: the scenario as a form over its schema, checked as it is typed."""
+"""The configure screen: a scenario as a form that is made from the schema and checked while the user types."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -23,7 +23,7 @@ from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
 
 PAUSE = 0.15
-"""Seconds after the last key until the checks run."""
+"""Seconds between the last keystroke and the checks."""
 
 MARKET = ("name", "description", "rounds", "dqi")
 CHANGES = ("sweep", "interventions")
@@ -35,18 +35,18 @@ class ConfigureScreen(Screen[None]):
     BINDINGS = [
         Binding("ctrl+s", "save", "Save"),
         Binding("f5,ctrl+r", "run", "Run", key_display="F5"),
-        Binding("f2", "add_service", "Add service"),
-        Binding("f3", "duplicate_service", "Duplicate"),
-        Binding("f4", "remove_service", "Remove"),
+        Binding("f2", "add_service", "Add service", key_display="F2"),
+        Binding("f3", "duplicate_service", "Duplicate", key_display="F3"),
+        Binding("f4", "remove_service", "Remove", key_display="F4"),
         Binding("escape", "back", "Back"),
     ]
-    HELP = r"""The scenario as a form. Every key shows what it means and its limits; [b]✘[/b] says what is wrong, in the
-words of [i]flmarket validate[/i]; [b]✎[/b] shows what has changed against the file. An empty field takes its default.
+    HELP = r"""The scenario as a form. Every key shows its meaning and its limits; [b]✘[/b] marks a problem, in
+the words of [i]flmarket validate[/i]; [b]✎[/b] marks a change to the file. An empty field takes its default.
 
 [b]tab[/b] next field   [b]F2 F3 F4[/b] add, duplicate, remove a service
 [b]ctrl+s[/b] save      [b]F5[/b] run (saved or not)
 
-Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]."""
+Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     CSS_PATH = "configure.tcss"
 
@@ -54,10 +54,10 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
         """Edit a scenario.
 
         Args:
-            text: of the scenario file.
-            file: what it is called in problems.
-            own: where to save it; None for a built-in or a run's, which are never written.
-            navigator: shows the runs that are started here, and has the folder that a new file is proposed in.
+            text: the scenario file's text.
+            file: its name in problems.
+            own: the file to save to; None for a built-in scenario or a run's, which are never overwritten.
+            navigator: runs the scenario, and has the folder in which a new file is proposed.
         """
         super().__init__()
         self.document = ScenarioDocument(text)
@@ -98,7 +98,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
                 yield FieldRow(field, path, self.document.get(path))
 
     async def on_mount(self) -> None:
-        """Fill in the services and check what is there."""
+        """Fill in the services and check the scenario."""
         for tab in self.query(Tab):
             self.watch(tab, "virtual_size", partial(self._underline, tab), init=False)
         await self._show_services()
@@ -157,7 +157,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
 
     @on(Button.Pressed, "#remove")
     async def action_remove_service(self) -> None:
-        """Take the chosen service out."""
+        """Remove the chosen service."""
         self.query_one("#form", TabbedContent).active = "tab-services"
         if self.document.services > 1:
             self.document.remove_service(self.service)
@@ -178,7 +178,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
 
     @work(thread=True, exclusive=True, group="check")
     def _check(self) -> None:
-        """Check the text as ``validate`` does. A large sweep takes a while, so not in the screen's thread."""
+        """Check the text as ``validate`` does; in a thread, because a large sweep takes a while."""
         problems: tuple[Problem, ...] = ()
         try:
             parse(self.document.text, self.file)
@@ -192,7 +192,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
             self._list_services()
             self._mark()
         except NoMatches:
-            return  # the screen has been left meanwhile
+            return  # the user has left the screen
 
     def _mark(self) -> None:
         """Show problems and changes where they are."""
@@ -206,18 +206,18 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
                 self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own))
             )
         self._mark_tabs()
-        changed = "✎ changed" if self.document.changed else "as in the file"
-        where = str(self.own or f"{self.file} (built-in or a run's: saved as a new file)")
+        changed = "✎ changed" if self.document.changed else "unchanged"
+        where = str(self.own or f"{self.file} (read-only; saved as a new file)")
         self.query_one("#form-title", Static).update(f"[b]{where.replace('[', '')}[/b]  {changed}")
         box = self.query_one("#form-problems", Static)
         count = len(self.problems)
         lines = [str(problem) for problem in self.problems[:3]]
-        more = [f"and {count - 3} more"] if count > 3 else []
-        box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ nothing wrong with it")
+        more = [f"{count - 3} more problem{'s' * (count > 4)}"] if count > 3 else []
+        box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid")
         box.set_class(bool(count), "-wrong")
 
     def _mark_tabs(self) -> None:
-        """Show on each tab whether there is something wrong below it."""
+        """Show on each tab how many problems it has."""
         form = self.query_one("#form", TabbedContent)
         heads = {
             "tab-clients": "clients",
@@ -238,7 +238,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
             form.get_tab(pane).label = f"{name} ✘{count}" if count else name
 
     def _underline(self, tab: Tab) -> None:
-        """Fit the line below the tabs to a tab's new width; it may have moved when the label changed, too early."""
+        """Fit the line below the tabs to a tab's new width; Textual moves it before the width is known."""
         tab.post_message(Tab.Relabelled(tab))
 
     # Elsewhere
@@ -248,7 +248,7 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
         self._navigator.ask_and_run(self.document.text, self.file)
 
     def action_save(self) -> None:
-        """Save: to the own file, else to one that is asked for."""
+        """Save to the scenario's own file; ask for one if it has none."""
         if self.own is not None:
             self._save(self.own)
             return
@@ -262,16 +262,16 @@ Saving keeps the comments of the file. Lists are written as in TOML: \[100, 200]
         try:
             path.write_text(self.document.text, encoding="utf-8", newline="\n")
         except OSError as error:
-            self.notify(f"{path}: can't be written: {error.strerror}", severity="error")
+            self.notify(f"{path}: cannot be written: {error.strerror}", severity="error")
             return
         self.own, self.file = path, str(path)
         self.document.saved()
         self._list_services()
         self._check()
-        self.notify(f"saved as {path}")
+        self.notify(f"Saved as {path}.")
 
     def action_back(self) -> None:
-        """Leave the form; ask first if something would be lost."""
+        """Leave the form; ask first if changes would be lost."""
         if not self.document.changed:
             self.app.pop_screen()
             return

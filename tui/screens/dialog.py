@@ -1,4 +1,4 @@
-"""What dialogs share: a box in the middle, a line for problems, esc to leave, and the look of a plain question."""
+"""What dialogs share: a centred box, a line for problems, esc to cancel; and a dialog for yes-or-no questions."""
 
 from typing import TypeVar
 
@@ -13,14 +13,14 @@ Result = TypeVar("Result")
 
 
 class Box(VerticalScroll, can_focus=False):
-    """The box. It scrolls where it has to, and is no stop for the tab key."""
+    """The box. It scrolls if it must, and the tab key skips it."""
 
     def __init__(self) -> None:
         super().__init__(classes="box")
 
 
 class Dialog(ModalScreen[Result | None]):
-    """A box in the middle of the screen; esc leaves it without a result."""
+    """A box in the centre of the screen; esc leaves it without a result."""
 
     BINDINGS = [Binding("escape", "cancel", "Cancel")]
 
@@ -28,13 +28,13 @@ class Dialog(ModalScreen[Result | None]):
         """Leave without a result."""
         self.dismiss(None)
 
-    def complain(self, problem: str) -> None:
-        """Say what is wrong, in the dialog's own line for it."""
+    def show_problem(self, problem: str) -> None:
+        """Show what is wrong; an empty text if nothing is."""
         self.query_one(".problem", Static).update(problem.replace("[", r"\["))
 
 
 class Question(Dialog[bool]):
-    """A question that y or n answers; staying is no result."""
+    """A question that is answered with y or n; the result is True or None."""
 
     BINDINGS = [Binding("y", "agree", "Yes"), Binding("n", "cancel", "Stay")]
 
@@ -42,7 +42,7 @@ class Question(Dialog[bool]):
         """Ask.
 
         Args:
-            text: what it is about, with markup.
+            text: the question, with markup.
             yes: the label of the button that agrees.
         """
         super().__init__()
@@ -58,7 +58,7 @@ class Question(Dialog[bool]):
 
     @on(Button.Pressed, "#go")
     def action_agree(self) -> None:
-        """Leave."""
+        """Leave with the answer yes."""
         self.dismiss(True)
 
     @on(Button.Pressed, "#cancel")

@@ -1,4 +1,4 @@
-"""Export: which table or picture, and where to."""
+"""The export dialog: which table or picture, and the file to write."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, 
 
 
 class ExportDialog(Dialog[Path]):
-    """Writes what is chosen, and says where it is."""
+    """Writes the chosen table or picture, and notifies the user of its path."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class ExportDialog(Dialog[Path]):
         with Box():
             yield Static("[b]Export[/b]")
             yield Select(kinds, value="rounds", allow_blank=False, id="kind", compact=True)
-            yield Label("file (an existing one is replaced)")
+            yield Label("file (replaced if it exists)")
             yield Input(id="path", compact=True)
             yield Static("", classes="problem")
             with Horizontal(classes="buttons"):
@@ -38,7 +38,7 @@ class ExportDialog(Dialog[Path]):
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """Start where enter writes."""
+        """Give the Write button the focus, so that enter writes."""
         self.query_one("#go").focus()
 
     @on(Select.Changed, "#kind")
@@ -54,10 +54,10 @@ class ExportDialog(Dialog[Path]):
         path = Path(self.query_one("#path", Input).value).expanduser()
         kind = str(self.query_one("#kind", Select).value)
         if not path.name:
-            self.complain("name a file")
+            self.show_problem("enter a file name")
             return
         if kind in PICTURES:
-            # The picture is of the screen below, so the dialog goes first.
+            # The picture is of the screen below, so the dialog closes first.
             app = self.app
             self.dismiss(path)
             app.call_after_refresh(_picture, app, path)
@@ -65,7 +65,7 @@ class ExportDialog(Dialog[Path]):
         try:
             rows = write_csv(self._session, kind, path)
         except OSError as error:
-            self.complain(f"{path}: can't be written: {error.strerror}")
+            self.show_problem(f"{path}: cannot be written: {error.strerror}")
             return
         self.app.notify(f"{path}: {rows} rows of {kind}", title="Exported")
         self.dismiss(path)
@@ -79,6 +79,6 @@ def _picture(app: App[object], path: Path) -> None:
     try:
         write_picture(app.export_screenshot(title=str(app.title)), path)
     except (OSError, ImportError) as error:
-        app.notify(f"{path}: can't be written: {error}", severity="error")
+        app.notify(f"{path}: cannot be written: {error}", severity="error")
     else:
         app.notify(str(path), title="Exported")

@@ -1,4 +1,4 @@
-"""Help for what has the focus, and the keys that work there."""
+"""The help for the panel or screen that has the focus, and the keys that work there."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 
 class HelpScreen(ModalScreen[None]):
-    """Words about a panel or screen, then its keys."""
+    """Shows a help text, then the keys."""
 
     BINDINGS = [Binding("escape,question_mark,f1,q", "app.pop_screen", "Close", key_display="esc")]
 

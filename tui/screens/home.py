@@ -1,4 +1,4 @@
-"""Home: what there is to run, to look at again, and to compare."""
+"""The home screen: scenarios to run, and runs to open or to compare."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tui.watching.catalogue import Entry
 
 LATER = 0.05
-"""Seconds that the screen gets to draw itself before the lists are filled."""
+"""Seconds for the screen to draw itself before the lists are loaded."""
 
 SECTIONS = {"open": "Open now", "built-in": "Built-in scenarios", "file": "Your scenarios", "run": "Recent runs"}
 
 
 class HomeScreen(Screen[None]):
-    """Scenarios and runs, with a preview of the chosen one."""
+    """Lists scenarios and runs, with a preview of the highlighted one."""
 
     BINDINGS = [
         Binding("enter", "choose", "Run/open", show=True, priority=False),
@@ -38,14 +38,15 @@ class HomeScreen(Screen[None]):
     ]
     CSS_PATH = "home.tcss"
     AUTO_FOCUS = "#entries"
-    HELP = """Choose a scenario to run it, or a run to look at it again.
+    HELP = """Choose a scenario to run it, or a run to open it.
 
 [b]enter[/b]  run a scenario, open a run
-[b]e[/b]  edit a scenario in a form    [b]r[/b]  run (for a run: its scenario again)
+[b]e[/b]  edit a scenario in a form    [b]r[/b]  run (for a run: run its scenario again)
 [b]p[/b]  replay a run                 [b]/[/b]  search
-[b]space[/b]  mark runs, then [b]c[/b] compares them
+[b]space[/b]  mark runs; [b]c[/b] compares the marked runs
 
-Own scenarios are the scenario files (*.toml) in the folder that flmarket was started in; runs are those in runs/."""
+Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
+or in the folder given with --out."""
 
     def __init__(self, navigator: "Navigator") -> None:
         super().__init__()
@@ -65,18 +66,18 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Look for scenarios and runs once the screen is there."""
-        # Its imports would hold up the first picture.
+        """Load the lists once the screen is drawn."""
+        # Its imports would delay the first picture.
         self.set_timer(LATER, self.action_reload)
 
     def on_screen_resume(self) -> None:
-        """Look again: there may be new runs."""
+        """Reload: there may be new runs."""
         if self.entries:
             self.action_reload()
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        """Look for scenarios and runs."""
+        """Load the lists of scenarios and runs."""
         from tui.watching.catalogue import builtins, own_files, recent_runs
 
         found = [*builtins(), *own_files(self._navigator.folder), *recent_runs(self._navigator.out)]
@@ -87,7 +88,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         self._refill()
 
     def _refill(self) -> None:
-        """List what matches the search, in sections."""
+        """List the entries that match the search, in sections."""
         options = self.query_one("#entries", OptionList)
         kept = self.chosen
         words = self.query_one("#search", Input).value.lower().split()
@@ -144,9 +145,8 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         chosen = self.chosen
         if isinstance(chosen, int):
             session = self._navigator.runs.sessions[chosen]
-            shown = (
-                f"{session.label}\n\n{session.phase.value}, {len(session.history)} rounds played.\n\nenter opens it."
-            )
+            played = f"{session.phase.value}, {len(session.history)} rounds played"
+            shown = f"{session.label}\n\n{played}\n\nPress enter to open it."
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:
             self.app.call_from_thread(self._show_preview, preview(chosen))
@@ -177,7 +177,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:
-        """Run a scenario, open a run."""
+        """Run the chosen scenario, or open the chosen run."""
         chosen = self.chosen
         if isinstance(chosen, int) or (chosen is not None and chosen.is_run):
             self.action_replay()
@@ -206,10 +206,10 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
         elif chosen is not None and chosen.is_run:
             self._navigator.show_market(self._navigator.runs.open(chosen.path))
         else:
-            self.notify("That is a scenario; r runs it.", timeout=3)
+            self.notify("That is a scenario; press r to run it.", timeout=3)
 
     def action_mark(self) -> None:
-        """Mark a run to be compared."""
+        """Mark or unmark a run for comparison."""
         chosen = self.chosen
         if chosen is None or isinstance(chosen, int) or not chosen.is_run:
             self.notify("Only runs can be marked.", timeout=3)
@@ -220,7 +220,7 @@ Own scenarios are the scenario files (*.toml) in the folder that flmarket was st
     def action_compare(self) -> None:
         """Compare the marked runs."""
         if len(self.marked) < 2:
-            self.notify("Mark at least two runs with space first.", timeout=4)
+            self.notify("Mark at least two runs first (space).", timeout=4)
             return
         chosen = [entry.path for entry in self.entries if entry.path in self.marked]
         self._navigator.show_comparison([self._navigator.runs.open(path) for path in chosen])

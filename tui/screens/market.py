@@ -1,4 +1,4 @@
-"""The market: watched live, or replayed. All panels show one moment of one run."""
+"""The market screen: a run, live or replayed. All panels show the same moment of it."""
 
 from textual import on
 from textual.app import ComposeResult
@@ -25,11 +25,11 @@ from tui.widgets.seekbar import SeekBar
 from tui.widgets.statusline import StatusLine
 
 REPLAY_RATE = 20.0
-"""Rounds in a second of a replay at full speed."""
+"""Rounds per second of a replay at full speed."""
 
 
 class MarketScreen(Screen[None]):
-    """One run."""
+    """Shows one run."""
 
     BINDINGS = [
         Binding("space", "play", "Pause"),
@@ -40,9 +40,9 @@ class MarketScreen(Screen[None]):
         Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
         Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
         Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
-        Binding("right_square_bracket,right", "seek(1)", "Round on", show=False, key_display="]"),
-        Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10", show=False, key_display="{"),
-        Binding("right_curly_bracket,shift+right", "seek(10)", "On 10", show=False, key_display="}"),
+        Binding("right_square_bracket,right", "seek(1)", "Next round", show=False, key_display="]"),
+        Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False, key_display="{"),
+        Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False, key_display="}"),
         Binding("home", "seek(-1000000000)", "First round", show=False, priority=True),
         Binding("f", "follow", "Newest"),
         Binding("end", "follow", "Newest", show=False, priority=True),
@@ -54,7 +54,7 @@ class MarketScreen(Screen[None]):
         Binding("c", "compare", "Compare"),
         Binding("x", "export", "Export"),
         Binding("v", "next_metric", "Next curve", show=False),
-        Binding("b", "toggle_book", "Book of service/client", show=False),
+        Binding("b", "toggle_book", "Book of a service/client", show=False),
         Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
         Binding("m", "maximise", "Max"),
         *[Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}", show=False) for panel in PANELS],
@@ -80,16 +80,16 @@ class MarketScreen(Screen[None]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Start to watch."""
+        """Start watching the run."""
         self.session.watch(self)
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
-        """Watch no more."""
+        """Stop watching the run."""
         self.session.unwatch(self)
 
     def on_screen_resume(self) -> None:
-        """Catch up with what happened meanwhile."""
+        """Show what happened in the meantime."""
         self._redraw.request()
 
     @property
@@ -99,12 +99,12 @@ class MarketScreen(Screen[None]):
 
     @property
     def view(self) -> View:
-        """What is looked at."""
+        """The moment that is shown."""
         service, client = self.selected
         return View(self.session, self.head.round, self.head.event, service, client)
 
     def draw(self) -> None:
-        """Show the moment on all panels that can be seen."""
+        """Show the moment on all visible panels."""
         if not self.is_mounted or not self.query(Panels):
             return
         self.session.seen(self)
@@ -116,7 +116,7 @@ class MarketScreen(Screen[None]):
         self.panels.show(view)
 
     @on(SessionChanged)
-    def _news(self) -> None:
+    def _session_changed(self) -> None:
         self._redraw.request()
 
     @on(Seek)
@@ -137,7 +137,7 @@ class MarketScreen(Screen[None]):
             self.draw()
 
     def on_resize(self, event: Resize) -> None:
-        """Fold panels into tabs where there is no room for all."""
+        """Fold the panels into tabs if there is no room for all."""
         self.panels.fold(event.size)
         # Widths are known only after the layout.
         self.call_after_refresh(self.draw)
@@ -148,7 +148,7 @@ class MarketScreen(Screen[None]):
         """Go to a panel."""
         self.panels.go_to(number)
         if self.panels.single:
-            # It was out of sight, and does not know its size yet.
+            # It was hidden, and does not know its size yet.
             self.call_after_refresh(self.draw)
 
     @on(PanelWanted)
@@ -156,7 +156,7 @@ class MarketScreen(Screen[None]):
         self.action_panel(message.number)
 
     def action_maximise(self) -> None:
-        """Give one panel all the room, or put it back."""
+        """Maximise the active panel, or restore it."""
         self.panels.maximise()
         self.call_after_refresh(self.draw)
 
@@ -177,7 +177,7 @@ class MarketScreen(Screen[None]):
     # Time
 
     def action_play(self) -> None:
-        """Pause or resume: the run itself where it is ours, else its replay."""
+        """Pause or resume the run if this app plays it, else the replay."""
         if self._runs.steerable(self.session):
             if self.session.phase is Phase.PAUSED:
                 self._runs.send(self.session, "resume")
@@ -217,13 +217,13 @@ class MarketScreen(Screen[None]):
         self.draw()
 
     def action_seek(self, rounds: int) -> None:
-        """Look at another round; the run goes on meanwhile."""
+        """Show another round; the run continues."""
         self._stop_playing()
         self.head.seek(self.session.history, self.head.round + rounds)
         self.draw()
 
     def action_follow(self) -> None:
-        """Show the newest round as it comes."""
+        """Show the newest round, and follow the run."""
         self._stop_playing()
         self.head.follow(self.session.history)
         self.draw()
@@ -248,7 +248,7 @@ class MarketScreen(Screen[None]):
 
     def _play_on(self) -> None:
         if self._player is None:
-            return  # stopped while this was on its way
+            return  # stopped after this call was scheduled
         self.head.seek(self.session.history, self.head.round + 1)
         if self.head.round >= len(self.session.history):
             self._stop_playing()
@@ -257,9 +257,9 @@ class MarketScreen(Screen[None]):
     # Elsewhere
 
     def action_shock(self) -> None:
-        """Change something from outside, in a fork of the run."""
+        """Fork the run with a change to its market."""
         if self.session.scenario is None or not len(self.session.history):
-            self.notify("There is nothing to change before the first round.", severity="warning")
+            self.notify("A run can be forked once its first round is over.", severity="warning")
             return
         head, newest = self.head, len(self.session.history)
         first = (newest if head.following else head.round) + 1
@@ -277,7 +277,7 @@ class MarketScreen(Screen[None]):
         scenario, round_ = shocked
         fork = self._runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)
         self._navigator.show_market(fork, replacing=True)
-        self.app.notify("A fork of the run; the original is as it was. c compares the two.", timeout=6)
+        self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)
 
     def action_compare(self) -> None:
         """Compare with other runs."""
@@ -289,14 +289,14 @@ class MarketScreen(Screen[None]):
         self.app.push_screen(PickRuns(self.session, self._runs), compare)
 
     def action_export(self) -> None:
-        """Write tables or a picture of the screen."""
+        """Export a table, or a picture of the screen."""
         if not len(self.session.history):
             self.notify("There is no round to export yet.", severity="warning")
             return
         self.app.push_screen(ExportDialog(self.session))
 
     def action_back(self) -> None:
-        """Clear a filter, put a maximised panel back, or go home; the run goes on."""
+        """Clear the filter, else restore a maximised panel, else go home; the run continues."""
         if self.query_one(EventsPanel).close_filter():
             return
         if self.panels.maximised:

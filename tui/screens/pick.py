@@ -1,4 +1,4 @@
-"""With what to compare a run: other open runs, earlier ones, or the same market under another policy, started now."""
+"""What to compare a run with: open runs, earlier ones, or the same market under another policy, started now."""
 
 from pathlib import Path
 
@@ -39,13 +39,13 @@ class PickRuns(Dialog[list[Session]]):
         ]
         if session.scenario is not None:
             options += [
-                Selection(f"now: {name} for all services, seed {session.seed}", f"policy:{name}")
+                Selection(f"new: {name} for all services, seed {session.seed}", f"policy:{name}")
                 for name in policy_names()
                 if name != session.policy
             ]
         options += [Selection(f"run: {name}".replace("[", ""), f"run:{path}") for name, path in self._earlier()]
         with Box():
-            yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (space marks, enter on Compare)")
+            yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (mark with space, then press Compare)")
             yield MarkList[str](*options, id="others", compact=True)
             yield Static("", classes="problem")
             with Horizontal(classes="buttons"):
@@ -67,7 +67,7 @@ class PickRuns(Dialog[list[Session]]):
     def _go(self) -> None:
         chosen = self.query_one(SelectionList).selected
         if not chosen:
-            self.complain("mark at least one with space")
+            self.show_problem("mark at least one run with space")
             return
         self.dismiss(list(map(self._open, chosen)))
 
@@ -88,7 +88,7 @@ class PickRuns(Dialog[list[Session]]):
         opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
         started = self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
         if unfinished and started not in opened:
-            self.app.notify(RESUMES, title="Not finished", timeout=8)
+            self.app.notify(RESUMES, title="Interrupted run", timeout=8)
         return started
 
     @on(Button.Pressed, "#cancel")

@@ -1,4 +1,4 @@
-"""Before a run: which seed, which policy, which point of the sweep, and what to do with a run that is there already."""
+"""The dialog before a run: seed, policies, point of the sweep, and what to do if the run already exists."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +19,18 @@ from tui.screens.dialog import Box, Dialog
 from tui.watching.catalogue import find_run
 from tui.widgets.marks import MarkList, Tick
 
-RESUMES = "It goes on from its last checkpoint. To begin afresh, run it again with “start over” ticked."
-"""Said when a run that was interrupted is started."""
+RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
+"""Shown when an interrupted run is started."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the dialog was left with.
+    """What the user chose.
 
     Attributes:
-        starts: the runs to start, and what each is called.
-        replay: finished runs to open.
-        resumes: whether some of the runs were interrupted, and go on.
+        starts: the runs to start, each with its label.
+        replay: the directories of complete runs to open.
+        resumes: whether some of the runs were interrupted, and resume.
     """
 
     starts: tuple[tuple[Start, str], ...]
@@ -39,7 +39,7 @@ class Choice:
 
 
 class RunDialog(Dialog[Choice]):
-    """Asks what is needed to run a scenario."""
+    """Asks how to run a scenario."""
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
         super().__init__()
@@ -52,16 +52,16 @@ class RunDialog(Dialog[Choice]):
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
                 yield Label("seed")
-                yield Input("1", type="integer", id="seed", compact=True)
+                yield Input("0", type="integer", id="seed", compact=True)
                 yield Tick("start paused", id="paused", compact=True)
                 yield Tick("start over", id="over", compact=True)
             if len(self._points) > 1:
                 yield Label("point of the sweep")
                 places = [(point.label, i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
-            yield Label("policies (space marks; several run at once and are compared)")
+            yield Label("policies (mark with space; several run at once and are compared)")
             yield MarkList[str](
-                Selection("as configured: each service its own", AS_CONFIGURED, initial_state=True),
+                Selection("as configured: each service uses its own", AS_CONFIGURED, initial_state=True),
                 *(Selection(f"{name} for all services", name) for name in policy_names()),
                 id="policies",
                 compact=True,
@@ -69,13 +69,13 @@ class RunDialog(Dialog[Choice]):
             yield Static("", classes="problem", id="run-problem")
             with Horizontal(classes="buttons"):
                 yield Button("Run", variant="primary", id="go", compact=True)
-                yield Button("Open finished run", id="replay", compact=True)
+                yield Button("Open complete run", id="replay", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """See what is there already."""
+        """Check which runs already exist."""
         self.query_one("#go").focus()
-        self._look()
+        self._update()
 
     @property
     def _seed(self) -> int | None:
@@ -83,7 +83,7 @@ class RunDialog(Dialog[Choice]):
         return int(text) if text.isdigit() and len(text) <= 9 else None
 
     def _planned(self) -> list[tuple[str, int, RunDirectory | None]]:
-        """Return each run's policy, sweep point, and its directory if there is one already.
+        """Return each run's policy, sweep point, and directory if it exists.
 
         Raises:
             ScenarioError: the sweep point asks for another policy.
@@ -104,8 +104,8 @@ class RunDialog(Dialog[Choice]):
     @on(Select.Changed)
     @on(SelectionList.SelectedChanged)
     @on(Tick.Changed)
-    def _look(self) -> None:
-        """Say what the buttons will do."""
+    def _update(self) -> None:
+        """Show what the buttons will do."""
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
@@ -119,18 +119,18 @@ class RunDialog(Dialog[Choice]):
         over = self.query_one("#over", Tick)
         over.display = State.INCOMPLETE in states
         if self._seed is None:
-            self.complain("the seed must be a whole number of at most nine digits")
+            self.show_problem("the seed must be a whole number of at most nine digits")
         elif not planned:
-            self.complain("mark at least one policy")
+            self.show_problem("mark at least one policy")
         elif State.COMPLETE in states:
-            self.complain("A finished run of this is there: open it, or run it again over it.")
+            self.show_problem("A complete run exists: open it, or run it again to replace it.")
         elif states and over.value:
-            self.complain("An unfinished run of this is there; it will be started over.")
+            self.show_problem("An interrupted run exists; it starts over.")
         elif states:
-            self.complain("An unfinished run of this is there; it goes on where it was.")
+            self.show_problem("An interrupted run exists; it resumes where it stopped.")
         else:
-            self.complain("")
-        go.label = "Run" if not states else "Run again" if State.COMPLETE in states or over.value else "Go on"
+            self.show_problem("")
+        go.label = "Run" if not states else "Run again" if State.COMPLETE in states or over.value else "Resume"
 
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)

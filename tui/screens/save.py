@@ -1,4 +1,4 @@
-"""Saving a scenario as a new file, and leaving without saving."""
+"""The dialogs for saving a scenario as a new file, and for leaving without saving."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from tui.screens.dialog import Box, Dialog, Question
 
 
 class SaveDialog(Dialog[Path]):
-    """Asks for a file; one that exists is replaced only when asked twice."""
+    """Asks for a file; an existing one is replaced only if Save is pressed twice."""
 
     def __init__(self, proposed: Path) -> None:
         super().__init__()
         self._proposed = proposed
-        self._warned: Path | None = None
+        self._confirmed_once: Path | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
@@ -33,10 +33,10 @@ class SaveDialog(Dialog[Path]):
     def _go(self) -> None:
         path = Path(self.query_one("#path", Input).value).expanduser()
         if path.suffix != ".toml":
-            self.complain("the name of a scenario file ends in .toml")
-        elif path.exists() and path != self._warned:
-            self._warned = path
-            self.complain(f"{path.name} is there already; Save once more replaces it")
+            self.show_problem("the name of a scenario file must end in .toml")
+        elif path.exists() and path != self._confirmed_once:
+            self._confirmed_once = path
+            self.show_problem(f"{path.name} already exists; press Save again to replace it")
         else:
             self.dismiss(path)
 
@@ -46,7 +46,7 @@ class SaveDialog(Dialog[Path]):
 
 
 class DiscardDialog(Question):
-    """Asks whether to leave changes behind."""
+    """Asks whether to discard changes."""
 
     def __init__(self) -> None:
         super().__init__("[b]The changes are not saved.[/b]", "Discard them")

@@ -1,4 +1,4 @@
-"""A shock: change a budget, K, or who is offline, in a fork of the run."""
+"""The shock dialog: a new budget, K or set of offline clients, in a fork of the run."""
 
 import tomllib
 from typing import Any
@@ -16,19 +16,19 @@ from tui.screens.dialog import Box, Dialog
 from tui.watching.session import Session
 
 HINTS = {
-    "clients.cores": "services that a client can serve at once (K), from then on",
-    "clients.offline": "all clients that are offline from then on, such as [3, 7]; [] brings all back",
+    "clients.cores": "services that a client can serve at once (K) from then on",
+    "clients.offline": "clients that are offline from then on, such as [3, 7]; [] for none",
 }
 
 
 class ShockDialog(Dialog[tuple[str, int]]):
-    """Asks what changes, to what, and from which round on; the result is the changed scenario and that round."""
+    """Asks for a key, its new value and the first round it applies to; the result is the new scenario and the round."""
 
     AUTO_FOCUS = "#value"
 
     def __init__(self, session: Session, first: int) -> None:
         super().__init__()
-        assert session.scenario is not None  # noqa: S101 - asked only of a run that has rounds
+        assert session.scenario is not None  # noqa: S101 - the dialog opens only for a run that has rounds
         assert session.world is not None  # noqa: S101
         self._scenario = session.scenario
         self._first = first
@@ -39,8 +39,8 @@ class ShockDialog(Dialog[tuple[str, int]]):
         keys = [f"services.{service.name}.budget" for service in self._scenario.services]
         keys += ["clients.cores", "clients.offline"]
         with Box():
-            yield Static("[b]Shock[/b]  a fork of the run with this change; the original stays as it is")
-            yield Label("what")
+            yield Static("[b]Shock[/b]  a fork of the run with this change; the original is unchanged")
+            yield Label("key")
             yield Select([(key, key) for key in keys], value=keys[0], allow_blank=False, id="key", compact=True)
             yield Label("new value", id="value-label")
             yield Input(id="value", compact=True)
@@ -48,12 +48,12 @@ class ShockDialog(Dialog[tuple[str, int]]):
             yield Input(str(self._first), type="integer", id="round", compact=True)
             yield Static("", classes="problem")
             with Horizontal(classes="buttons"):
-                yield Button("Fork and go on", variant="primary", id="go", compact=True)
+                yield Button("Fork the run", variant="primary", id="go", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
 
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
-        """Show what the chosen key is now."""
+        """Show the chosen key's present value."""
         key = self._key
         now: Any
         if key == "clients.cores":
@@ -64,7 +64,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
             name = key.removeprefix("services.").removesuffix(".budget")
             now = self._now.budgets[name] / 1_000_000
         self.query_one("#value", Input).value = value_text(now)
-        hint = HINTS.get(key, "the most it can offer in a round, money").replace("[", r"\[")
+        hint = HINTS.get(key, "the most that the service can offer in a round").replace("[", r"\[")
         self.query_one("#value-label", Label).update(f"new value: {hint}")
 
     @property
@@ -74,11 +74,11 @@ class ShockDialog(Dialog[tuple[str, int]]):
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
     def _go(self) -> None:
-        """Check the change as the scenario file's own checks do."""
+        """Check the change as a scenario file is checked."""
         try:
             value = tomllib.loads(f"value = {self.query_one('#value', Input).value}")["value"]
         except tomllib.TOMLDecodeError:
-            self.complain("the value is neither a number nor a list such as [3, 7]")
+            self.show_problem("enter a number, or a list such as [3, 7]")
             return
         number = self.query_one("#round", Input).value
         round_ = int(number) if number.isdigit() else 0
@@ -88,7 +88,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         data["interventions"] = sorted([*kept, entry], key=lambda change: change["round"])
         shocked, found = examine(data, installed())
         if shocked is None:
-            self.complain("\n".join(dict.fromkeys(f"{finding.path[-1]} {finding.message}" for finding in found)))
+            self.show_problem("\n".join(dict.fromkeys(f"{finding.path[-1]} {finding.message}" for finding in found)))
             return
         self.dismiss((dumps(shocked), round_))
 

@@ -1,1 +1,1 @@
-"""Runs as the screens look at them: where they come from and what they show. Hardly any Textual."""
+"""Runs as the screens see them: where they come from and what they show. Hardly any Textual."""

@@ -1,4 +1,4 @@
-"""The order book of a round: every client's bid to every service, what was offered, who won, and why, in words."""
+"""The order book of a round: every client's bid to every service, what was offered, who won, and the reason."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +10,7 @@ from scenarios.world import World
 
 
 class Verdict(Enum):
-    """What became of a client and a service in a round; the mark says it without colour."""
+    """The outcome for a client and a service in a round. Its value is the sign on the screen, which needs no colour."""
 
     SERVED = "●"
     OUTBID = "×"
@@ -34,7 +34,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One client's bid to one service, and what came of it. Money in micro-units."""
+    """One client's bid to one service, and its outcome. Money in micro-units."""
 
     service: int
     client: int
@@ -58,7 +58,7 @@ class Book:
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
-        # Who holds a client's cores, the lowest payment last.
+        # The offers that hold each client's cores, the lowest payment last.
         self.holders: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             if offer.core is not None:
@@ -70,15 +70,15 @@ class Book:
 
     @property
     def clients(self) -> int:
-        """C."""
+        """The number of clients, C."""
         return int(self.qualities.bid.shape[1])
 
     def offer(self, service: int, client: int) -> OfferReport | None:
-        """Return what a service offered a client, if it did."""
+        """Return a service's offer to a client, if it made one."""
         return self._offers.get((service, client))
 
     def verdict(self, service: int, client: int) -> Verdict:
-        """Return what became of a client and a service."""
+        """Return the outcome for a client and a service."""
         offer = self._offers.get((service, client))
         if offer is not None:
             return {
@@ -127,12 +127,14 @@ class Book:
             case Verdict.OFFLINE:
                 return "the client is offline in this round"
             case Verdict.UNWANTED:
-                return f"the policy chose others; {cash(bid)} would fit the {cash(self._remaining[service])} left"
+                return (
+                    f"the policy chose others; {cash(bid)} fits the remaining budget {cash(self._remaining[service])}"
+                )
             case Verdict.MISFIT if bid > self._logged.services[service].budget:
                 return f"asks more than the whole budget: {cash(bid)} > {cash(self._logged.services[service].budget)}"
             case Verdict.MISFIT:
                 return f"does not fit the remaining budget {cash(self._remaining[service])}"
-        assert offer is not None  # noqa: S101 - the other verdicts are of offers
+        assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is Verdict.SERVED:
             return self._won(offer)
         if verdict is Verdict.DROPPED:
@@ -140,8 +142,8 @@ class Book:
         lowest = self.holders[client][-1]
         if offer.payment < lowest.payment:
             paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
-            return f"outbid: {paid} < {more} of {lowest.service}"
-        return f"lost the draw: {cash(offer.payment)}, as much as {lowest.service} pays"
+            return f"outbid by {lowest.service}: {paid} < {more}"
+        return f"lost the draw against {lowest.service}, which pays {cash(offer.payment)} too"
 
     def _won(self, offer: OfferReport) -> str:
         beaten = [
@@ -155,16 +157,16 @@ class Book:
             return f"core {offer.core}, {price}; nobody was outbid"
         best = max(beaten, key=lambda other: other.payment)
         if best.payment < offer.payment:
-            rival = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)} of {best.service}"
-            return f"core {offer.core}, {price}; outbid {rival}"
+            compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"
+            return f"core {offer.core}, {price}; outbid {best.service}: {compared}"
         return f"core {offer.core}, {price}; won the draw against {best.service}"
 
 
 def cash(amount: Micro, beside: Micro | None = None) -> str:
-    """Write money with two decimals, or with as many as it takes to tell it from another amount."""
+    """Write money with two decimals, or with as many as distinguish it from another amount."""
     for decimals in range(2, 6):
         text = f"{amount / MICRO:.{decimals}f}"
-        told_apart = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
-        if told_apart and (amount == 0 or float(text)):
+        distinct = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
+        if distinct and (amount == 0 or float(text)):
             return text
     return f"{amount / MICRO:.6f}"

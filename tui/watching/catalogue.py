@@ -1,4 +1,4 @@
-"""What the home screen can offer: the scenarios and runs found on this machine."""
+"""What the home screen lists: the scenarios and runs found on this machine."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -12,11 +12,11 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to choose on the home screen.
+    """An entry of the home screen's list.
 
     Attributes:
         kind: built-in, file or run.
-        name: as it is listed.
+        name: its name in the list.
         path: the scenario file, or the run's directory.
     """
 
@@ -36,13 +36,13 @@ class Entry:
 
 
 def builtins() -> list[Entry]:
-    """Return the scenarios that come with flmarket, the one to start with first."""
+    """Return the built-in scenarios, the one for beginners first."""
     names = sorted(builtin_names(), key=lambda name: (name != "quickstart", name))
     return [Entry("built-in", name, builtin_path(name)) for name in names]
 
 
 def own_files(folder: Path) -> list[Entry]:
-    """Return the scenario files in a folder; other TOML files are left out."""
+    """Return the scenario files in a folder, without other TOML files."""
     found = []
     for path in sorted(folder.glob("*.toml")):
         try:
@@ -70,7 +70,7 @@ def _mtime(path: Path) -> float:
 
 
 def find_run(out: Path, text: str, name: str, policy: str, seed: int) -> RunDirectory | None:
-    """Return the directory of the run of a resolved scenario, if there is one already."""
+    """Return the directory of a resolved scenario's run, if it exists."""
     for path in out.glob(f"{name}-*/{policy}/seed-{seed:04d}/{SCENARIO}"):
         try:
             if path.read_text(encoding="utf-8") == text:

@@ -1,4 +1,4 @@
-"""Runs compared: per service, what each came to and how that differs from the baseline. Plain data, no Textual."""
+"""Runs compared: the results of each for every service, and differences from a baseline. Plain data, no Textual."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tui.watching.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One service in one run at a round. Deltas are None for the baseline, and where one of the two has no value."""
+    """One service in one run at a round. Deltas are None for the baseline, and if one of the two runs has no value."""
 
     run: int
     service: str
@@ -29,8 +29,8 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
 
     Args:
         sessions: the runs.
-        rounds: at which round each is looked at; 0 for one that has none yet.
-        baseline: the run that the others are compared with.
+        rounds: the round at which each run is compared; 0 for a run that has none yet.
+        baseline: the place of the run that the others are compared with.
     """
     found: dict[str, dict[int, Row]] = {}
     for run, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
@@ -63,12 +63,12 @@ def _differing(row: Row, base: Row | None) -> Row:
     )  # fmt: skip
 
 
-def warnings(sessions: Sequence[Session]) -> list[str]:
-    """Return what makes a comparison less than fair."""
+def caveats(sessions: Sequence[Session]) -> list[str]:
+    """Return why a comparison is not entirely fair; nothing if it is."""
     known = [session for session in sessions if session.scenario is not None]
     notes = []
     if len({session.hash8 for session in known}) > 1:
         notes.append("different markets (settings, sweep values or shocks)")
     if len({session.seed for session in known}) > 1:
-        notes.append("different seeds: part of the difference is luck")
+        notes.append("different seeds: part of the difference is chance")
     return notes

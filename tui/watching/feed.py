@@ -1,4 +1,4 @@
-"""Talks to a runner process: starts it, reads what it says into a session, passes commands on, and ends it for sure."""
+"""A runner process: starts it, reads its messages into a session, sends it commands, and always ends it."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ from tui.watching.session import Phase, Session
 
 RUNNER = tuple(command("scenarios.running.serve"))
 LONGEST_LINE = 256 * 1024 * 1024
-"""Characters; a round of 1,000 services x 10,000 clients stays below."""
+"""In characters; a round of 1,000 services and 10,000 clients is shorter."""
 
 _ENDS = {"complete": Phase.COMPLETE, "failed": Phase.FAILED, "stopped": Phase.STOPPED}
 _TAIL = 2_000
@@ -29,20 +29,20 @@ _TAIL = 2_000
 class RunnerFeed:
     """One runner process and the session it fills.
 
-    ``read`` runs in a thread of its own; everything else is called by the screens and never waits, but for ``close``.
+    ``read`` runs in its own thread; everything else is called by the screens and does not wait, except ``close``.
     """
 
     def __init__(self, session: Session, start: Start, command: Sequence[str] = RUNNER) -> None:
         self.session = session
         self._closing = self._reading = False
-        # Until the run has a log of its own, this is where its complaints go.
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # A group of its own: an interrupt from the keyboard is for the screen, which then says quit.
+        # Until the run has a log, this is where the process writes errors.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        # In its own group: an interrupt from the keyboard is for the app, which then sends quit.
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._errors,
             text=True,
             encoding="utf-8",
             errors="replace",
@@ -52,33 +52,33 @@ class RunnerFeed:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process id."""
         return self._process.pid
 
     def send(self, do: str, **content: Any) -> None:
-        """Pass a command on; one to a process that is gone is for nobody."""
+        """Send a command; does nothing if the process has ended."""
         self._write(json.dumps({"do": do, **content}))
 
     def read(self) -> None:
-        """Take in all that the runner says, until its last word or its death."""
+        """Read the runner's messages until the last one, or until the process ends."""
         self._reading = True
         out = self._process.stdout
         assert out is not None  # noqa: S101 - it is a pipe
-        with self._complaints, out:
+        with self._errors, out:
             try:
                 while (line := out.readline(LONGEST_LINE)) and not self._take(parse(line)):
                     pass
             except (ProtocolError, LogError, ScenarioError) as error:
-                # Half a line is what death leaves behind; ``_died`` says how it came.
+                # A process that is killed leaves half a line; ``_report_death`` gives the reason.
                 if line.endswith("\n"):
-                    self._fail(f"the runner said something that was not understood: {error}")
+                    self._fail(f"the runner sent an unknown message: {error}")
                 self._process.kill()
             self._process.wait()
             if not self.session.over:
-                self._died(self._process.returncode)
+                self._report_death(self._process.returncode)
 
     def close(self, patience: float = 0.5) -> None:
-        """End the process: by asking, by telling, by force."""
+        """End the process: with a command, then with SIGTERM, then with SIGKILL."""
         self._closing = True
         self.send("quit")
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
@@ -92,19 +92,19 @@ class RunnerFeed:
                 break
         if not self._reading and self._process.stdout is not None:
             self._process.stdout.close()
-            self._complaints.close()
+            self._errors.close()
 
     def _write(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(OSError, ValueError):  # it is gone; ``read`` says so
+        with suppress(OSError, ValueError):  # the process has ended; ``read`` reports it
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
 
     def _take(self, found: Mapping[str, Any]) -> bool:
-        """Take in a message; return whether it was the last."""
+        """Apply a message to the session; return whether it was the last."""
         match found:
             case {"say": "hello", "version": version} if version != VERSION:
-                raise ProtocolError(f"it speaks protocol {version}, we {VERSION}")
+                raise ProtocolError(f"it uses protocol {version}, this app {VERSION}")
             case {"say": "hello", "directory": str(directory), "scenario": str(scenario)}:
                 self.session.identify(
                     Path(directory),
@@ -125,12 +125,12 @@ class RunnerFeed:
                 raise ProtocolError(f"not a message of protocol {VERSION}: {str(found)[:200]}")
         return False
 
-    def _died(self, status: int) -> None:
+    def _report_death(self, status: int) -> None:
         if self._closing:
             self.session.move(Phase.STOPPED)
             return
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        self._fail(f"the runner {how} before its run was over")
+        self._fail(f"the runner {how} before its run ended")
 
     def _fail(self, error: str) -> None:
         where = self.session.directory
@@ -141,5 +141,5 @@ class RunnerFeed:
         self.session.move(Phase.FAILED, error)
 
     def _last_words(self) -> str:
-        self._complaints.seek(0)
-        return self._complaints.read().decode("utf-8", "replace")[-_TAIL:].strip()
+        self._errors.seek(0)
+        return self._errors.read().decode("utf-8", "replace")[-_TAIL:].strip()

@@ -1,4 +1,4 @@
-"""The rounds of a run so far, as the screens look at them. Plain data, no Textual."""
+"""The rounds of a run so far. Plain data, no Textual."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ METRICS = ("accuracy", "reward", "spent", "mean_payment")
 
 
 class History:
-    """All whole rounds, in order. One thread appends while another reads.
+    """All complete rounds, in order. One thread may append while another reads.
 
     Attributes:
         rounds: the rounds; round n is ``rounds[n - 1]``.
@@ -42,13 +42,13 @@ class History:
             self.exits.append(logged.number)
         if any(row.refused for row in logged.services):
             self.conflicts.append(logged.number)
-        # Last: a reader that sees the round finds it in the lists above.
+        # Last: whoever reads the round finds it in the lists above.
         self.rounds.append(logged)
 
     def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
         """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
 
-        Rounds in which the metric has no value (the price where nobody was served) are left out.
+        Rounds in which the metric has no value are left out, such as the price where nobody was served.
         """
         stride = max(1, last // points)
         chosen = list(range(1, last + 1, stride))
@@ -64,24 +64,20 @@ class History:
         return xs, ys
 
     def rounds_to_target(self, service: int, last: int) -> int | None:
-        """Return the round in which a service met its target, if that was by ``last``."""
+        """Return the round in which a service met its target, or None if it did not by round ``last``."""
         for number in self.exits:
             if number <= last and self.rounds[number - 1].services[service].status is Status.REACHED:
                 return number
         return None
 
-    def spent(self, service: int, last: int) -> int:
-        """Return what a service spent up to a round, micro-units."""
-        return sum(logged.services[service].spent for logged in self.rounds[:last])
-
 
 def after(rounds: Sequence[int], number: int) -> int | None:
-    """Return the first of the ordered rounds that is later than ``number``, if any."""
+    """Return the first of the ordered rounds after ``number``, if any."""
     place = bisect_right(rounds, number)
     return rounds[place] if place < len(rounds) else None
 
 
 def before(rounds: Sequence[int], number: int) -> int | None:
-    """Return the last of the ordered rounds that is earlier than ``number``, if any."""
+    """Return the last of the ordered rounds before ``number``, if any."""
     place = bisect_left(rounds, number)
     return rounds[place - 1] if place else None

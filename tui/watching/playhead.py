@@ -1,11 +1,11 @@
-"""Where in a run the screen is: the round, how far into its events, and whether it follows the newest."""
+"""The place in a run that a screen shows: the round, how far into its events, and whether it follows the run."""
 
 from dataclasses import dataclass
 
 from tui.watching.history import History, after, before
 
 SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)
-"""Rounds in a second; None is as fast as it goes."""
+"""Rounds per second; None is full speed."""
 
 
 @dataclass
@@ -13,9 +13,9 @@ class Playhead:
     """A place in a history that may still grow.
 
     Attributes:
-        round: that is shown; 0 while there is none.
-        event: how many of its events have happened, or None for the whole round.
-        following: the newest round is shown as it comes.
+        round: the round that is shown; 0 while there is none.
+        event: how many of its events are shown, or None for the whole round.
+        following: whether new rounds are shown as they come.
     """
 
     round: int = 0
@@ -23,12 +23,12 @@ class Playhead:
     following: bool = True
 
     def grown(self, history: History) -> None:
-        """Take note of new rounds."""
+        """Move to the newest round if following."""
         if self.following or not self.round:
             self.round = len(history)
 
     def seek(self, history: History, number: int) -> None:
-        """Go to a round, or as near as there is one."""
+        """Go to a round, or to the nearest one that exists."""
         self.event = None
         self.round = max(min(1, len(history)), min(len(history), number))
         self.following = False
@@ -46,7 +46,7 @@ class Playhead:
         return found is not None
 
     def walk(self, history: History, direction: int) -> None:
-        """Go on or back by one event; past the last one the whole round is shown again."""
+        """Go forward or back by one event; beyond either end the whole round is shown again."""
         if not self.round:
             return
         self.following = False

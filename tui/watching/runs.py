@@ -1,4 +1,4 @@
-"""All runs that the app has open: it starts them, opens directories, and ends every process when it goes."""
+"""The runs that the app has open: starts them, opens run directories, and ends every process when the app quits."""
 
 import atexit
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from tui.watching.tail import DirectoryFeed
 
 
 class Feed(Protocol):
-    """What fills a session."""
+    """A source of a session's rounds."""
 
     def read(self) -> None:
-        """Fill it until there is no more; in a thread of its own."""
+        """Read rounds into the session until there are no more. Runs in its own thread."""
 
     def send(self, do: str, **content: Any) -> None:
-        """Pass a command on."""
+        """Send a command."""
 
     def close(self) -> None:
-        """End it."""
+        """Stop reading, and end the process if there is one."""
 
 
 class Runs:
@@ -36,27 +36,27 @@ class Runs:
     """
 
     def __init__(self, work: Callable[[Callable[[], None], str], object], runner: Sequence[str] = RUNNER) -> None:
-        """Start with none.
+        """Start without runs.
 
         Args:
-            work: runs a function in a thread, in a group of that name.
+            work: runs a function in a thread, in a group with the given name.
             runner: the command of a runner process.
         """
         self.sessions: list[Session] = []
         self._feeds: dict[Session, Feed] = {}
         self._starts: dict[Session, Start] = {}
         self._work, self._runner = work, runner
-        # If the app dies of an exception, its processes still have to go.
+        # If the app ends with an exception, its processes must still end.
         atexit.register(self.close)
 
     def start(self, start: Start, label: str) -> Session:
-        """Start a run in a process of its own, or return the session of one that goes on; a fresh start ends it."""
-        # Two processes must not write one directory.
-        going_on = self._going_on(start)
-        if going_on is not None:
+        """Start a run in its own process; if it is live, return its session, or end it first for a fresh start."""
+        # Two processes must not write to one directory.
+        live = self._live(start)
+        if live is not None:
             if not start.fresh:
-                return going_on
-            self.end(going_on)
+                return live
+            self.end(live)
         session = Session(label, hurry=start.hurry)
         session.speed = start.speed
         self._starts[session] = _what(start)
@@ -64,7 +64,7 @@ class Runs:
         return session
 
     def open(self, path: Path) -> Session:
-        """Open a run directory; one that is open already is the same session."""
+        """Open a run directory; return its session if it is already open."""
         for session in self.sessions:
             if session.directory is not None and session.directory.resolve() == path.resolve():
                 return session
@@ -73,7 +73,7 @@ class Runs:
         return session
 
     def fork(self, session: Session, scenario: str, round_: int, *, paused: bool) -> Session:
-        """Start a session's run again from its seed with a changed scenario, quickly up to the round that differs."""
+        """Start a session's run again with its seed and a changed scenario, at full speed up to ``round_``."""
         assert session.directory is not None  # noqa: S101 - only a run that has rounds is forked
         out = session.directory.parent.parent.parent
         policy = None
@@ -83,28 +83,28 @@ class Runs:
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
             paused=paused, speed=session.speed, hurry=round_ - 1,
         )  # fmt: skip
-        return self._going_on(start) or self.start(start, f"fork of {session.label}")
+        return self._live(start) or self.start(start, f"fork of {session.label}")
 
     def steerable(self, session: Session) -> bool:
-        """Whether a process of ours plays the run, so that it can be paused."""
+        """Whether a process of this app plays the run, so that it can be paused."""
         return isinstance(self._feeds.get(session), RunnerFeed) and not session.over
 
     def send(self, session: Session, do: str, **content: Any) -> None:
-        """Pass a command on to the process that plays a run."""
+        """Send a command to the process that plays a run."""
         self._feeds[session].send(do, **content)
 
     def end(self, session: Session) -> None:
-        """End a run's process and forget it."""
+        """End a run's process and close its session."""
         self.sessions.remove(session)
         self._starts.pop(session, None)
         self._feeds.pop(session).close()
 
     def running(self) -> list[Session]:
-        """Return the runs that processes of ours are playing."""
+        """Return the runs that processes of this app are playing."""
         return [session for session in self.sessions if self.steerable(session)]
 
     def close(self) -> None:
-        """End all processes, at once and for sure."""
+        """End all processes, all at the same time."""
         feeds, self._feeds = list(self._feeds.values()), {}
         self.sessions.clear()
         if feeds:
@@ -112,8 +112,8 @@ class Runs:
                 list(pool.map(lambda feed: feed.close(), feeds))
         atexit.unregister(self.close)
 
-    def _going_on(self, start: Start) -> Session | None:
-        """Return the session of a run that is being played already, if there is one."""
+    def _live(self, start: Start) -> Session | None:
+        """Return the session of a run that is being played, if there is one."""
         what = _what(start)
         return next((session for session, other in self._starts.items() if other == what and not session.over), None)
 
@@ -124,7 +124,7 @@ class Runs:
         def read() -> None:
             try:
                 feed.read()
-            except Exception as error:  # a defect of ours must not end in silence
+            except Exception as error:  # a defect of ours must not pass unnoticed
                 session.move(Phase.FAILED, f"reading the run failed: {error!r}")
                 raise
 
@@ -132,5 +132,5 @@ class Runs:
 
 
 def _what(start: Start) -> Start:
-    """Return what a start plays, without how."""
+    """Return a start without the settings that leave the results unchanged."""
     return replace(start, fresh=False, paused=False, speed=None, hurry=0)

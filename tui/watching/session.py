@@ -1,4 +1,4 @@
-"""A run that the screens look at, whether it goes on in a process of ours or lies in a directory."""
+"""A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
 import threading
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from tui.watching.history import History
 
 
 class Phase(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
-    GROWING = "growing"  # another process is writing the directory
+    GROWING = "growing"  # another process writes to the directory
     COMPLETE = "complete"
     STOPPED = "stopped"
-    INTERRUPTED = "interrupted"  # what is in the directory of a run that did not end
+    INTERRUPTED = "interrupted"  # the directory of a run that did not end
     FAILED = "failed"
 
 
@@ -33,7 +33,7 @@ OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED
 
 
 class SessionChanged(Message):
-    """A run has new rounds, or another phase. Sent once until ``Session.seen`` is called, however much happens."""
+    """A run has new rounds or another phase. Sent once until ``Session.seen`` is called, however much happens."""
 
     def __init__(self, session: "Session") -> None:
         super().__init__()
@@ -41,20 +41,20 @@ class SessionChanged(Message):
 
 
 class Session:
-    """One run: what it is, its rounds so far, and where it stands.
+    """One run: its scenario, its rounds so far, and its phase.
 
-    A feed fills it from its own thread; screens watch it and get one ``SessionChanged`` for however many changes there
-    were since they last called ``seen``.
+    A feed fills it from another thread. A screen that watches it gets one ``SessionChanged`` for all changes since it
+    last called ``seen``.
 
     Attributes:
         history: the rounds so far.
-        phase: where the run stands.
-        speed: rounds in a second at most, None for as fast as it can.
-        scenario, world: what runs; None until it is known.
-        directory: of the run; None until it is known.
-        policy, seed, hash8: of the run.
-        error: why it failed.
-        hurry: rounds that a fork plays again before it is where the original was.
+        phase: the state of the run.
+        speed: rounds per second at most; None for full speed.
+        scenario, world: what is run; None until it is known.
+        directory: the run's directory; None until it is known.
+        policy, seed, hash8: the run's labels, as in its directory.
+        error: why the run failed; None if it did not.
+        hurry: the rounds that a fork shares with its original, and plays again first.
     """
 
     def __init__(self, label: str, *, hurry: int = 0) -> None:
@@ -68,12 +68,12 @@ class Session:
         self.error: str | None = None
         self.hurry = hurry
         self._label = label
-        self._watchers: dict[MessagePump, bool] = {}  # whether each has been told and has not looked yet
+        self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
         self._lock = threading.Lock()
 
     @property
     def label(self) -> str:
-        """What the run is called in titles and tables."""
+        """The run's name in titles and tables."""
         if self.scenario is None:
             return self._label
         fork = f" · fork from round {self.hurry + 1}" if self.hurry else ""
@@ -86,38 +86,38 @@ class Session:
 
     @property
     def catching_up(self) -> bool:
-        """Whether a fork still plays the rounds that it shares with the original."""
+        """Whether a fork still plays the rounds that it shares with its original."""
         return not self.over and len(self.history) < self.hurry
 
     def watch(self, watcher: MessagePump) -> None:
-        """Tell a screen of changes from now on."""
+        """Notify a screen of changes from now on."""
         with self._lock:
             self._watchers[watcher] = False
 
     def unwatch(self, watcher: MessagePump) -> None:
-        """Tell a screen no more."""
+        """Stop notifying a screen."""
         with self._lock:
             self._watchers.pop(watcher, None)
 
     def seen(self, watcher: MessagePump) -> None:
-        """Take note that a screen is about to show how things are; the next change is news to it."""
+        """Record that a screen is about to show the present state; the next change notifies it again."""
         with self._lock:
             if watcher in self._watchers:
                 self._watchers[watcher] = False
 
     def changed(self) -> None:
-        """Tell all watchers that have not been told yet. From any thread."""
+        """Notify all watchers that have seen the last change. From any thread."""
         with self._lock:
-            news = [watcher for watcher, told in self._watchers.items() if not told]
-            self._watchers.update(dict.fromkeys(news, True))
-        for watcher in news:
+            waiting = [watcher for watcher, notified in self._watchers.items() if not notified]
+            self._watchers.update(dict.fromkeys(waiting, True))
+        for watcher in waiting:
             watcher.post_message(SessionChanged(self))
 
     def identify(self, directory: Path, scenario: str, *, policy: str, seed: int, hash8: str) -> None:
-        """Take in what runs, and where.
+        """Set what is run, and where.
 
         Raises:
-            ScenarioError: the scenario is none.
+            ScenarioError: the text is not a valid scenario.
         """
         found = parse(scenario, str(directory / "scenario.toml"))
         self.world = World(found, seed)
@@ -126,22 +126,25 @@ class Session:
         self.changed()
 
     def add(self, text: Mapping[str, str]) -> None:
-        """Take in a round.
+        """Add a round.
+
+        Args:
+            text: its lines of each table.
 
         Raises:
-            LogError: it is none, or not the next one.
+            LogError: they are not the next round.
         """
         self.history.append(LoggedRound.read(text))
         self.changed()
 
     def move(self, phase: Phase, error: str | None = None) -> None:
-        """Take in where the run stands now."""
+        """Set the phase, and the error if there is one."""
         self.phase = phase
         if error is not None:
             self.error = error
         self.changed()
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take in a ``state`` message of the runner."""
+        """Apply a ``state`` message from the runner."""
         self.speed = state.get("speed")
         self.move(Phase.PAUSED if state.get("paused") else Phase.RUNNING)

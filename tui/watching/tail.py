@@ -1,4 +1,4 @@
-"""Reads a run directory into a session: a finished run, an interrupted one, or one that another process is writing."""
+"""Reads a run directory into a session: a complete run, an interrupted one, or one that another process writes."""
 
 import threading
 import time
@@ -16,10 +16,10 @@ from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
 
 INTERVAL = 0.25
-"""Seconds between two looks at files that grow."""
+"""Seconds between two reads of files that grow."""
 
 QUIET = 10.0
-"""A run whose files have not grown for so many seconds counts as interrupted until they do."""
+"""Seconds without growth after which a run counts as interrupted, until its files grow again."""
 
 
 class DirectoryFeed:
@@ -29,25 +29,25 @@ class DirectoryFeed:
         self.session = session
         self._path = path
         self._files: dict[str, IO[str]] = {}
-        self._lines: dict[str, list[str]] = defaultdict(list)  # whole lines not yet part of a whole round
+        self._lines: dict[str, list[str]] = defaultdict(list)  # complete lines that do not make a complete round yet
         self._partial: dict[str, str] = defaultdict(str)
         self._headed: set[str] = set()  # tables whose first line has been checked
         self._stop = threading.Event()
 
     def send(self, do: str, **_: object) -> None:
-        """Do nothing: what is in a directory cannot be steered."""
+        """Do nothing: a run in a directory cannot be steered."""
 
     def close(self) -> None:
         """Stop following."""
         self._stop.set()
 
     def read(self) -> None:
-        """Take in all rounds, and those to come, until the run has ended."""
+        """Read all rounds, and new ones as they come, until the run has ended."""
         try:
             self._identify()
             self._follow()
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
-            self.session.move(Phase.FAILED, f"{self._path}: can't be replayed: {error}")
+            self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
         finally:
             for file in self._files.values():
                 file.close()
@@ -58,13 +58,13 @@ class DirectoryFeed:
         scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
         seed = self._path.name.removeprefix("seed-")
         if not seed.isdigit():
-            raise LogError("not the directory of a run: its name is not seed-NNNN")
+            raise LogError("not a run directory; its name must be seed-NNNN")
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
         self.session.identify(self._path, scenario, policy=self._path.parent.name, seed=int(seed), hash8=hash8)
 
     def _follow(self) -> None:
         while not self._stop.is_set():
-            # In this order: what was written before meta.json is in the tables when we look at them.
+            # In this order: what was written before meta.json is in the tables when they are read.
             ended = (self._path / META).exists()
             self._take_rounds()
             if ended:
@@ -74,7 +74,7 @@ class DirectoryFeed:
             phase = Phase.INTERRUPTED if quiet else Phase.GROWING
             if phase is not self.session.phase:
                 self.session.move(phase)
-            # It may only have paused: we go on looking.
+            # It may only have paused: keep reading.
             self._stop.wait(INTERVAL)
 
     def _conclude(self) -> None:
@@ -91,7 +91,7 @@ class DirectoryFeed:
         return max(times, default=0.0)
 
     def _take_rounds(self) -> None:
-        """Take in all rounds that are whole."""
+        """Read all rounds that are complete."""
         for table in TABLES:
             self._read_lines(table)
         while (text := self._next_round()) is not None:
@@ -113,23 +113,23 @@ class DirectoryFeed:
         self._lines[table] += lines
 
     def _next_round(self) -> dict[str, str] | None:
-        """Return the text of the next round, once all of it is there."""
+        """Return the text of the next round, or None if it is not complete yet."""
         number = f"{len(self.session.history) + 1},"
         text = {}
         for table in TABLES:
             lines = self._lines[table]
             end = next((i for i, line in enumerate(lines) if not line.startswith(number)), len(lines))
             text[table] = "".join(line + "\n" for line in lines[:end])
-        if not self._whole(text):
+        if not self._is_complete(text):
             return None
         for table in TABLES:
             del self._lines[table][: text[table].count("\n")]
         return text
 
-    def _whole(self, text: dict[str, str]) -> bool:
-        """Whether a round's rows are all there; the tables are written one after the other, in pieces."""
+    def _is_complete(self, text: dict[str, str]) -> bool:
+        """Whether all rows of a round are present; the tables are written one after the other, in pieces."""
         scenario = self.session.scenario
-        assert scenario is not None  # noqa: S101 - identified before anything is followed
+        assert scenario is not None  # noqa: S101 - known before any table is read
         if text["rounds"].count("\n") < len(scenario.services):
             return False
         logged = LoggedRound.read(text)
@@ -138,11 +138,11 @@ class DirectoryFeed:
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
         for event in logged.events:
             seen[event.service, event.event] += 1
-        return all(row.status is Status.LEFT or self._service_whole(row, seen) for row in logged.services)
+        return all(row.status is Status.LEFT or self._service_is_complete(row, seen) for row in logged.services)
 
     @staticmethod
-    def _service_whole(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:
-        """Whether the events of a service that took part are all there, up to its last."""
+    def _service_is_complete(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:
+        """Whether all events of a service that took part are present, up to its last."""
         exits = seen[row.service, Kind.EXIT] == (row.status is Status.REACHED)
         return exits and seen[row.service, Kind.DECISION] == 1 and seen[row.service, Kind.PAY] == row.served
 
@@ -151,8 +151,8 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     """Return the newest round of a run directory and its services, without reading the rest.
 
     Raises:
-        OSError: the table can't be read.
-        LogError: it is none of ours.
+        OSError: the table cannot be read.
+        LogError: it is not a rounds table.
     """
     table = path / "rounds.csv"
     if not table.exists():

@@ -1,4 +1,4 @@
-"""What the market screen shows at a moment: one round of one run, or a walk through its events."""
+"""A moment of a run, as the market screen shows it: one round, or a point in a walk through its events."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ MARKS = {
     Kind.UPLOAD: "↑",
     Kind.PAY: Verdict.SERVED.value,
 }
-"""How far a client has come for a service in the middle of a round."""
+"""Signs in a walk: how far a client has come for a service."""
 
 WALK_WORDS = {
     "◇": "awarded",
@@ -28,21 +28,21 @@ WALK_WORDS = {
     "?": "wanted",
     "·": "nothing yet",
 }
-"""What the signs mean in the middle of a round."""
+"""Signs in a walk, in words."""
 
 WANTED = "?"
-"""A client that a service has made an offer to, before the cores are allocated."""
+"""Sign of a client that a service has made an offer to, before the cores are allocated."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A moment of a run. Panels show it and keep nothing of their own but what is selected.
+    """A moment of a run. Panels show it, and keep only what is selected in them.
 
     Attributes:
         session: the run.
-        round: the round that is looked at; 0 before the first.
-        event: how many of its events have happened, or None for the whole round.
-        service, client: what the order book is of.
+        round: the round that is shown; 0 before the first.
+        event: how many of its events have happened in a walk, or None for the whole round.
+        service, client: what the order book is about, by place.
     """
 
     session: Session
@@ -53,17 +53,17 @@ class View:
 
     @property
     def scenario(self) -> Scenario | None:
-        """What runs, once that is known."""
+        """The run's scenario; None until it is known."""
         return self.session.scenario
 
     @cached_property
     def logged(self) -> LoggedRound | None:
-        """The round, if there is one yet."""
+        """The round's records; None before the first round."""
         return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
 
     @cached_property
     def book(self) -> Book | None:
-        """Its order book."""
+        """The round's order book; None before the first round."""
         world = self.session.world
         return None if self.logged is None or world is None else Book(self.logged, world)
 
@@ -74,7 +74,7 @@ class View:
 
     @property
     def latest(self) -> MarketEvent | None:
-        """The event that the walk stands at."""
+        """In a walk: the last event that has happened, if any."""
         return None if not self.event else self.events[self.event - 1]
 
     @property
@@ -88,7 +88,7 @@ class View:
 
     @cached_property
     def reached(self) -> dict[tuple[str, int], Kind]:
-        """In a walk: the last that happened to each client for each service."""
+        """In a walk: the last event of each client for each service."""
         return {
             (event.service, event.client): event.event
             for event in self.events[: self.event]
@@ -97,12 +97,12 @@ class View:
 
     @cached_property
     def decided(self) -> set[str]:
-        """In a walk: the services whose offers are in."""
+        """In a walk: the services that have made their offers."""
         return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
 
     @cached_property
     def allocated(self) -> bool:
-        """In a walk: whether the cores have been allocated, so that who got none was outbid."""
+        """In a walk: whether the cores have been allocated; a wanted client without one was then outbid."""
         walked = self.events[: self.event]
         awards = sum(event.event is Kind.AWARD for event in self.events)
         decisions = sum(event.event is Kind.DECISION for event in self.events)
@@ -110,7 +110,7 @@ class View:
         return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
 
     def mark(self, service: int, client: int) -> str:
-        """Return the sign for a client and a service, as things stand."""
+        """Return the sign for a client and a service at this moment."""
         assert self.book is not None  # noqa: S101 - asked only where there is a round
         verdict = self.book.verdict(service, client)
         if self.event is None or verdict in {Verdict.LEFT, Verdict.OFFLINE}:

@@ -1,4 +1,4 @@
-"""One service's curves in several runs, one over the other."""
+"""One service's curves in several runs, in one plot."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from tui.widgets.look import series_color, sign
 
 
 class CompareCurves(Container):
-    """The plot; each curve ends in its run's number."""
+    """The plot; each curve ends in its run's sign."""
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
         yield Plot(allow_pan_and_zoom=False)
 
     def on_mount(self) -> None:
-        """Nothing is drawn yet."""
+        """Begin with nothing drawn."""
         self._drawn: object = None
 
     def show(self, sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str) -> None:

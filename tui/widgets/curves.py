@@ -21,11 +21,11 @@ TITLES = {
     "mean_payment": "mean price of a client",
 }
 MOST_TARGETS = 4
-"""Services whose targets are drawn all at once; with more of them only the chosen one's is."""
+"""With more services than this, only the chosen one's target is drawn."""
 
 
 class Plot(PlotWidget, can_focus=False):
-    """The plot itself, with small margins. The panel has the keys."""
+    """The plot, with small margins; the area around it has the keys."""
 
     DEFAULT_CSS = """
     Plot { height: 1fr; }
@@ -37,7 +37,7 @@ class Plot(PlotWidget, can_focus=False):
     margin_left = reactive(6)
 
     def _update_margin_sizes(self) -> None:
-        # The base class takes it for granted that its parts are there; a screen may be left before they are.
+        # The base class assumes that its parts are mounted; the user may leave a screen before they are.
         if self.query(Grid):
             super()._update_margin_sizes()
 
@@ -47,7 +47,7 @@ class Plot(PlotWidget, can_focus=False):
 
 
 class CurveArea(Container, can_focus=True):
-    """Takes the keys for the plot."""
+    """The area around the plot, which has its keys."""
 
     BINDINGS = [Binding("v", "screen.next_metric", "Next curve")]
 
@@ -57,19 +57,19 @@ class CurveArea(Container, can_focus=True):
 
 
 class CurvesPanel(Panel):
-    """One curve for each service, up to the round that is looked at."""
+    """One curve for each service, up to the round that is shown."""
 
     NUMBER = 2
     NAME = "Curves"
-    HELP = """How the services have come along, round by round, up to the round that is shown.
+    HELP = """How each service has done, round by round, up to the round that is shown.
 
 [b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
 
-Each curve ends in the number that its service has in panel 1. The dotted lines are targets; with more than four
-services only that of the chosen one. The price has gaps where a service got nobody."""
+Each curve ends in its service's sign in panel 1. The dotted lines are the targets; with more than four services, only
+the chosen one's is drawn. The price has gaps where a service hired no client."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.metric = METRICS[0]
         self._view: View | None = None
         self._drawn: object = None
@@ -80,7 +80,7 @@ services only that of the chosen one. The price has gaps where a service got nob
 
     @property
     def target(self) -> Widget:
-        """What has the keys."""
+        """The area that has the keys."""
         return self.query_one(CurveArea)
 
     def next_metric(self) -> None:
@@ -90,10 +90,10 @@ services only that of the chosen one. The price has gaps where a service got nob
             self.show(self._view)
 
     def show(self, view: View) -> None:
-        """Draw the curves up to the round that is looked at."""
+        """Draw the curves up to the round that is shown."""
         self._view = view
         self.entitle(TITLES[self.metric])
-        # In a walk through a round, what it brings is not known yet.
+        # In a walk through a round, its results are not known yet.
         last = view.round if view.event is None else view.round - 1
         drawn = (last, view.service, self.metric, self.app.theme)
         if drawn == self._drawn or view.logged is None or not self.display:
@@ -129,7 +129,7 @@ services only that of the chosen one. The price has gaps where a service got nob
                 plot.set_ylimits(0, None)
 
     def _targets(self, plot: Plot, view: View, total: int) -> None:
-        assert view.logged is not None  # noqa: S101 - asked only where there is a round
+        assert view.logged is not None  # noqa: S101 - called only if there is a round
         rows = view.logged.services
         points = max(20, plot.size.width - 8)  # one to a cell
         for m, row in enumerate(rows):

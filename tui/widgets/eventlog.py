@@ -1,4 +1,4 @@
-"""The timeline of a round: every event, with a filter."""
+"""The events of a round, with a filter."""
 
 from rich.text import Text
 from textual import on
@@ -17,7 +17,7 @@ LABEL = 22
 
 
 class EventLines(LineView):
-    """The events, one on a line."""
+    """The events, one to a line."""
 
     BINDINGS = [Binding("slash", "screen.filter_events", "Filter")]
 
@@ -27,14 +27,14 @@ class EventLines(LineView):
         self._places: dict[str, int] = {}
 
     def show(self, events: list[MarketEvent], services: list[str], cursor: int | None) -> None:
-        """Show events; the cursor stands at the one that a walk has come to."""
+        """Show events, with the cursor on the one at place ``cursor`` if given."""
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
         self.resize(len(events), self.size.width)
         if cursor is not None:
             self.cursor = cursor
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return an event: its time and kind, then what happened in words."""
+        """Return an event: its time and kind, then a description."""
         event = self.events[index]
         label = plain(f"{event.sim_time:>9.2f} ", tint(self.app, "foreground", dim=True))
         strong = event.event in {Kind.EXIT, Kind.EVALUATE}
@@ -44,19 +44,19 @@ class EventLines(LineView):
 
 
 class EventsPanel(Panel):
-    """What happened in the round, in order."""
+    """Lists what happened in the round, in order."""
 
     NUMBER = 5
     NAME = "Events"
-    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, pay, exits.
+    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, payments, exits.
 
-[b]/[/b]  filter: words that must all occur, such as [i]client 4[/i] or [i]award digits[/i];
-   [b]enter[/b] keeps it, [b]esc[/b] clears it.
-[b]e[/b]  walk through the events one by one; [b]E[/b] walks back. All panels show the market as it stands then.
+[b]/[/b]  filter by words that must all occur, such as [i]client 4[/i] or [i]award digits[/i];
+   [b]enter[/b] keeps the filter, [b]esc[/b] clears it.
+[b]e[/b]  walk through the events one by one; [b]E[/b] walks back. All panels show the market at that moment.
 [b]↑ ↓[/b]  scroll."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._view: View | None = None
         self.wanted: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class EventsPanel(Panel):
         return self.query_one(EventLines)
 
     def show(self, view: View) -> None:
-        """Show the events of a round, up to where a walk has come."""
+        """Show the events of a round; in a walk, those that have happened."""
         self._view = view
         if view.logged is None:
             return
@@ -90,7 +90,7 @@ class EventsPanel(Panel):
         return all(f"{word} " in text if word.isdigit() else word in text for word in self.wanted)
 
     def open_filter(self) -> None:
-        """Ask for words."""
+        """Show the field for the filter's words."""
         self.add_class("-filtering")
         self.query_one(Input).focus()
 

@@ -1,4 +1,4 @@
-"""One key of the form: its name, an editor, what it means, and what is wrong with it."""
+"""One key of the form: its name, an editor, its meaning, and its problems."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ DEFAULT_CHOICE = "(default)"
 
 
 class FieldRow(Vertical):
-    """A key with its editor."""
+    """A key with its editor, meaning and problems."""
 
     class Edited(Message):
-        """A user has changed the value."""
+        """The user has changed the value."""
 
         def __init__(self, row: "FieldRow", text: str) -> None:
             super().__init__()
@@ -32,9 +32,9 @@ class FieldRow(Vertical):
         """Make a row.
 
         Args:
-            field: what the schema says.
-            path: where the key stands in the scenario.
-            value: what it is now, or ABSENT.
+            field: the key, from the schema.
+            path: of the key, in the scenario.
+            value: the present value, or ABSENT.
         """
         super().__init__(classes="field")
         self.field, self.path = field, path
@@ -78,7 +78,7 @@ class FieldRow(Vertical):
             self.post_message(self.Edited(self, text))
 
     def mark(self, was: Any, now: Any, problems: tuple[str, ...]) -> None:
-        """Show whether the value is other than in the file, and what is wrong with it."""
+        """Show whether the value differs from the file, and its problems."""
         change = "" if was == now else f"✎ was {shown(was, self.field) or 'absent'}"
         if (change, problems) == self._notes:
             return
@@ -90,11 +90,10 @@ class FieldRow(Vertical):
         else:
             note.update(Text(self.field.description))
         self.set_class(bool(problems), "-wrong")
-        self.set_class(bool(change), "-changed")
 
 
 def shown(value: Any, field: Field) -> str:
-    """Return a value as the editor shows it."""
+    """Return a value as text for the editor."""
     if value is ABSENT:
         return ""
     return value if isinstance(value, str) and field.is_text else value_text(value)

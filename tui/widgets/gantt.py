@@ -24,7 +24,7 @@ class CoreLines(LineView):
         self._now: float | None = None
 
     def show(self, view: View) -> None:
-        """Show the jobs of a round, up to where a walk has come."""
+        """Show the jobs of a round; in a walk, up to the present moment."""
         if view.logged is None:
             return
         jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
@@ -56,7 +56,7 @@ class CoreLines(LineView):
         return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a core's bar: computing, then sending the update."""
+        """Return a core's bar: training, then the upload."""
         job = self._jobs[index]
         again = index > 0 and self._jobs[index - 1].client == job.client
         label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
@@ -82,13 +82,12 @@ class CoreLines(LineView):
 
 
 class CoresPanel(Panel):
-    """The cores of the last round."""
+    """Shows what the cores did in the round."""
 
     NUMBER = 6
     NAME = "Cores"
-    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded something; the block
-is local training for the service named in it, [b]▒[/b] the upload of the update. A service waits for the last of its
-clients.
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job. The block is
+local training for the service named in it; [b]▒[/b] is the upload of the update. A service waits for its last client.
 
 In a walk through events (e), the chart grows with the clock."""
 

@@ -1,4 +1,4 @@
-"""The market at a glance: clients in rows, services in columns, and who got which core."""
+"""The market at a glance: clients in rows, services in columns, and who was served on which core."""
 
 from rich.text import Text
 from textual import events
@@ -14,7 +14,7 @@ from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
 
 LABEL = 14
-"""Cells of the label column: ``   12  2/2 ██``."""
+"""Width of the label column in cells: ``   12  2/2 ■■``."""
 
 COLORS = {
     Verdict.SERVED.value: "success",
@@ -51,7 +51,7 @@ class ClientGrid(LineView):
         self.resize(view.book.clients, LABEL + services * self._cell)
 
     def head(self) -> tuple[Text, Text]:
-        """Return the services' numbers and names."""
+        """Return the services' signs and names."""
         view, row = self._view, Text(end="")
         if view is not None and view.logged is not None:
             for m, service in enumerate(view.logged.services):
@@ -60,7 +60,7 @@ class ClientGrid(LineView):
         return plain(fit("client cores", LABEL), "bold"), row
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a client: its used cores, then a sign for each service."""
+        """Return a client: its cores in use, then a sign for each service."""
         view = self._view
         if view is None or view.book is None or view.logged is None:
             return Text(end=""), Text(end="")
@@ -83,7 +83,7 @@ class ClientGrid(LineView):
         return label, cells
 
     def _detail(self, m: int, client: int) -> str:
-        """Return what there is room for beside the sign: the core, and the payment."""
+        """Return what fits beside the sign: the core, and the payment."""
         view = self._view
         offer = view.book.offer(m, client) if view and view.book else None
         if offer is None or (view is not None and view.event is not None and not view.allocated):
@@ -94,13 +94,13 @@ class ClientGrid(LineView):
         return core
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Tell whoever shows details which client is chosen."""
+        """Notify the screen of the chosen client."""
         super().watch_cursor(old, new)
         if self.has_focus:
             self.post_message(Selected(client=new))
 
     def watch_column(self) -> None:
-        """Keep the chosen column in sight."""
+        """Keep the chosen column visible, and notify the screen of it."""
         left = self.column * self._cell
         room = max(self._cell, self.size.width - LABEL - 1)
         if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
@@ -129,23 +129,23 @@ class ClientGrid(LineView):
 
 
 class ClientsPanel(Panel):
-    """Clients against services."""
+    """Shows which clients each service got."""
 
     NUMBER = 3
     NAME = "Clients"
-    HELP = """Who got which client this round. Rows are clients, columns are services.
+    HELP = """Which service got which client in this round. Rows are clients, columns are services.
 
 [b]●0 4.75[/b]  served, on core 0, for 4.75
-[b]× 4.60[/b]   outbid: K services paid this client more
-[b]![/b]   awarded a core, but the update did not arrive in time
-[b]·[/b]   not wanted      [b]∘[/b]  did not fit the service's remaining budget
-[b]z[/b]   offline          blank  the service has left
+[b]× 4.60[/b]   outbid: K services offered this client more
+[b]![/b]   dropped: awarded a core, but the update did not arrive in time
+[b]·[/b]   not chosen      [b]∘[/b]  does not fit the service's remaining budget
+[b]z[/b]   offline         blank  the service has left
 
-[b]2/2[/b] in front: cores in use of the K a client has.
+[b]2/2[/b]  the cores in use, of the K that a client has
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 
-[b]↑ ↓ ← →[/b] choose a cell: the order book follows. [b]enter[/b] shows the client's book."""
+[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] chooses the cell under the cursor."""
 
     def compose(self) -> ComposeResult:
         """Lay out the grid."""

@@ -1,19 +1,23 @@
-"""A scrolling view of many lines that are drawn only when they are seen: the base of grid, events and Gantt."""
+"""A scrolling view of many lines, of which only the visible ones are drawn: the base of grid, events and Gantt."""
 
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 
 class LineView(ScrollView, can_focus=True):
-    """Lines under a header that stays, right of a label column that stays, with a cursor.
+    """Lines with a cursor, below a fixed header and beside a fixed column of labels.
 
-    Subclasses give the lines: ``head()`` and ``line(index)`` return the part that stays and the part that scrolls.
+    Subclasses provide the lines: ``head()`` and ``line(index)`` return the fixed part and the part that scrolls.
+
+    Attributes:
+        count: the lines below the header.
+        cursor: the line that is chosen, from 0.
     """
 
     BINDINGS = [
@@ -32,17 +36,12 @@ class LineView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, header: bool = True) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._count = 0
+        self.count = 0
         self._header = int(header)
 
-    @property
-    def count(self) -> int:
-        """Lines below the header."""
-        return self._count
-
     def resize(self, count: int, width: int) -> None:
-        """Set how many lines there are and how wide the widest is; then draw anew."""
-        self._count = count
+        """Set the number of lines and the width of the widest, and redraw."""
+        self.count = count
         size = Size(width, count + self._header)
         if size != self.virtual_size:
             self.virtual_size = size
@@ -50,20 +49,20 @@ class LineView(ScrollView, can_focus=True):
         self.refresh()
 
     def head(self) -> tuple[Text, Text]:
-        """Return the header: what stays, and what scrolls sideways."""
+        """Return the header: its fixed part, and the part that scrolls sideways."""
         return Text(), Text()
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a line: what stays, and what scrolls sideways."""
+        """Return a line: its fixed part, and the part that scrolls sideways."""
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of what is in sight."""
+        """Draw one visible line."""
         width = self.size.width
         index = y - self._header + self.scroll_offset.y
         if y < self._header:
             fixed, moving = self.head()
-        elif 0 <= index < self._count:
+        elif 0 <= index < self.count:
             fixed, moving = self.line(index)
         else:
             return Strip.blank(width, self.rich_style)
@@ -77,11 +76,11 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def shows_cursor(self) -> bool:
-        """Whether the line at the cursor stands out."""
+        """Whether the line at the cursor is highlighted."""
         return self.has_focus
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Keep the cursor in sight."""
+        """Keep the cursor visible."""
         if self.is_mounted:
             view = max(
                 1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
@@ -93,17 +92,13 @@ class LineView(ScrollView, can_focus=True):
 
     def action_move(self, lines: int) -> None:
         """Move the cursor."""
-        self.cursor = max(0, min(self._count - 1, self.cursor + lines))
+        self.cursor = max(0, min(self.count - 1, self.cursor + lines))
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by what is in sight."""
+        """Move the cursor by a page."""
         self.action_move(pages * max(1, self.size.height - 2))
 
     def index_at(self, y: int) -> int | None:
         """Return the line at a row of the widget, if there is one."""
         index = y - self._header + self.scroll_offset.y
-        return index if y >= self._header and 0 <= index < self._count else None
-
-    def refresh_all(self) -> None:
-        """Draw everything anew."""
-        self.refresh(Region(0, 0, self.size.width, self.size.height))
+        return index if y >= self._header and 0 <= index < self.count else None

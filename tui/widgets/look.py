@@ -1,6 +1,6 @@
 """How things look on every screen: colours of the theme, bars, numbers.
 
-What a colour says, a sign or a word says too.
+Whatever a colour shows, a sign or a word shows too.
 """
 
 from rich.style import Style
@@ -10,7 +10,7 @@ from textual.app import App
 from des.records import Status
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
-"""Colours of services and runs, by place; a number says the same."""
+"""Colours of services and runs, by place; ``sign`` gives each a character too."""
 
 STATUS = {Status.TRAINING: "▶ training", Status.REACHED: "✔ reached", Status.LEFT: "⏏ left"}
 STATUS_COLOR = {Status.TRAINING: "primary", Status.REACHED: "success", Status.LEFT: "secondary"}
@@ -22,7 +22,7 @@ def series_color(place: int) -> str:
 
 
 def sign(place: int) -> str:
-    """Return one character that names the service or run at a place: 1 to 9, then letters."""
+    """Return the character of the service or run at a place: 1 to 9, then letters."""
     return "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[place % 61]
 
 
@@ -34,7 +34,7 @@ def tint(app: App[object], name: str, *, bold: bool = False, dim: bool = False) 
 
 
 def bar(fraction: float, width: int, mark: float | None = None) -> str:
-    """Return a bar, heavy as far as the fraction goes; ``mark`` is a place on it that counts, such as a target."""
+    """Return a bar, filled up to a fraction; ``mark`` is a fraction to mark on it, such as a target."""
     full = round(max(0.0, min(1.0, fraction)) * width)
     cells = list("━" * full + "┄" * (width - full))
     if mark is not None and width:
@@ -43,12 +43,12 @@ def bar(fraction: float, width: int, mark: float | None = None) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Write an accuracy as users read it."""
+    """Write a fraction in per cent, without the sign."""
     return f"{100 * fraction:.1f}"
 
 
 def fit(text: str, width: int) -> str:
-    """Return a text in exactly so many cells, shortened where it is longer."""
+    """Return a text padded or shortened to exactly ``width`` cells."""
     return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
@@ -64,10 +64,10 @@ def seconds(amount: float) -> str:
 
 
 def same(one: Text | None, other: Text) -> bool:
-    """Whether two texts look the same; their own ``==`` knows nothing of their base style."""
+    """Whether two texts look the same; their ``==`` ignores the base style."""
     return one is not None and one == other and one.style == other.style
 
 
 def plain(content: str, style: Style | str = "") -> Text:
-    """Return a text that is taken as it is: a scenario's words are no markup."""
+    """Return a text without markup: brackets in a scenario's names stay as they are."""
     return Text(content, style, no_wrap=True, overflow="ellipsis", end="")

@@ -1,4 +1,4 @@
-"""Things to mark, where a mark is there or not. Textual's own ones show it by the colour of an X alone."""
+"""Lists and boxes to tick, in which a tick is there or not; Textual's own show it by colour alone."""
 
 from typing import TypeVar
 
@@ -11,13 +11,13 @@ from textual.widgets.option_list import OptionDoesNotExist
 Value = TypeVar("Value")
 
 BOX = 3
-"""Segments that Textual draws a mark with: ``[``, ``X``, ``]``."""
+"""The number of segments that Textual draws a tick with: ``[``, ``X``, ``]``."""
 
 
 class MarkList(SelectionList[Value]):
-    """A list in which several can be marked: ``[x]`` or ``[ ]``."""
+    """A list in which several entries can be marked: ``[x]`` or ``[ ]``."""
 
-    # Signs say what is marked; colours only follow.
+    # The sign shows what is marked; the colour repeats it.
     DEFAULT_CSS = """
     MarkList > .selection-list--button, MarkList > .selection-list--button-highlighted {
         color: $text-muted; background: $boost;

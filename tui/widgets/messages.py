@@ -1,10 +1,10 @@
-"""Messages that screens and widgets send each other."""
+"""Messages from widgets to their screen."""
 
 from textual.message import Message
 
 
 class Seek(Message):
-    """Somebody wants to look at another round."""
+    """The user wants to see another round."""
 
     def __init__(self, round_: int) -> None:
         super().__init__()
@@ -12,7 +12,7 @@ class Seek(Message):
 
 
 class PanelWanted(Message):
-    """A user wants to go to another panel.
+    """The user wants to go to another panel.
 
     Attributes:
         number: the panel's number.
@@ -24,7 +24,7 @@ class PanelWanted(Message):
 
 
 class Selected(Message):
-    """A client or a service was chosen, to be looked at in the order book. None leaves that one as it is."""
+    """The user has chosen a client or a service, for the order book. None leaves that choice as it is."""
 
     def __init__(self, service: int | None = None, client: int | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The order book: all bids to a service, or all of a client's, with what was offered, who won, and why."""
+"""The order book: all bids to a service, or all of a client's, with the offer, the outcome and the reason."""
 
 from rich.text import Text
 from textual import on
@@ -35,30 +35,30 @@ COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "
 
 
 class BookTable(DataTable[Text]):
-    """The table of the book."""
+    """The table of bids."""
 
     BINDINGS = [Binding("b", "screen.toggle_book", "Service/client")]
 
 
 class BookPanel(Panel):
-    """The book of the chosen service, or of the chosen client."""
+    """Shows the book of the chosen service, or of the chosen client."""
 
     NUMBER = 4
     NAME = "Order book"
     SHORT = "Book"
     HELP = """Why each client trained for a service, or did not.
 
-[b]bid[/b]  what the client asks for its data: per_sample · D − per_emd · EMD.
+[b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
-[b]why[/b]  the reason in words: who was outbid by whom and by how much, what did not fit the budget.
-[b]DQI[/b]  the data quality indicator (eq. 6), all a service sees of the data.
-[b]D, EMD[/b]  data size, and how lopsided its labels are (0 is even). Services don't see these; you do.
+[b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
+[b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data.
+[b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
-[b]b[/b]  switch between the book of a service and that of a client.
+[b]b[/b]  switch between a service's book and a client's.
 [b]↑ ↓[/b]  choose a line; a click on a column's title sorts by it."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.by_client = False
         self._subject: object = None
         self._sort = "result"
@@ -80,13 +80,13 @@ class BookPanel(Panel):
         return self.query_one(BookTable)
 
     def toggle(self) -> None:
-        """Switch between the book of a service and that of a client."""
+        """Switch between a service's book and a client's."""
         self.by_client = not self.by_client
         if self._view is not None:
             self.show(self._view)
 
     def show(self, view: View) -> None:
-        """Show the book of what is chosen."""
+        """Show the book of the chosen service or client."""
         self._view = view
         if view.book is None or view.logged is None:
             return
@@ -97,14 +97,12 @@ class BookPanel(Panel):
         subject = (view.session, self.by_client)
         if subject != self._subject:
             self._reset(subject)
-        left = {line.service for line in lines if line.verdict is Verdict.LEFT}
-        self.set_class(not self.by_client and bool(left), "-left")
         self._lines = {str(line.service if self.by_client else line.client): line for line in lines}
         self._fill(names)
         self._explain()
 
     def _entitle(self, view: View, service: str, client: int) -> None:
-        assert view.logged is not None  # noqa: S101 - asked only where there is a round
+        assert view.logged is not None  # noqa: S101 - called only if there is a round
         assert view.book is not None  # noqa: S101
         if self.by_client:
             used = len(view.book.holders.get(client, ()))
@@ -114,7 +112,7 @@ class BookPanel(Panel):
             self.entitle(f"{service}, offered {cash(row.offered)} of {cash(row.budget)} (b: a client's)")
 
     def _reset(self, subject: object) -> None:
-        """Start an empty table: its rows are other things now."""
+        """Empty the table: its rows are about something else now."""
         self._subject, self._shown = subject, {}
         self.target.clear()
         self.target.columns[next(key for key in self.target.columns if key == "who")].label = Text(
@@ -139,7 +137,7 @@ class BookPanel(Panel):
             self._arrange()
 
     def _arrange(self) -> None:
-        """Sort; the cursor stays on its line."""
+        """Sort the table; the cursor stays on its line."""
         table = self.target
         if not table.row_count:
             return
@@ -153,7 +151,7 @@ class BookPanel(Panel):
         color = tint(self.app, COLORS.get(line.verdict, "foreground"), dim=line.verdict not in COLORS)
         offer, result, why = line.payment, f"{line.verdict.value} {WORDS[line.verdict]}", line.reason
         if self._view is not None and self._view.event is not None:
-            # In a walk through a round, what comes of it is not known yet.
+            # In a walk through a round, the outcome is not known yet.
             mark = self._view.mark(line.service, line.client)
             result, color = f"{mark} {WALK_WORDS.get(mark, WORDS[line.verdict])}", tint(self.app, "foreground")
             offer = None if mark == Verdict.UNWANTED.value else line.payment
@@ -174,7 +172,7 @@ class BookPanel(Panel):
         }
 
     def _rank(self, line: Line) -> tuple[float, ...]:
-        """Return what a line is sorted by."""
+        """Return the key that a line is sorted by."""
         result = (ORDER.index(line.verdict), -(line.payment or 0), line.bid, line.client, line.service)
         first = {
             "who": line.service if self.by_client else line.client,
@@ -187,7 +185,7 @@ class BookPanel(Panel):
         return (first[self._sort], *result) if self._sort in first else result
 
     def _explain(self) -> None:
-        """Say the reason of the chosen line in full; the column may be cut off."""
+        """Show the chosen line's reason in full; the column may be cut off."""
         table = self.target
         if not table.row_count:
             return

@@ -1,4 +1,4 @@
-"""A framed part of the market screen, with a number to call it by and help of its own."""
+"""A framed part of the market screen, with its own number, key and help."""
 
 from textual.containers import Vertical
 from textual.widget import Widget
@@ -7,7 +7,7 @@ from tui.watching.view import View
 
 
 class Panel(Vertical):
-    """Shows one side of a ``View``.
+    """Shows one aspect of a ``View``.
 
     Attributes:
         NUMBER: the key that leads here, and the place in ``panels.PANELS``, from 1.
@@ -35,6 +35,6 @@ class Panel(Vertical):
         raise NotImplementedError
 
     def entitle(self, words: str) -> None:
-        """Say more in the title than the panel's name."""
+        """Add to the panel's name in the title."""
         # Brackets would be markup.
         self.border_title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "").replace("[", r"\[")

@@ -1,4 +1,4 @@
-"""The panels as tabs, where there is room for one at a time."""
+"""The panels as tabs, if there is room for one at a time."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The six panels of the market: side by side where there is room for all, else one at a time under a bar of tabs."""
+"""The panels of the market: side by side if there is room for all, else one at a time under a bar of tabs."""
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -15,14 +15,14 @@ from tui.widgets.panelbar import PanelBar
 from tui.widgets.services import ServicesPanel
 
 WIDE, HIGH = 120, 36
-"""From this size on all panels are side by side; below, one at a time."""
+"""The smallest size at which all panels are side by side."""
 
 PANELS: tuple[type[Panel], ...] = (ServicesPanel, CurvesPanel, ClientsPanel, BookPanel, EventsPanel, CoresPanel)
 """The panels, each at the place of its number. market.tcss gives each its part of the grid."""
 
 
 class Panels(Vertical):
-    """All panels, and which of them is the active one.
+    """All panels, one of which is active.
 
     Attributes:
         all: the panels, by number.
@@ -47,23 +47,23 @@ class Panels(Vertical):
 
     @property
     def maximised(self) -> bool:
-        """Whether a panel was given all the room."""
+        """Whether the user has given one panel all the room."""
         return self.has_class("-maximised")
 
     @property
     def single(self) -> bool:
-        """Whether one panel has all the room, given to it or because there is no more."""
+        """Whether only one panel is shown, because it is maximised or there is no room for more."""
         return self.maximised or self.has_class("-folded")
 
     def show(self, view: View) -> None:
-        """Show a moment of a run on all panels that can be seen."""
+        """Show a moment of a run on all visible panels."""
         for panel in self.all:
-            # A screen may be left before all its parts are there.
+            # The user may leave a screen before all its parts are mounted.
             if panel.is_attached and panel.display:
                 panel.show(view)
 
     def fold(self, room: Size) -> None:
-        """Fold the panels into tabs where there is no room for all."""
+        """Fold the panels into tabs if there is no room for all."""
         self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
         self._activate(self.active)
 
@@ -73,12 +73,12 @@ class Panels(Vertical):
         self.all[number - 1].target.focus()
 
     def maximise(self) -> None:
-        """Give the active panel all the room, or put it back."""
+        """Maximise the active panel, or restore it."""
         self.toggle_class("-maximised")
         self.go_to(self.active)
 
     def on_descendant_focus(self) -> None:
-        """Keep the number of the panel that has the focus."""
+        """Make the panel that has the focus the active one."""
         for panel in self.all:
             if panel.has_focus_within and self.active != panel.NUMBER:
                 self._activate(panel.NUMBER)

@@ -17,14 +17,14 @@ from tui.widgets.look import percent, sign
 
 
 def preview(entry: Entry) -> RenderableType:
-    """Return an entry in words and numbers."""
+    """Return the preview of an entry."""
     try:
         return _run_preview(entry) if entry.is_run else _scenario_preview(load(entry.path))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), "red")
-        return Group(Text(f"{entry.name} can't be used as it is:", "bold"), Text(), problems)
+        return Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
     except (OSError, UnicodeError, StoreError, LogError) as error:
-        return Text(f"{entry.path}: can't be read: {error}", "red")
+        return Text(f"{entry.path}: cannot be read: {error}", "red")
 
 
 def _scenario_preview(scenario: Scenario) -> RenderableType:
@@ -36,7 +36,7 @@ def _scenario_preview(scenario: Scenario) -> RenderableType:
 
 
 def story(scenario: Scenario) -> Iterator[str]:
-    """Yield a scenario in sentences."""
+    """Yield sentences that describe a scenario."""
     clients, services = scenario.clients, scenario.services
     cores = "1 core" if clients.cores == 1 else f"{clients.cores} cores"
     yield (
@@ -85,7 +85,7 @@ def _run_preview(entry: Entry) -> RenderableType:
     scenario = parse((entry.path / SCENARIO).read_text(encoding="utf-8"), str(entry.path / SCENARIO))
     complete = run.state is State.COMPLETE
     number, rows = last_services(entry.path)
-    state = "complete" if complete else ("failed" if (entry.path / META).exists() else "not finished")
+    state = "complete" if complete else ("failed" if (entry.path / META).exists() else "incomplete")
     words = f"{state}, {number} of {scenario.rounds} rounds, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Redraws that coalesce: however often something changes, the screen draws at most so many times in a second."""
+"""Redraws that coalesce: however often something changes, the screen redraws at most ``RATE`` times per second."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -10,7 +10,7 @@ RATE = 15.0
 
 
 class Redraw:
-    """Draws soon after it was asked to, and not again too soon."""
+    """Redraws soon after a request, but not too often."""
 
     def __init__(self, owner: MessagePump, draw: Callable[[], None], rate: float = RATE) -> None:
         self._owner, self._draw, self._pause = owner, draw, 1 / rate

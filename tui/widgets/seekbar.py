@@ -1,4 +1,4 @@
-"""The run as a line: how far it has come, where services left, and the round that is shown."""
+"""The run as a line: the rounds played, the rounds in which services left, and the round that is shown."""
 
 from rich.segment import Segment
 from textual import events
@@ -11,7 +11,7 @@ from tui.widgets.messages import Seek
 
 
 class SeekBar(Widget):
-    """``━━━◆━━●──────``: played rounds, exits (◆), the round shown (●), rounds to come. A click goes there."""
+    """``━━━◆━━●──────``: rounds played, exits (◆), the round shown (●), rounds to come. A click goes to a round."""
 
     DEFAULT_CSS = "SeekBar { height: 1; }"
 
@@ -55,7 +55,7 @@ class SeekBar(Widget):
         return Strip([Segment(" "), *map(Segment, cells, styles), Segment(" ")], self.size.width)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the round under the mouse."""
+        """Ask for the round under the mouse."""
         if self._view is not None and len(self._view.session.history):
             width = max(1, self.size.width - 2)
             wanted = 1 + round((event.x - 1) / max(1, width - 1) * (self._total - 1))

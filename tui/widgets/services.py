@@ -1,4 +1,4 @@
-"""The services: how far each has come, what it spends, whom it gets."""
+"""The services: the accuracy of each, what it spends, and how many clients it gets."""
 
 import math
 
@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 class ServicesPanel(Panel):
-    """One row for each service."""
+    """Shows one row for each service."""
 
     NUMBER = 1
     NAME = "Services"
@@ -40,14 +40,14 @@ class ServicesPanel(Panel):
 [b]accuracy → target[/b]  test accuracy of its model; at the target (│ on the bar) it leaves the market.
 [b]spent of budget[/b]  what it paid this round; refused offers cost nothing.
 [b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
-[b]pay/bid[/b]  mean payment over mean bid; 1.00 pays exactly what clients ask.
+[b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.
 [b]reward[/b]  Omega ^ accuracy, the reward of the paper.
-[b]policy[/b]  who decides for it; * sees what the paper hides from services.
+[b]policy[/b]  what decides for it; `flmarket policies` describes each.
 
-[b]↑ ↓[/b] choose a service: the order book follows."""
+[b]↑ ↓[/b] choose a service; the order book follows."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._shown: dict[tuple[str, str], Text] = {}
 
     def compose(self) -> ComposeResult:
@@ -111,17 +111,12 @@ class ServicesPanel(Panel):
         if self.target.has_focus:
             self.post_message(Selected(service=event.cursor_row))
 
-    def select(self, service: int) -> None:
-        """Move the cursor to a service."""
-        if self.target.cursor_row != service:
-            self.target.move_cursor(row=service)
-
 
 def _in_walk(view: View, m: int, row: ServiceReport, before: LoggedRound | None) -> ServiceReport:
-    """Return a service's row as it stands in the middle of a round."""
+    """Return a service's row at a moment in a walk through a round."""
     if view.event is None or row.status is Status.LEFT:
         return row
-    # What the round brings is not known yet.
+    # The round's results are not known yet.
     happened = [event for event in view.events[: view.event] if event.service == row.service]
     kinds = [event.event.value for event in happened]
     paid = [event for event in happened if event.event.value == "pay"]

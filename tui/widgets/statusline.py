@@ -1,4 +1,4 @@
-"""The line above the market: what runs, where it stands, and the round and time that are shown."""
+"""The lines above the panels: the run, its phase, and the round and time that are shown."""
 
 from rich.text import Text
 from textual.widgets import Static
@@ -12,7 +12,7 @@ SIGNS = {
     Phase.STARTING: "… starting",
     Phase.RUNNING: "▶ live",
     Phase.PAUSED: "⏸ paused",
-    Phase.GROWING: "▶ being written",
+    Phase.GROWING: "▶ growing",
     Phase.COMPLETE: "✔ complete",
     Phase.STOPPED: "■ stopped",
     Phase.INTERRUPTED: "■ interrupted",
@@ -28,15 +28,15 @@ COLORS = {
 
 
 class StatusLine(Static):
-    """Two lines of words."""
+    """Two lines of text."""
 
     def show(self, view: View, *, following: bool, playing: bool) -> None:
-        """Say where things stand.
+        """Show the state of the run at a moment.
 
         Args:
             view: the moment that is shown.
-            following: the newest round is shown as it comes.
-            playing: a replay moves by itself.
+            following: whether new rounds are shown as they come.
+            playing: whether a replay is playing.
         """
         session = view.session
         phase = SIGNS[session.phase]
@@ -59,13 +59,13 @@ class StatusLine(Static):
             return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
         if session.catching_up:
             number = len(session.history) + 1
-            words = f" replaying round {number} of the {session.hurry} that it shares with the original"
-            return plain(words if session.scenario else " loading data and networks", tint(self.app, "warning"))
+            words = f" replaying round {number} of the {session.hurry} shared with the original"
+            return plain(words if session.scenario else " loading data and models", tint(self.app, "warning"))
         if view.event is not None:
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
         if view.logged is None:
-            words = "loading data and networks, then the first round" if not session.over else "no round was played"
+            words = "loading data and models" if not session.over else "no round was played"
             return plain(f" {words}", "dim")
         if session.error:
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))

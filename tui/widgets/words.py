@@ -1,4 +1,4 @@
-"""Events of the market in words."""
+"""Market events in words."""
 
 from des.money import MICRO
 from des.records import Kind, MarketEvent
@@ -6,7 +6,7 @@ from tui.widgets.look import percent
 
 
 def event_words(event: MarketEvent) -> str:
-    """Say what happened, for people."""
+    """Return a sentence that describes an event."""
     amount = event.amount or 0
     money = f"{amount / MICRO:.2f}"
     match event.event:
@@ -15,7 +15,7 @@ def event_words(event: MarketEvent) -> str:
         case Kind.BID:
             return f"{event.service} has all bids; the lowest is {money}"
         case Kind.DECISION:
-            return f"{event.service} offers {money} in all"
+            return f"{event.service} offers {money} in total"
         case Kind.AWARD:
             return f"client {event.client} gives {event.service} core {event.core} for {money}"
         case Kind.TRAIN_START:
@@ -25,7 +25,7 @@ def event_words(event: MarketEvent) -> str:
         case Kind.UPLOAD:
             return f"client {event.client} has sent its update to {event.service}"
         case Kind.AGGREGATE:
-            return f"{event.service} averages the updates from {amount:g} images"
+            return f"{event.service} averages updates from {amount:g} images"
         case Kind.EVALUATE:
             return f"{event.service} tests its model: {percent(float(amount))} %"
         case Kind.PAY:

@@ -10,7 +10,7 @@ from des.market import Market
 from des.offers import OfferError
 from des.records import Offer, RoundReport
 from fl.errors import InputError
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy
@@ -51,8 +51,10 @@ def text(*shocks: tuple[int, str, str], policy: str = "lcfa") -> str:
     return BASE.replace("POLICY", policy) + "".join(tables)
 
 
-class Still:
+class Still(Federation):
     """A federation that learns nothing."""
+
+    kernels: Mapping[str, str] = {}
 
     def accuracy(self, service: str) -> float:
         return 0.5
@@ -60,6 +62,12 @@ class Still:
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         names = {job.service for job in jobs}
         return {n: TrainingOutcome(0.5, np.ones(sum(j.service == n for j in jobs))) for n in names}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        pass
 
     def close(self) -> None:
         pass

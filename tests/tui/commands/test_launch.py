@@ -1,4 +1,4 @@
-"""From the shell: where the app can't run, that it starts and leaves in a real terminal, and the browser."""
+"""From the shell: where the app cannot run, that it starts and quits in a real terminal, and the browser."""
 
 import fcntl
 import os

@@ -7,7 +7,7 @@ from textual.widgets import DataTable, Static
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.watching.comparison import compare, warnings
+from tui.watching.comparison import caveats, compare
 from tui.watching.session import Phase, Session
 
 Play = Callable[..., Session]
@@ -31,11 +31,14 @@ def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> 
     assert compare(sessions, [12, 0], 0)[1].run == 0  # one has no round yet
 
 
-def test_says_when_a_comparison_is_not_fair(play_small: Play, scenario_text: str) -> None:
+def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: str) -> None:
     one, other = two(play_small, scenario_text)
-    assert warnings([one, other]) == []
+    assert caveats([one, other]) == []
     other.seed, other.hash8 = 2, "11111111"
-    assert len(warnings([one, other])) == 2
+    assert caveats([one, other]) == [
+        "different markets (settings, sweep values or shocks)",
+        "different seeds: part of the difference is chance",
+    ]
 
 
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
@@ -71,7 +74,7 @@ async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: 
         dialog = app.screen
         dialog.query_one("#go", Button).press()
         await pilot.pause()
-        assert "mark at least one" in str(dialog.query_one(".problem", Static).render())
+        assert "mark at least one run with space" in str(dialog.query_one(".problem", Static).render())
         dialog.query_one(SelectionList).select("open:1")
         dialog.query_one("#go", Button).press()
         await pilot.pause()

@@ -143,7 +143,9 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
         assert dialog.query_one(Input).value == str(path)  # named after the scenario
         dialog.query_one(Input).focus()
         await pilot.press("enter")
-        assert "is there already" in str(dialog.query_one(".problem", Static).render())
+        assert "small.toml already exists; press Save again to replace it" in str(
+            dialog.query_one(".problem", Static).render()
+        )
         dialog.query_one(Input).value = str(small / "new.toml")
         await pilot.press("enter")
         assert (small / "new.toml").read_text() == path.read_text()

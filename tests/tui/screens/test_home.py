@@ -127,6 +127,7 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         await pilot.pause()
         dialog = app.screen
         seed = dialog.query_one("#seed", Input)
+        assert seed.value == "0"
         seed.value = ""
         await pilot.pause()
         assert dialog.query_one("#go").disabled

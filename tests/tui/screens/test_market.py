@@ -270,7 +270,7 @@ async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp
     whole, fork = play_small(), play_small(rounds=2, phase=Phase.RUNNING)
     fork.hurry = 4  # it differs from round 5 on
     async with watching(app, fork) as (pilot, screen):
-        assert "replaying round 3 of the 4 that it shares with the original" in status(screen)
+        assert "replaying round 3 of the 4 shared with the original" in status(screen)
         for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
             fork.add(whole.history[number].text)
             while screen.head.round < number:

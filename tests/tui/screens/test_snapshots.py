@@ -121,6 +121,6 @@ def test_compare(
 def test_shock(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         still.push_screen(ShockDialog(play_small(), 5))
-        await settle(pilot, "Fork and go on")
+        await settle(pilot, "Fork the run")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)

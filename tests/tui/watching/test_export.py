@@ -50,7 +50,7 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         await pilot.press("x")
         app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")
         await pilot.press("enter")
-        assert "can't be written" in str(app.screen.query_one(".problem").render())
+        assert "cannot be written" in str(app.screen.query_one(".problem").render())
 
 
 async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:

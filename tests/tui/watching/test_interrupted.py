@@ -1,4 +1,4 @@
-"""Runs that were interrupted: the app lets them go on, with all rounds that they had, or starts them over."""
+"""Interrupted runs: the app resumes them, with all rounds that they had, or starts them over."""
 
 import os
 import signal
@@ -56,21 +56,25 @@ def notes(app: MarketApp) -> str:
     return " ".join(note.message for note in app._notifications)
 
 
-async def test_an_interrupted_run_goes_on_where_it_was_and_says_so(small: Path, fake_runner: Runner) -> None:
+async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notified(
+    small: Path, fake_runner: Runner
+) -> None:
     directory = await interrupted(small, fake_runner("careful"), 5)
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
-        await until(pilot, lambda: str(app.screen.query_one("#go", Button).label) == "Go on", "the run that is there")
-        assert "goes on where it was" in str(app.screen.query_one(".problem", Static).render())
+        await until(pilot, lambda: str(app.screen.query_one("#go", Button).label) == "Resume", "the run that is there")
+        assert "An interrupted run exists; it resumes where it stopped." in str(
+            app.screen.query_one(".problem", Static).render()
+        )
         app.screen.query_one("#paused", Tick).value = True
         app.screen.query_one("#go", Button).press()
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         screen = app.screen
         assert isinstance(screen, MarketScreen)
         session = screen.session
-        await until(pilot, lambda: "goes on from its last checkpoint" in notes(app), "the notification")
-        assert "start over" in notes(app)
+        await until(pilot, lambda: "The run resumes from its last checkpoint." in notes(app), "the notification")
+        assert "To begin again at round 1, run it with “start over” ticked." in notes(app)
         await until(pilot, lambda: screen.head.round == 5, "the rounds that were played before")
         assert session.phase is Phase.PAUSED
         await pilot.press("space")
@@ -97,7 +101,7 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
         await until(pilot, lambda: app.screen.query_one("#over").display, "the run that is there")
         app.screen.query_one("#over", Tick).value = True
         await pilot.pause()
-        assert "will be started over" in str(app.screen.query_one(".problem", Static).render())
+        assert "An interrupted run exists; it starts over." in str(app.screen.query_one(".problem", Static).render())
         app.screen.query_one("#go", Button).press()
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         screen = app.screen
@@ -107,7 +111,7 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
     assert "continue after round" not in (directory / "run.log").read_text()
 
 
-async def test_an_interrupted_run_goes_on_for_a_comparison_too(small: Path, fake_runner: Runner) -> None:
+async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake_runner: Runner) -> None:
     directory = await interrupted(small, fake_runner("careful"), 2, policy="hqfa")
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -121,7 +125,7 @@ async def test_an_interrupted_run_goes_on_for_a_comparison_too(small: Path, fake
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
         assert isinstance(app.screen, CompareScreen)
         other = app.screen.sessions[1]
-        await until(pilot, lambda: "goes on from its last checkpoint" in notes(app), "the notification")
+        await until(pilot, lambda: "The run resumes from its last checkpoint." in notes(app), "the notification")
         await until(pilot, lambda: other.phase is Phase.COMPLETE, "the other run")
         assert len(other.history) == 12
     assert other.directory == directory

@@ -102,10 +102,10 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
         await pilot.press("minus", "minus", "minus", "left")
         await until(pilot, lambda: session.speed == 2, "the brake")
         await pilot.press("space")
-        await until(pilot, lambda: len(session.history) >= 4, "the run going on")
+        await until(pilot, lambda: len(session.history) >= 4, "the run to continue")
         await pilot.press("home")
         assert screen.head.round == 1
-        await until(pilot, lambda: len(session.history) >= 5, "the run going on while another round is looked at")
+        await until(pilot, lambda: len(session.history) >= 5, "the run to continue while another round is shown")
         assert screen.head.round == 1
         await pilot.press("space")
         await until(pilot, lambda: session.phase is Phase.PAUSED, "the pause")
@@ -134,7 +134,11 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         await pilot.pause()
         value = dialog.query_one("#value", Input)
         assert value.value == "[]"
-        for wrong, words in (("[99]", "unknown client 99"), ("three", "neither a number"), ("[1, 1]", "twice")):
+        for wrong, words in (
+            ("[99]", "unknown client 99"),
+            ("three", "enter a number, or a list such as [3, 7]"),
+            ("[1, 1]", "twice"),
+        ):
             value.value = wrong
             dialog.query_one("#go", Button).press()
             await pilot.pause()

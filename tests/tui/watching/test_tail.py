@@ -111,7 +111,7 @@ def test_an_interrupted_run_shows_its_whole_rounds(
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("scenario.toml", "rounds = ", "can't be replayed"),
+        ("scenario.toml", "rounds = ", "cannot be replayed"),
         ("rounds.csv", "a,b,c\n1,2,3\n", "does not have the columns"),
         ("rounds.csv", ",".join(TABLES["rounds"]) + "\n" + "1,x,y\n" * 3, "not a round"),
     ],

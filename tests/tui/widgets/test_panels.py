@@ -1,0 +1,24 @@
+"""What the panels of the market share: a new one needs its own module, a place in PANELS and a part of the grid."""
+
+from pathlib import Path
+
+import pytest
+
+import tui.screens.market
+from tui.widgets.panel import Panel
+from tui.widgets.panels import PANELS
+
+STYLES = Path(tui.screens.market.__file__).with_name("market.tcss").read_text()
+
+
+def test_a_panel_stands_at_the_place_of_its_number() -> None:
+    assert [panel.NUMBER for panel in PANELS] == list(range(1, len(PANELS) + 1))
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_has_a_name_a_help_a_key_and_a_part_of_the_grid(panel: type[Panel]) -> None:
+    assert panel.NAME
+    assert panel.HELP
+    keys = {binding.key: binding.action for binding in tui.screens.market.MarketScreen.BINDINGS}
+    assert keys[str(panel.NUMBER)] == f"panel({panel.NUMBER})"
+    assert f"\n{panel.__name__} {{ column-span: " in STYLES
