@@ -111,7 +111,7 @@ class RunDialog(Dialog[Choice]):
             planned = self._planned()
         except ScenarioError as error:
             go.disabled, replay.display = True, False
-            self.complain(str(error))
+            self.show_problem(str(error))
             return
         states = [found.state for _, _, found in planned if found is not None]
         go.disabled = self._seed is None or not planned
