@@ -17,7 +17,8 @@ from des.records import RoundReport
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import LOG
-from scenarios.logs.reading import round_text, rounds_text
+from scenarios.logs.columns import round_text
+from scenarios.logs.reading import rounds_text
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 
 GRACE = 2.0
