@@ -1,9 +1,10 @@
-"""Awards: from a round's offers to jobs, whose lengths and fates are certain from then on."""
+"""Awards: from a round's offers to jobs, whose prices, lengths and fates are certain from then on."""
 
 import numpy as np
 
-from des.allocation import NO_CORE, allocate
+from des.allocation import NO_CORE
 from des.client import Job, Timeline
+from des.mechanism import Book, Mechanism, clear
 from des.population import Population
 from des.records import FloatArray, Kind, Outcome
 from des.round import Round
@@ -12,16 +13,21 @@ from fl.streams import stream
 
 
 class Platform:
-    """Allocates the clients' cores, and knows how long each job takes."""
+    """Clears each round by the market's mechanism, and knows how long each job takes."""
 
-    def __init__(self, population: Population, timeline: Timeline, seed: int) -> None:
+    def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
         self._population = population
+        self._mechanism = mechanism
         self._timeline = timeline
         self._patience = timeline.patience
         self._seed = seed
 
     def award(self, current: Round) -> None:
-        """Give the clients' cores to the highest payments, and turn awards into the round's jobs."""
+        """Let the mechanism decide who is served at what price, and turn awards into the round's jobs.
+
+        Raises:
+            ClearingError: the mechanism broke a rule.
+        """
         offers = current.offers.values()
         services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])
@@ -31,17 +37,20 @@ class Platform:
             # One number for each service, not a permutation: one added at the end leaves the others' order as it was.
             return stream(self._seed, "ties", current.number, client).random(len(current.services))
 
-        cores = allocate(services, clients, payments, current.conditions.cores, tie_order)
+        bids = current.world.bid[services, clients]
+        book = Book(services, clients, payments, bids, current.conditions.cores, tie_order)
+        clearing = clear(self._mechanism, book, current.number)
         samples = current.world.data_size[services, clients]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
         compute = samples * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
-        columns = (services, clients, payments, cores, samples, compute)
+        columns = (services, clients, payments, clearing.core, clearing.price, samples, compute)
         current.jobs = {m: [] for m in current.offers}
-        for m, client, payment, core, images, seconds in zip(*(column.tolist() for column in columns), strict=True):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for m, client, payment, core, price, images, seconds in rows:
             job = None
             if core != NO_CORE:
                 name, limit = current.services[m].name, self._limit(current.number, client, seconds)
-                job = Job(name, client, core, images, seconds, self._timeline.upload_seconds, limit)
+                job = Job(name, client, core, price, images, seconds, self._timeline.upload_seconds, limit)
                 current.journal.record(Kind.AWARD, name, client, core, payment)
             current.jobs[m].append(job)
 

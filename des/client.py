@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import simpy
 
 from des.journal import Journal
+from des.money import Micro
 from des.records import Kind, Outcome
 
 
@@ -39,6 +40,7 @@ class Job:
         service: name.
         client: index.
         core: of the client, 0 to K - 1.
+        price: what the service pays for the update, micro-units.
         samples: D, images it trains on.
         compute, upload: seconds each takes.
         limit: seconds after which the job is cut off: the platform's patience, or the client leaves.
@@ -48,6 +50,7 @@ class Job:
     service: str
     client: int
     core: int
+    price: Micro
     samples: int
     compute: float
     upload: float

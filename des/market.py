@@ -17,7 +17,9 @@ from des.client import Client, Job, Timeline
 from des.conditions import Conditions, Intervention
 from des.journal import Journal
 from des.ledger import Ledger
+from des.mechanism import Mechanism
 from des.offers import check_offer
+from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
 from des.records import Kind, Observation, Offer, Outcome, RoundReport, Status
 from des.report import round_report
@@ -50,7 +52,20 @@ class Market:
         federation: Federation,
         seed: int,
         interventions: Sequence[Intervention] = (),
+        mechanism: Mechanism | None = None,
     ) -> None:
+        """Stand before the first round.
+
+        Args:
+            population: the clients.
+            services: those that compete.
+            timeline: how long things take.
+            rounds: N.
+            federation: trains the services' models.
+            seed: the seed of every random stream.
+            interventions: changes from outside in the middle of the run.
+            mechanism: clears the rounds; ``PayAsOffered``, the paper's, if not given.
+        """
         self.services = tuple(services)
         self.rounds = rounds
         self.round = 0
@@ -59,7 +74,7 @@ class Market:
         self._seed = seed
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
-        self._platform = Platform(self._population, timeline, seed)
+        self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
         self._interventions = tuple(interventions)
@@ -167,6 +182,7 @@ class Market:
         Raises:
             MarketError: no round is open, or the offers are not from exactly the services that take part.
             OfferError: an offer breaks a constraint. The round stays open, as it was.
+            ClearingError: the mechanism broke a rule.
             Diverged: a model's training failed.
         """
         current = self._current
@@ -237,10 +253,10 @@ class Market:
             record(Kind.AGGREGATE, name, amount=arrived)
             state.accuracy = outcome.accuracy
             record(Kind.EVALUATE, name, amount=state.accuracy)
-        for job, payment in zip(jobs, current.offers[m].payments.tolist(), strict=True):
+        for job in jobs:
             if job and job.outcome is Outcome.SERVED:
-                self.ledger.pay(name, job.client, payment)
-                record(Kind.PAY, name, job.client, amount=payment)
+                self.ledger.pay(name, job.client, job.price)
+                record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
         if state.accuracy >= current.services[m].target_accuracy:
             state.status = Status.REACHED

@@ -5,10 +5,11 @@ others meet, and services that have left are drawn like the rest.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from des.behaviour import Behaviour, Truthful
 from des.money import MicroArray, to_micro
 from des.records import FloatArray, IntArray
 from fl.partition import realised_emd
@@ -25,9 +26,10 @@ class PopulationSpec:
         cores: K, services that a client can serve at once (eq. 2).
         data_sizes: the set that D is drawn from, images.
         emds: the set that the wanted EMD is drawn from.
-        cost_per_sample, cost_per_emd: a client bids ``cost_per_sample * D - cost_per_emd * EMD``.
+        cost_per_sample, cost_per_emd: a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``.
         speeds: each client has one of these for the whole run, relative to the timeline's seconds per sample.
         departure_rate: probability that a client leaves in the middle of a round it was awarded in.
+        behaviour: what clients bid, given their costs.
     """
 
     count: int
@@ -38,6 +40,7 @@ class PopulationSpec:
     cost_per_emd: float
     speeds: tuple[float, ...] = (1.0,)
     departure_rate: float = 0.0
+    behaviour: Behaviour = field(default_factory=Truthful)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,9 @@ class Population:
             [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
         )
         self._dqi = np.array([dqi(sizes, row, p) for row, p in zip(self._emd, parameters, strict=True)])
-        self._bid = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
-        if (self._bid < 0).any():
-            raise ValueError("a bid is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
+        self._cost = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
+        if (self._cost < 0).any():
+            raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
         draw = stream(seed, "speed").integers(len(spec.speeds), size=spec.count)
         self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
 
@@ -93,7 +96,10 @@ class Population:
         # One draw, service by service: adding a service at the end leaves the others' worlds as they were.
         at = stream(self._seed, "quality", round_).integers(self._pairs, size=(len(self._row), self.spec.count))
         at += self._row
-        world = Qualities(self._size.take(at), self._emd.take(at), self._dqi.take(at), self._bid.take(at))
+        costs = self._cost.take(at)
+        costs.setflags(write=False)
+        bids = self.spec.behaviour.bids(round_, costs)
+        world = Qualities(self._size.take(at), self._emd.take(at), self._dqi.take(at), bids)
         for array in (world.data_size, world.emd, world.dqi, world.bid):
             array.setflags(write=False)
         return world
@@ -106,7 +112,7 @@ class Population:
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
         """[M] the lowest and [M] the highest bid that a client can make to each service, in micro-units."""
-        return self._bid.min(axis=1), self._bid.max(axis=1)
+        return self.spec.behaviour.bid_range(self._cost.min(axis=1), self._cost.max(axis=1))
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1), or None if it stays."""

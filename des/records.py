@@ -139,6 +139,7 @@ class Feedback:
         accuracy: of its new global model, in [0, 1].
         reward: Omega^accuracy, or Omega^target from the round in which the target was met.
         served: [k] which of the offered clients trained for it, in the order of the offer.
+        paid: [k] what each served client was paid, in money; 0 for the others.
         losses: [k] mean local training loss of each served client, NaN for the others.
         status: ``training`` or ``reached``.
     """
@@ -147,12 +148,16 @@ class Feedback:
     accuracy: float
     reward: float
     served: BoolArray
+    paid: FloatArray
     losses: FloatArray
     status: Status
 
 
 class OfferReport(NamedTuple):
-    """One offer and its outcome: a row of offers.csv. Money in micro-units, times in simulated seconds."""
+    """One offer and its outcome: a row of offers.csv. Money in micro-units, times in simulated seconds.
+
+    ``payment`` is what the service offered, ``paid`` what the client got for it: None unless it was served.
+    """
 
     round: int
     service: str
@@ -162,6 +167,7 @@ class OfferReport(NamedTuple):
     dqi: float
     bid: Micro
     payment: Micro
+    paid: Micro | None
     outcome: Outcome
     core: int | None
     start: float | None

@@ -64,9 +64,11 @@ def _offer_reports(
     return [OfferReport(round_, name, *offered, *fate) for *offered, fate in zip(*columns, strict=True)]
 
 
-def _fate(job: Job | None) -> tuple[Outcome, int | None, float | None, float | None]:
-    """Return what became of an offer: outcome, core, start and end."""
-    return (job.outcome, job.core, job.start, job.end) if job else (Outcome.OUTBID, None, None, None)
+def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | None, float | None]:
+    """Return what became of an offer: what was paid, outcome, core, start and end."""
+    if job is None:
+        return None, Outcome.OUTBID, None, None, None
+    return job.price if job.outcome is Outcome.SERVED else None, job.outcome, job.core, job.start, job.end
 
 
 def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
@@ -75,7 +77,7 @@ def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[Off
     columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
     of = dict(zip(OfferReport._fields, columns, strict=True))
     offered: Micro = sum([offer.payment for offer in offers])
-    spent: Micro = sum(of["payment"])
+    spent: Micro = sum(of["paid"])
     return ServiceReport(
         service=spec.name,
         dataset=spec.dataset,
@@ -94,7 +96,7 @@ def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[Off
         mean_emd=_mean(of["emd"]),
         mean_dqi=_mean(of["dqi"]),
         mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
-        mean_payment=_mean([payment / MICRO for payment in of["payment"]]),
+        mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
         makespan=max(of["end"]) - min(of["start"]) if served else None,
     )
 
@@ -107,11 +109,13 @@ def _feedback(
     losses = np.full(len(offers), np.nan)
     if trained is not None:
         losses[served] = trained.losses
+    paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
     return Feedback(
         round=round_,
         accuracy=report.accuracy,
         reward=report.reward,
         served=served,
+        paid=paid,
         losses=losses,
         status=report.status,
     )

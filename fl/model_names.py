@@ -1,11 +1,31 @@
-"""The names of the models that services can train. Light: checking a scenario needs the names, not torch."""
+"""The models that services can train, by name. Light: checking a scenario needs the names, not torch."""
 
-from importlib.metadata import entry_points
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-GROUP = "flmarket.models"
-BUILTIN_NAMES = ("cnn", "mlp")
+from fl.plugins import Registry
+
+if TYPE_CHECKING:
+    from fl.models import ModelFactory
+
+BUILTIN: Mapping[str, str] = {"cnn": "fl.models:cnn", "mlp": "fl.models:mlp"}
+"""The models that come with flmarket, as module:function; imported when used."""
 
 
-def names() -> list[str]:
-    """Return the names of all models: the built-in ones, then those that installed packages register."""
-    return [*BUILTIN_NAMES, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(BUILTIN_NAMES))]
+def _problem(found: Any) -> str | None:
+    return None if callable(found) else f"is {found!r}, which cannot be called"
+
+
+MODELS: "Registry[ModelFactory]" = Registry("model", "flmarket.models", BUILTIN, _problem)
+"""All models, by name."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def model(name: str) -> Callable[[F], F]:
+    """Return a decorator that registers a model: ``@model("tiny")``; see ``fl.models`` for what it must be.
+
+    Raises:
+        PluginError: the name is taken or unfit, or what is decorated cannot be called.
+    """
+    return MODELS.decorator(name)

@@ -1,35 +1,27 @@
 """The models that services train, by name, as plain ``torch.nn.Module``s on images [n, 1, 28, 28].
 
-A model of your own is a callable ``(labels: int) -> torch.nn.Module`` registered under the entry-point group
-``flmarket.models``; its name then works as ``model = "..."`` in a scenario. It maps images [n, 1, 28, 28] to logits
+Your own model is a callable ``(labels: int) -> torch.nn.Module``, registered under a name that then works as
+``model = "..."`` in a scenario: by the decorator ``flmarket.model`` in a plug-in file, or by an entry point of an
+installed package in the group ``flmarket.models``. It maps images [n, 1, 28, 28] to logits
 [n, labels]. Only parameters travel between clients and server, and results must not depend on which thread trained
 what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`` has none) and random layers
 (``Dropout``) are refused.
 """
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from threading import Lock
 
 import torch
 from torch import Tensor, nn
 
-from fl.errors import InputError
-from fl.model_names import BUILTIN_NAMES, GROUP, names
+from fl.model_names import BUILTIN, MODELS
+from fl.plugins import PluginError
 from fl.streams import stream
 
 IMAGE_SIDE = 28
 MLP_HIDDEN = (200, 200)
 
 ModelFactory = Callable[[int], nn.Module]
-
-
-class UnknownModelError(InputError):
-    """No model of that name is built in or registered."""
-
-
-class UnsuitableModelError(InputError):
-    """A model that an installed package registers can't be used."""
 
 
 class HalveByMax(nn.Module):
@@ -67,27 +59,6 @@ def mlp(labels: int) -> nn.Module:
     return nn.Sequential(*layers, nn.Linear(width, labels))
 
 
-BUILTIN: dict[str, ModelFactory] = {"cnn": cnn, "mlp": mlp}
-
-
-def factory(name: str) -> ModelFactory:
-    """Return the model of that name, built in or registered by an installed package.
-
-    Raises:
-        UnknownModelError: there is none of that name.
-        UnsuitableModelError: the package that registers it can't be imported.
-    """
-    if name in BUILTIN:
-        return BUILTIN[name]
-    for entry in entry_points(group=GROUP, name=name):
-        try:
-            loaded: ModelFactory = entry.load()
-        except Exception as error:
-            raise UnsuitableModelError(f"model {name!r} ({entry.value}) can't be loaded: {error!r}") from error
-        return loaded
-    raise UnknownModelError(f"there is no model {name!r}; there are {', '.join(names())}")
-
-
 _GENERATOR = Lock()
 """Held while torch's global generator is borrowed: two threads that build at once would draw from each other's seed."""
 
@@ -99,38 +70,34 @@ def build(name: str, labels: int, seed: int, *purpose: str | int) -> nn.Module:
     and then put back as it was.
 
     Raises:
-        UnknownModelError: there is none of that name.
-        UnsuitableModelError: it can't be loaded, or is not fit for federated training (see the top of this module).
+        UnknownPluginError: there is none of that name.
+        PluginError: it cannot be imported, or is not fit for federated training (see the top of this module).
     """
-    make = factory(name)
+    make = MODELS.load(name)
     with _GENERATOR, torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
-        if name in BUILTIN_NAMES:
+        if name in BUILTIN:
             return make(labels)
         try:
             module = make(labels)
             _check(module, labels)
         except Exception as error:
-            why = str(error) if isinstance(error, UnsuitableModelError) else repr(error)
-            raise UnsuitableModelError(f"model {name!r} for {labels} labels: {why}") from error
+            why = str(error) if isinstance(error, PluginError) else repr(error)
+            raise PluginError(f"model {name!r} for {labels} labels: {why}") from error
         return module
 
 
 def _check(module: nn.Module, labels: int) -> None:
     """Raise unless a registered model is fit for federated training."""
     if not isinstance(module, nn.Module):
-        raise UnsuitableModelError(f"is a {type(module).__name__}, not a torch.nn.Module")
+        raise PluginError(f"is a {type(module).__name__}, not a torch.nn.Module")
     if buffers := [buffer for buffer, _ in module.named_buffers()]:
-        raise UnsuitableModelError(
-            f"has buffers ({', '.join(buffers)}), which don't travel with the parameters; use GroupNorm"
-        )
+        raise PluginError(f"has buffers ({', '.join(buffers)}), which do not travel with the parameters; use GroupNorm")
     if any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules()):
-        raise UnsuitableModelError("has dropout, whose draws would depend on which thread trains which client")
+        raise PluginError("has dropout, whose draws would depend on which thread trains which client")
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
-        raise UnsuitableModelError("must have parameters, all of them float32")
+        raise PluginError("must have parameters, all of them float32")
     with torch.inference_mode():
         shape = tuple(module(torch.zeros(2, 1, IMAGE_SIDE, IMAGE_SIDE)).shape)
     if shape != (2, labels):
-        raise UnsuitableModelError(
-            f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})"
-        )
+        raise PluginError(f"gives {shape} for images (2, 1, {IMAGE_SIDE}, {IMAGE_SIDE}), and not (2, {labels})")

@@ -1,28 +1,26 @@
-"""What a policy is, and which there are.
+"""What a policy is, and which ones there are.
 
-A policy decides for one service: from what the service observes (``des.Observation``) to whom it offers how much
-(``des.Offer``). Policies of your own are found by entry point:
+A policy decides for one service: from what the service observes (``Observation``) to whom it offers how much
+(``Offer``). Your own policy is a subclass of ``Policy``, registered under a name that then works wherever ``hqfa``
+does: by the decorator ``policy`` in a plug-in file, or by an entry point of an installed package:
 
     [project.entry-points."flmarket.policies"]
     my-policy = "my_package.my_module:MyPolicy"
-
-The entry names a subclass of ``Policy``; its name then works wherever ``hqfa`` does.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy.typing as npt
 
 from des.records import Feedback, Observation, Offer
 from fl.errors import InputError
+from fl.plugins import Registry
 
-GROUP = "flmarket.policies"
+AS_CONFIGURED = "as-configured"
+"""What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +66,10 @@ class Policy(ABC):
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str | None:  # noqa: ARG003 - for those that load something
-        """Return the SHA-256 of what a new policy would load, which decides what a run gives; None if it loads nothing.
+        """Return the SHA-256 of what a new policy would load, which results depend on; None if it loads nothing.
 
         Args:
-            checkpoint: of the service, if the scenario names one.
+            checkpoint: the service's checkpoint, if the scenario names one.
         """
         return None
 
@@ -80,10 +78,10 @@ class Policy(ABC):
         """Return the service's offers for this round, within constraints (4) and (5)."""
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:  # noqa: B027 - optional
-        """Learn from the round's outcome. Policies that don't learn leave this as it is."""
+        """Learn from the round's outcome. Policies that do not learn leave this as it is."""
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what the policy remembers between rounds, as arrays by name, so that an interrupted run can go on.
+        """Return what the policy remembers between rounds, as arrays by name, so that an interrupted run can continue.
 
         A policy that remembers anything overrides this and ``restore``.
         """
@@ -94,11 +92,21 @@ class Policy(ABC):
 
     @property
     def resumable(self) -> bool:
-        """Whether a run can go on from a checkpoint: a policy that learns must be able to say what it remembers.
+        """Whether a run can continue from a checkpoint: a policy that learns must define what it remembers.
 
-        An interrupted run with a policy that can't starts over; its results are the same either way.
+        An interrupted run with a policy that cannot be resumed starts over; its results are the same either way.
         """
         return type(self).learn is Policy.learn or type(self).state is not Policy.state
+
+
+class PolicyOptionsError(InputError):
+    """A scenario's ``policy_options`` are not what the policy takes."""
+
+
+def _problem(found: Any) -> str | None:
+    if isinstance(found, type) and issubclass(found, Policy):
+        return None
+    return f"is {found!r}, not a subclass of flmarket.Policy"
 
 
 BUILTIN: Mapping[str, str] = {
@@ -116,65 +124,40 @@ BUILTIN: Mapping[str, str] = {
 }
 """The policies that come with flmarket, as module:class; imported when used."""
 
+POLICIES: Registry[type[Policy]] = Registry("policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED])
+"""All policies, by name."""
 
-class UnknownPolicyError(InputError):
-    """No policy of that name is built in or registered."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        near = get_close_matches(self.name, names(), n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        return f"there is no policy {self.name!r}{hint}; there are {', '.join(names())}"
+P = TypeVar("P", bound=type[Policy])
 
 
-class NotAPolicyError(InputError):
-    """An installed package registers something under ``flmarket.policies`` that is not a policy."""
+def policy(name: str) -> Callable[[P], P]:
+    """Return a class decorator that registers a policy: ``@policy("big-spender")``.
 
-
-class PolicyOptionsError(InputError):
-    """A scenario's ``policy_options`` are not what the policy takes."""
+    Raises:
+        PluginError: the name is taken or unfit, or the class is not a subclass of ``Policy``.
+    """
+    return POLICIES.decorator(name)
 
 
 def names() -> list[str]:
-    """Return the names of all policies: the built-in ones, then those that installed packages register."""
-    return [*BUILTIN, *sorted({entry.name for entry in entry_points(group=GROUP)} - set(BUILTIN))]
+    """Return the names of all policies; see ``Registry.names``."""
+    return POLICIES.names()
 
 
 def load(name: str) -> type[Policy]:
-    """Return the class of a policy.
-
-    Raises:
-        UnknownPolicyError: there is none of that name.
-        NotAPolicyError: what is registered under that name is not a subclass of ``Policy``.
-    """
-    found: Any
-    if name in BUILTIN:
-        module, _, attribute = BUILTIN[name].partition(":")
-        found = getattr(import_module(module), attribute)
-    else:
-        entries = list(entry_points(group=GROUP, name=name))
-        if not entries:
-            raise UnknownPolicyError(name)
-        found = entries[0].load()
-    if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise NotAPolicyError(
-            f"policy {name!r} is registered as {found!r}, which is not a subclass of learning.policy.Policy"
-        )
-    return found
+    """Return the class of a policy. Errors as in ``Registry.load``."""
+    return POLICIES.load(name)
 
 
 def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None = None) -> Policy:
     """Return a new policy for one service.
 
     Raises:
-        UnknownPolicyError, NotAPolicyError: see ``load``.
+        UnknownPluginError, PluginError: see ``Registry.load``.
         PolicyOptionsError: it does not take these options.
     """
-    policy = load(name)
+    found = load(name)
     try:
-        return policy(context, **(options or {}))
+        return found(context, **(options or {}))
     except (TypeError, ValueError) as error:
         raise PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {error}") from error

@@ -39,7 +39,7 @@ def seat(
 
     Raises:
         MarketError: the market has no such service.
-        UnknownPolicyError: there is no such policy.
+        UnknownPluginError: a policy is unknown.
         PolicyOptionsError: a policy does not take its options.
     """
     seated = {}

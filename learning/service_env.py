@@ -51,7 +51,7 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             ValueError: ``service`` and ``rivals`` are not the market's services.
-            UnknownPolicyError: there is no such policy.
+            UnknownPluginError: a policy is unknown.
             PolicyOptionsError: a policy does not take its options.
         """
         self._service = service

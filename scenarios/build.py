@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from des.client import Timeline
 from des.conditions import Intervention
 from des.market import Market
+from des.mechanisms import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
@@ -91,7 +92,7 @@ def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> S
 
     Raises:
         DatasetError: a data set is missing or corrupt.
-        PolicyOptionsError: a policy does not take its ``policy_options``.
+        PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
     """
     # Policies first: they fail fast, and training set-up is slow.
     policies = {service.name: build_policy(scenario, service) for service in scenario.services}
@@ -169,10 +170,17 @@ def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
 
 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
-    """Return the scenario's market at its start, over a federation."""
+    """Return the scenario's market at its start, over a federation.
+
+    Raises:
+        MechanismOptionsError: its mechanism does not take its ``market.options``.
+    """
     specs = [service_spec(scenario, service) for service in scenario.services]
     shocks = tuple(interventions(scenario))
-    return Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed, shocks)
+    mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
+    return Market(
+        population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed, shocks, mechanism
+    )
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:

@@ -1,9 +1,14 @@
 """What all tests share."""
 
 import os
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from fl.model_names import MODELS
+from learning.policy import POLICIES
 
 # Real training on embedded data, with so few images that a run takes a second.
 ONE_SERVICE = """\
@@ -64,3 +69,37 @@ def real_images() -> Path:
     if missing:
         pytest.skip(f"real images: {folder} has no {', '.join(missing)}")
     return Path(folder)
+
+
+InstallPackage = Callable[..., None]
+
+
+@pytest.fixture
+def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> InstallPackage:
+    """``install_package("acme", source, group, red="acme:RED")``: somebody else's package, as far as Python can tell.
+
+    ``entries`` gives the lines of the group in place of keywords. Subprocesses find the package, too.
+    """
+    folder = tmp_path_factory.mktemp("site-packages")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+    def install(package: str, source: str, group: str, *, entries: str | None = None, **names: str) -> None:
+        monkeypatch.delitem(sys.modules, package, raising=False)
+        (folder / f"{package}.py").write_text(source)
+        info = folder / f"{package}-1.5.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
+        lines = "\n".join(f"{name} = {value}" for name, value in names.items()) if entries is None else entries
+        (info / "entry_points.txt").write_text(f"[{group}]\n{lines}\n")
+
+    return install
+
+
+@pytest.fixture(autouse=True)
+def no_plugins_left() -> Iterator[None]:
+    """Forget what a test registered in this process."""
+    before = [(registry, dict(registry._registered)) for registry in (POLICIES, MODELS)]
+    yield
+    for registry, registered in before:
+        registry._registered = registered

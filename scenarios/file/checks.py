@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
 from fl.fitted import FitError, Regime, dqi_fit, surrogate_fit
-from fl.model_names import BUILTIN_NAMES
+from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from scenarios.file.interventions import check_interventions
@@ -53,24 +54,26 @@ class Catalogue:
         facts: of a data set by name.
         policies: names of the policies.
         models: names of the models.
+        mechanisms: names of the mechanisms.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
     """
 
     datasets: Collection[str]
     facts: Callable[[str], DatasetFacts]
     policies: Collection[str]
-    models: Collection[str] = BUILTIN_NAMES
+    models: Collection[str] = tuple(BUILTIN_MODELS)
+    mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
-    """Return the data sets, policies and models of this installation. ``fits`` as in ``Catalogue``."""
-    # Not at the top: entry points of other packages are read, which scenarios that fail earlier don't need.
-    from fl import model_names
+    """Return the data sets, policies, models and mechanisms of this installation. ``fits`` as in ``Catalogue``."""
+    # Not at the top: scenarios with problems of an earlier kind do without these imports.
     from fl.datasets import info, names
-    from learning import policy
+    from fl.model_names import MODELS
+    from learning.policy import POLICIES
 
-    return Catalogue(names(), info, policy.names(), model_names.names(), fits)
+    return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), fits)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
@@ -112,6 +115,7 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     ]
     tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
     named += [((*table, "model"), "model", catalogue.models) for table in tables]
+    named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from des.mechanisms import DEFAULT
+
 NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 """Names become folders and columns: they must be fit for a path on every system."""
 
@@ -103,6 +105,19 @@ class Clients(Table):
         lt=1,
         description="Probability that a client that was awarded something leaves during the round; "
         "what it has not delivered by then is dropped.",
+    )
+
+
+class Market(Table):
+    """The rules of the market."""
+
+    mechanism: str = Field(
+        default=DEFAULT,
+        description="Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what "
+        "it offered; the paper's), or a plug-in.",
+    )
+    options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="Settings of the mechanism, as the mechanism documents them."
     )
 
 
@@ -226,6 +241,7 @@ class Scenario(Table):
         "or fitted to experiments.",
     )
     clients: Clients = Field(description="The clients.")
+    market: Market = Field(default_factory=Market, description="The rules of the market.")
     training: Training = Field(default_factory=Training, description="Local training and evaluation.")
     timeline: Timeline = Field(default_factory=Timeline, description="The simulated clock.")
     services: Annotated[tuple[Service, ...], Field(strict=False)] = Field(

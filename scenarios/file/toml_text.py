@@ -5,17 +5,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios.file.problems import BARE_KEY
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Market, Scenario
+
+_PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
+"""Tables that are not written while they hold nothing special."""
 
 
 def dumps(scenario: Scenario) -> str:
     """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
 
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it.
+    So are a sweep, runs and interventions where there are none, and the rules of the market where they are the paper's.
     """
     data = scenario.model_dump(exclude_none=True)
-    for key in ("sweep", "runs", "interventions"):
-        if not data[key]:
+    for key, plain in _PLAIN.items():
+        if data[key] == plain:
             del data[key]
     lines = _table((), data)
     return "\n".join(lines).strip("\n") + "\n"

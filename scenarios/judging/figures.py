@@ -26,7 +26,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
 """Offers that a scatter plot shows of each policy; more only make it slow."""
 
-_SETTINGS = {
+SETTINGS: Any = {
     "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
 }  # fmt: skip
@@ -103,7 +103,7 @@ def _load() -> Any:
 def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
     mpl = _load()
     images = []
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(SETTINGS):
         drawn = figure.draw()
         for suffix in formats:
             # Without a date, the same runs give the same files.
@@ -130,7 +130,8 @@ def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: floa
     return figure, flat[:count]
 
 
-def _by_policy(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+def by_policy(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+    """Return the runs of each policy, in the order in which policies first appear."""
     groups: dict[str, list[RunResult]] = defaultdict(list)
     for run in runs:
         groups[run.policy].append(run)
@@ -148,7 +149,8 @@ def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, low, high
 
 
-def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+def draw_curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+    """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
     mean, low, high = _band(curves)
     axes.plot(rounds, mean, label=label, **_style(index))
@@ -160,8 +162,8 @@ def _accuracy(runs: Sequence[RunResult]) -> Any:
     setting = runs[0].setting
     figure, panels = _panels(len(setting.services))
     for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for index, (policy, own) in enumerate(_by_policy(runs).items()):
-            _curves(axes, policy, index, np.array([100 * run.accuracy[:, m] for run in own]))
+        for index, (policy, own) in enumerate(by_policy(runs).items()):
+            draw_curves(axes, policy, index, np.array([100 * run.accuracy[:, m] for run in own]))
         axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
         axes.set(title=service, xlabel="round")
     panels[0].set_ylabel("test accuracy, %")
@@ -177,15 +179,15 @@ def _normalised(run: RunResult) -> FloatArray:
 
 def _reward(runs: Sequence[RunResult]) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
-    for index, (policy, own) in enumerate(_by_policy(runs).items()):
-        _curves(axes, policy, index, np.array([_normalised(run) for run in own]))
+    for index, (policy, own) in enumerate(by_policy(runs).items()):
+        draw_curves(axes, policy, index, np.array([_normalised(run) for run in own]))
     axes.set(xlabel="round", ylabel="normalised reward")
     axes.legend()
     return figure
 
 
 def _payments(runs: Sequence[RunResult]) -> Any:
-    groups = _by_policy(runs)
+    groups = by_policy(runs)
     figure, panels = _panels(len(groups))
     for axes, (policy, own) in zip(panels, groups.items(), strict=True):
         offers = pd.concat(
@@ -207,7 +209,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
 
 
 def _allocation(runs: Sequence[RunResult]) -> Any:
-    groups, setting = _by_policy(runs), runs[0].setting
+    groups, setting = by_policy(runs), runs[0].setting
     figure, panels = _panels(len(groups), height=1.2 + 0.3 * len(setting.services))
     counts = [_served(own, setting) for own in groups.values()]
     image = None
@@ -235,7 +237,7 @@ def _cost(runs: Sequence[RunResult]) -> Any:
     setting = runs[0].setting
     figure, panels = _panels(len(setting.services))
     for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for index, (policy, own) in enumerate(_by_policy(runs).items()):
+        for index, (policy, own) in enumerate(by_policy(runs).items()):
             axes.scatter(
                 [run.spent[:, m].sum() for run in own],
                 [100 * run.accuracy[-1, m] for run in own],

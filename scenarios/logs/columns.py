@@ -15,6 +15,7 @@ RERUN = "rerun"
 
 _SECONDS = "simulated seconds"
 _NOBODY = "nobody was served"
+_UNSERVED = "the offer was not served"
 _OUTBID = "the offer was outbid"
 
 AMOUNTS = {
@@ -69,6 +70,7 @@ OFFERS = Table(
         Column("dqi", NUMBER, "DQI of these images (eq. 6)", RERUN),
         Column("bid", MONEY, "what the client asks", "bids", "money"),
         Column("payment", MONEY, "what the service offers; at least the bid (eq. 5)", "totals", "money"),
+        Column("paid", MONEY, "what the client was paid; from the bid to the payment offered", "totals", "money", _UNSERVED),
         Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
         Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", _OUTBID),
         Column("start", NUMBER, "simulated time at which the client began to train", "story", _SECONDS, _OUTBID),

@@ -9,6 +9,7 @@ import pytest
 
 from des.client import Timeline
 from des.market import Market
+from des.mechanism import Mechanism
 from des.population import PopulationSpec
 from des.records import Observation, Offer
 from des.service import ServiceSpec
@@ -70,11 +71,20 @@ def market_of(
     timeline: Timeline = PLAIN_TIMELINE,
     rounds: int = 10,
     federation: Any = None,
+    mechanism: Mechanism | None = None,
     seed: int = 0,
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
-    return Market(replace(clients, **clients_with), specs, timeline, rounds, federation or StubFederation(), seed)
+    return Market(
+        replace(clients, **clients_with),
+        specs,
+        timeline,
+        rounds,
+        federation or StubFederation(),
+        seed,
+        mechanism=mechanism,
+    )
 
 
 def offer_of(*wanted: tuple[int, float]) -> Offer:

@@ -106,7 +106,7 @@ def test_equation_5_bids_follow_the_data(paper_clients, size: int, emd: float, b
 
 
 def test_equation_5_a_bid_is_never_negative(paper_clients) -> None:
-    with pytest.raises(ValueError, match="a bid is negative"):
+    with pytest.raises(ValueError, match="a cost is negative"):
         Population(replace(paper_clients, data_sizes=(100, 30)), [10], [PUBLISHED], seed=0)  # 0.75 - 1.0
 
 

@@ -11,6 +11,7 @@ from fl.engine import Engine, Kernel, KernelError
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
 from fl.local import ReferenceTrainer, TrainingSettings
+from fl.model_names import model
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 CNN, MLP = TrainingSettings(model="cnn"), TrainingSettings(model="mlp")
@@ -28,8 +29,8 @@ def without_extension(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_model(monkeypatch: pytest.MonkeyPatch) -> TrainingSettings:
-    monkeypatch.setitem(models.BUILTIN, "own", models.mlp)
+def own_model() -> TrainingSettings:
+    model("own")(models.mlp)
     return TrainingSettings(model="own")
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
 from fl import models
-from fl.models import HalveByMax, UnknownModelError, UnsuitableModelError, build
+from fl.model_names import model
+from fl.models import HalveByMax, build
+from fl.plugins import PluginError, UnknownPluginError
 
 
 def parameters(module: nn.Module) -> torch.Tensor:
@@ -65,70 +66,58 @@ def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownModelError, match="no model 'cn'; there are cnn, mlp"):
-        build("cn", 10, 0)
+    with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; choose from cnn, mlp"):
+        build("resnet", 10, 0)
 
 
-Register = Callable[[str, Callable[[], models.ModelFactory]], None]
+def test_a_model_of_another_package_works_by_its_name(install_package: Callable[..., None]) -> None:
+    source = """
+from torch import nn
 
-
-@pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Register:
-    """``register(name, load)``: as if an installed package had the entry point."""
-
-    def register(known: str, load: Callable[[], models.ModelFactory]) -> None:
-        def entry_points(*, group: str, name: str) -> list[SimpleNamespace]:
-            found = (group, name) == ("flmarket.models", known)
-            return [SimpleNamespace(load=load, value=f"package:{known}")] if found else []
-
-        monkeypatch.setattr(models, "entry_points", entry_points)
-
-    return register
-
-
-def test_a_model_of_another_package_works_by_its_name(register: Register) -> None:
-    register("linear", lambda: lambda labels: nn.Sequential(nn.Flatten(), nn.Linear(784, labels)))
+def linear(labels):
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, labels))
+"""
+    install_package("acme_models", source, "flmarket.models", linear="acme_models:linear")
     assert parameters(build("linear", 7, 0)).numel() == 784 * 7 + 7
-    with pytest.raises(UnknownModelError):
+    with pytest.raises(UnknownPluginError, match=r"unknown model 'linea'; did you mean 'linear'\?"):
         build("linea", 7, 0)
 
 
-def flat(*layers: nn.Module) -> Callable[[], models.ModelFactory]:
-    return lambda: lambda labels: nn.Sequential(nn.Flatten(), *layers, nn.Linear(784, labels))
+def test_a_model_of_a_package_that_cannot_be_imported(install_package: Callable[..., None]) -> None:
+    install_package("acme_models", "import no_such_package", "flmarket.models", odd="acme_models:odd")
+    with pytest.raises(PluginError, match=r"model 'odd'.*cannot be imported: ModuleNotFoundError"):
+        build("odd", 7, 0)
+
+
+def flat(*layers: nn.Module) -> models.ModelFactory:
+    return lambda labels: nn.Sequential(nn.Flatten(), *layers, nn.Linear(784, labels))
 
 
 @pytest.mark.parametrize(
-    ("load", "problem"),
+    ("factory", "problem"),
     [
-        (lambda: __import__("no_such_package"), "can't be loaded: ModuleNotFoundError"),
         (flat(nn.BatchNorm1d(784)), r"has buffers \(1.running_mean, "),
         (flat(nn.Dropout()), "has dropout"),
         (flat(nn.Linear(784, 784).double()), "float32"),
-        (lambda: lambda labels: nn.Flatten(), "must have parameters"),
-        (lambda: lambda labels: nn.Linear(28, labels), r"gives \(2, 1, 28, 7\) for images .* not \(2, 7\)"),
-        (lambda: lambda labels: "a network", "is a str, not a torch.nn.Module"),
-        (lambda: lambda: nn.Linear(1, 1), "TypeError"),
+        (lambda labels: nn.Flatten(), "must have parameters"),
+        (lambda labels: nn.Linear(28, labels), r"gives \(2, 1, 28, 7\) for images .* not \(2, 7\)"),
+        (lambda labels: "a network", "is a str, not a torch.nn.Module"),
+        (lambda: nn.Linear(1, 1), "TypeError"),
         (flat(nn.Linear(99, 784)), "RuntimeError"),
     ],
 )
-def test_a_model_that_does_not_fit_says_why(
-    register: Register, load: Callable[[], models.ModelFactory], problem: str
-) -> None:
-    register("odd", load)
-    with pytest.raises(UnsuitableModelError, match=f"model 'odd'.*{problem}"):
+def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, problem: str) -> None:
+    model("odd")(factory)
+    with pytest.raises(PluginError, match=f"model 'odd'.*{problem}"):
         build("odd", 7, 0)
 
 
 @pytest.mark.parametrize(
     ("layer", "problem"), [(nn.BatchNorm1d(784), "buffers"), (nn.Dropout(), "dropout")], ids=["batch norm", "dropout"]
 )
-def test_models_with_state_or_randomness_of_their_own_are_refused(
-    layer: nn.Module, problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(
-        models.BUILTIN, "own", lambda labels: nn.Sequential(nn.Flatten(), layer, nn.Linear(784, labels))
-    )
-    with pytest.raises(UnsuitableModelError, match=problem):
+def test_models_with_state_or_randomness_of_their_own_are_refused(layer: nn.Module, problem: str) -> None:
+    model("own")(flat(layer))
+    with pytest.raises(PluginError, match=problem):
         build("own", 10, 0)
 
 

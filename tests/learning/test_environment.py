@@ -20,9 +20,10 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
+from fl.plugins import UnknownPluginError
 from learning.checks import ObservationError
 from learning.environment import MarketEnv
-from learning.policy import PolicyOptionsError, UnknownPolicyError
+from learning.policy import PolicyOptionsError
 from learning.service_env import ServiceEnv
 
 
@@ -387,7 +388,7 @@ def test_every_other_service_needs_a_rival_policy(make_market, rivals):
 
 def test_unknown_rivals_and_options_are_named(make_market):
     factory = partial(_by_seed, make_market)
-    with pytest.raises(UnknownPolicyError, match="did you mean 'lcfa'"):
+    with pytest.raises(UnknownPluginError, match="did you mean 'lcfa'"):
         ServiceEnv(factory, "beta", {"alpha": "lcfaa", "gamma": "lcfa"})
     with pytest.raises(PolicyOptionsError, match="'alpha'"):
         ServiceEnv(factory, "beta", {"alpha": "ucb", "gamma": "lcfa"}, rival_options={"alpha": {"exploration": -1}})

@@ -1,66 +1,62 @@
 """The registry of policies: the built-in ones, those of other packages, and what is said when one cannot be had."""
 
 import pickle
-from pathlib import Path
+from collections.abc import Callable
 from textwrap import dedent
 
 import pytest
 
 from des.records import Offer
 from fl.errors import InputError
+from fl.plugins import Listed, PluginError, UnknownPluginError
 from learning.heuristics import HighQualityFirst
 from learning.policy import (
+    AS_CONFIGURED,
     BUILTIN,
-    NotAPolicyError,
+    POLICIES,
     Policy,
     PolicyOptionsError,
-    UnknownPolicyError,
     create,
     load,
     names,
+    policy,
 )
 
 
 @pytest.fixture
-def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def acme(install_package: Callable[..., None]) -> None:
     """Install a package of somebody else that registers policies, as far as Python can tell."""
-    (tmp_path / "acme_policies.py").write_text(
-        dedent("""
-            from learning.policy import Policy
-            from learning.selection import fill_budget
+    source = dedent("""
+        from learning.policy import Policy
+        from learning.selection import fill_budget
 
-            class Generous(Policy):
-                summary = "pays a markup"
+        class Generous(Policy):
+            summary = "pays a markup"
 
-                def __init__(self, context, *, markup=0.1):
-                    super().__init__(context)
-                    if markup < 0:
-                        raise ValueError("markup must not be negative")
-                    self.markup = markup
+            def __init__(self, context, *, markup=0.1):
+                super().__init__(context)
+                if markup < 0:
+                    raise ValueError("markup must not be negative")
+                self.markup = markup
 
-                def act(self, observation):
-                    payments = observation.own_bids + self.markup
-                    return fill_budget(range(observation.clients), payments, observation.budget)
+            def act(self, observation):
+                payments = observation.own_bids + self.markup
+                return fill_budget(range(observation.clients), payments, observation.budget)
 
-            class Upstart(Generous):
-                pass
+        class Upstart(Generous):
+            pass
 
-            def not_a_policy(context):
-                return None
-        """)
+        def not_a_policy(context):
+            return None
+    """)
+    install_package(
+        "acme_policies",
+        source,
+        "flmarket.policies",
+        generous="acme_policies:Generous",
+        hqfa="acme_policies:Upstart",
+        broken="acme_policies:not_a_policy",
     )
-    info = tmp_path / "acme-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        dedent("""
-            [flmarket.policies]
-            generous = acme_policies:Generous
-            hqfa = acme_policies:Upstart
-            broken = acme_policies:not_a_policy
-        """)
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
 
 
 def test_all_built_in_policies_load_and_say_what_they_do() -> None:
@@ -86,25 +82,33 @@ def test_a_policy_of_another_package_works_by_its_name(observe, context) -> None
 def test_another_package_cannot_replace_a_built_in_policy() -> None:
     assert load("hqfa") is HighQualityFirst
     assert names().count("hqfa") == 1
+    problem = "the name belongs to a built-in policy; choose another one"
+    assert Listed("hqfa", None, "acme_policies 1.5", problem) in POLICIES.listing()
 
 
 @pytest.mark.usefixtures("acme")
 def test_what_is_not_a_policy_is_refused(context) -> None:
-    with pytest.raises(NotAPolicyError, match=r"'broken' is registered as <function not_a_policy .* not a subclass"):
+    message = (
+        r"policy 'broken' \(acme_policies:not_a_policy of acme_policies 1\.5\): "
+        r"is <function not_a_policy at .*>, not a subclass of flmarket\.Policy"
+    )
+    with pytest.raises(PluginError, match=message):
         create("broken", context)
 
 
 @pytest.mark.parametrize(
-    ("asked", "hint"), [("hqf", "did you mean 'hqfa'?"), ("rand", "did you mean 'random'?"), ("zzz", None)]
+    ("asked", "hint"),
+    [
+        ("hqf", "did you mean 'hqfa'?"),
+        ("rand", "did you mean 'random'?"),
+        ("zzz", f"choose from {', '.join(BUILTIN)}"),
+    ],
 )
-def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str | None) -> None:
-    with pytest.raises(UnknownPolicyError) as caught:
+def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
+    with pytest.raises(UnknownPluginError) as caught:
         load(asked)
     message = str(caught.value)
-    assert message.startswith(f"there is no policy {asked!r}")
-    assert ("did you mean" in message) == (hint is not None)
-    assert hint is None or hint in message
-    assert all(name in message for name in BUILTIN)
+    assert message == f"unknown policy {asked!r}; {hint}"
     assert isinstance(caught.value, InputError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
 
@@ -135,3 +139,17 @@ def test_a_policy_need_only_act(observe, context) -> None:
     assert hermit.learn(seen, hermit.act(seen), feedback=None) is None
     with pytest.raises(TypeError, match="abstract"):
         Policy(context)
+
+
+def test_a_policy_registered_in_this_process_works_by_its_name(context) -> None:
+    @policy("hermit")
+    class Hermit(Policy):
+        def act(self, observation):
+            return Offer.none()
+
+    assert names() == [*BUILTIN, "hermit"]
+    assert isinstance(create("hermit", context), Hermit)
+    with pytest.raises(PluginError, match=f"policy {AS_CONFIGURED!r}: flmarket uses this name itself"):
+        policy(AS_CONFIGURED)(Hermit)
+    with pytest.raises(PluginError, match=r"policy 'no': is <class 'int'>, not a subclass of flmarket\.Policy"):
+        policy("no")(int)

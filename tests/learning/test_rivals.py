@@ -17,7 +17,7 @@ from learning.policy import PolicyOptionsError, create
 def feedback(served, losses=None, *, accuracy=0.5, round_=1):
     served = np.array(served, dtype=np.bool_)
     losses = np.where(served, 1.0 if losses is None else losses, np.nan)
-    return Feedback(round_, accuracy, 1.0, served, losses, Status.TRAINING)
+    return Feedback(round_, accuracy, 1.0, served, served.astype(np.float64), losses, Status.TRAINING)
 
 
 def offer(clients, payments=None):

@@ -1,47 +1,81 @@
-"""``flmarket calibrate``: narrates on stderr, and closes with the table and the paths of the fits."""
+"""``flmarket calibrate``: reports progress on stderr, and closes with the table and the paths of the fits."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fl.fitted import own_folder
-from scenarios.build import Shelf
-from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
-from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
-from scenarios.file.checks import installed
-from scenarios.file.schema import Scenario
-from scenarios.loader import load
+from tui.commands.arguments import Assignments, Source
+
+if TYPE_CHECKING:
+    from scenarios.file.schema import Scenario
+
+calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
+
+Output = Annotated[Path, typer.Option(help="Folder for measurements, fits, tables and figures.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
 
 
-def run_dqi(
-    source: str, assignments: Sequence[str], out: Path, epochs: int, repetitions: int, seed: int, workers: int | None
+@calibrate.command("dqi")
+def calibrate_dqi(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs that each new network is trained for.")] = 50,
+    repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
+    workers: Workers = None,
 ) -> None:
-    """Calibrate the data quality indicator; see ``scenarios.calibration.dqi``."""
+    """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
+
+    Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
+    are kept in --out; a second call resumes where the first one stopped.
+    """
+    from scenarios.build import Shelf
+    from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
+
     plan = DQIPlan(epochs, repetitions, seed, workers or len(os.sched_getaffinity(0)))
-    calibrate_dqi(_load(source, assignments), out, plan, Shelf(), _narrate)
+    calibrate_dqi(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "dqi")
 
 
-def run_surrogate(
-    source: str, assignments: Sequence[str], out: Path, runs: int, seeds: int, workers: int | None
+@calibrate.command("surrogate")
+def calibrate_surrogate(
+    source: Source,
+    assignments: Assignments = None,
+    out: Output = Path("calibration"),
+    runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each held-out policy to test with.")] = 3,
+    workers: Workers = None,
 ) -> None:
-    """Calibrate the surrogate; see ``scenarios.calibration.surrogate``."""
+    """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
+
+    Traces are kept in --out as runs finish; a second call resumes where the first one stopped.
+    """
+    from scenarios.build import Shelf
+    from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
+
     plan = SurrogatePlan(runs, seeds, workers or len(os.sched_getaffinity(0)))
-    calibrate_surrogate(_load(source, assignments), out, plan, Shelf(), _narrate)
+    calibrate_surrogate(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "surrogate")
 
 
-def _load(source: str, assignments: Sequence[str]) -> Scenario:
+def _load(source: str, assignments: Sequence[str]) -> "Scenario":
+    from scenarios.file.checks import installed
+    from scenarios.loader import load
+
     # The fits that a scenario asks for are what is made here.
     return load(source, assignments, catalogue=installed(fits=False))
 
 
-def _narrate(text: str) -> None:
+def _report(text: str) -> None:
     typer.echo(text, err=True)
 
 
 def _close(out: Path, kind: str) -> None:
+    from fl.fitted import own_folder
+
     typer.echo((out / f"{kind}.md").read_text(encoding="utf-8"), nl=False)
-    typer.echo(f"Fits: {out / f'{kind}.json'}; scenarios find them in {own_folder() / f'{kind}.json'}")
+    typer.echo(f"Fits: {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")

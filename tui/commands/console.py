@@ -1,13 +1,17 @@
-"""Where results are printed."""
+"""The console that results are printed on."""
 
 import sys
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPED_WIDTH = 160
-"""Columns of a table that goes into a file or a pipe, which have no width of their own."""
+"""Columns of a table that goes into a file or a pipe, which have no width."""
 
 
-def stdout() -> Console:
+def stdout() -> "Console":
     """Return the console for results."""
+    from rich.console import Console
+
     return Console() if sys.stdout.isatty() else Console(width=PIPED_WIDTH)

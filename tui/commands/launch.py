@@ -1,4 +1,4 @@
-"""Starting the Textual app from the command line: what it is given, and where it can't run."""
+"""What ``flmarket tui`` and ``flmarket replay`` share: what a word on the command line means, and starting the app."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from fl.errors import InputError
 
 
 def start(what: str | None, out: Path) -> None:
-    """Start the app, with a scenario or a run, or at home.
+    """Start the app with a scenario or a run, or at home.
 
     Raises:
         InputError: there is no terminal, or no such scenario or run.
@@ -15,8 +15,8 @@ def start(what: str | None, out: Path) -> None:
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise InputError(
-            "the terminal user interface needs a terminal, and standard input, output or error is none; "
-            "`flmarket run` works without, and `flmarket tui --web` shows it in a browser"
+            "the terminal user interface needs a terminal, but standard input, output or error is not one; "
+            "use `flmarket run`, or `flmarket tui --web` for a browser"
         )
     scenario, run = resolve(what)
     from tui.app import MarketApp
@@ -47,27 +47,13 @@ def run_directory(path: Path) -> Path:
         InputError: there is none, or several.
     """
     if not path.is_dir():
-        raise InputError(f"{path}: there is no such directory")
+        raise InputError(f"{path}: no such directory")
     if (path / "scenario.toml").exists():
         return path
     found = sorted(below.parent for below in path.rglob("scenario.toml"))
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"{path}: holds no run; one has a scenario.toml and the tables")
+        raise InputError(f"{path}: not a run directory; a run directory has a scenario.toml and the tables")
     shown = "\n".join(f"  {run}" for run in found[:10])
-    raise InputError(f"{path}: holds {len(found)} runs; name one:\n{shown}")
-
-
-def serve(what: str | None, out: Path, port: int) -> None:
-    """Serve the app to browsers on this machine, and on this machine alone.
-
-    Raises:
-        InputError: textual-serve is not installed, or ``what`` is nothing to show.
-    """
-    resolve(what)
-    try:
-        from tui.commands.web import serve as serve_web
-    except ImportError as error:
-        raise InputError(f"--web needs the extra `web`: pip install 'flmarket[web]' ({error})") from error
-    serve_web([] if what is None else [what], out, port)
+    raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}")

@@ -1,4 +1,4 @@
-"""How a batch is narrated on stderr: a live Rich display on a terminal, plain lines elsewhere."""
+"""How the progress of a batch is reported on stderr: a live Rich display on a terminal, plain lines elsewhere."""
 
 import time
 from pathlib import Path
@@ -19,11 +19,11 @@ from scenarios.running.listener import Progress as RunProgress
 from scenarios.running.runner import Run
 
 PLAIN_INTERVAL = 5.0
-"""Seconds between two lines of a run, where lines can't be redrawn."""
+"""Seconds between two lines of a run, where lines cannot be redrawn."""
 
 
-class QuietNarrator:
-    """Says nothing but what failed."""
+class QuietReporter:
+    """Reports failures only."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -38,52 +38,52 @@ class QuietNarrator:
         """A run finished."""
 
     def skipped(self, run: Run) -> None:
-        """A run was complete already."""
+        """A run was already complete."""
 
     def failed(self, run: Run, error: Exception) -> None:
-        """Say what failed and where the log is, at once."""
+        """Report at once what failed and where the log is."""
         self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-class PlainNarrator(QuietNarrator):
+class PlainReporter(QuietReporter):
     """Writes a line when a run starts and ends, when a service leaves, and every few seconds between."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._begun: dict[Path, float] = {}
-        self._told: dict[Path, float] = {}
-        self._first: dict[Path, int] = {}  # the round that was played first here; runs go on where they were
+        self._reported: dict[Path, float] = {}
+        self._first: dict[Path, int] = {}  # the first round that was played here; a resumed run has earlier ones
 
     def started(self, run: Run) -> None:
-        """Say that a run begins."""
-        self._begun[run.directory.path] = self._told[run.directory.path] = time.monotonic()
+        """Write that a run begins."""
+        self._begun[run.directory.path] = self._reported[run.directory.path] = time.monotonic()
         self._line(f"{run.label}: {run.scenario.rounds} rounds")
 
     def round_done(self, run: Run, progress: RunProgress) -> None:
-        """Say how far the run is, if something happened or some time has passed."""
+        """Write how far the run is, if a service left or some time has passed."""
         now, key = time.monotonic(), run.directory.path
         played = progress.round - self._first.setdefault(key, progress.round) + 1
-        if now - self._told[key] < PLAIN_INTERVAL and not progress.leaving:
+        if now - self._reported[key] < PLAIN_INTERVAL and not progress.leaving:
             return
-        self._told[key] = now
+        self._reported[key] = now
         left = (now - self._begun[key]) / played * (run.scenario.rounds - progress.round)
         self._line(
             f"{run.label}: round {progress.round}/{run.scenario.rounds}, {_accuracies(progress)}, {left:.0f} s left"
         )
 
     def completed(self, run: Run) -> None:
-        """Say that a run finished."""
+        """Write that a run finished."""
         self._line(f"{run.label}: complete in {time.monotonic() - self._begun[run.directory.path]:.1f} s")
 
     def skipped(self, run: Run) -> None:
-        """Say that a run was complete already."""
-        self._line(f"{run.label}: complete already, skipped (--fresh runs it again)")
+        """Write that a run was already complete."""
+        self._line(f"{run.label}: already complete, skipped (--fresh runs it again)")
 
 
-class LiveNarrator(QuietNarrator):
+class LiveReporter(QuietReporter):
     """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
 
     def __init__(self, console: Console, runs: int) -> None:
@@ -123,12 +123,12 @@ class LiveNarrator(QuietNarrator):
         self._next(run)
 
     def skipped(self, run: Run) -> None:
-        """Move the batch's bar, and say why nothing ran."""
-        self._line(f"{run.label}: complete already, skipped (--fresh runs it again)")
+        """Move the batch's bar, and write why nothing ran."""
+        self._line(f"{run.label}: already complete, skipped (--fresh runs it again)")
         self._next(run)
 
     def failed(self, run: Run, error: Exception) -> None:
-        """Say what failed, and go on."""
+        """Report what failed, and move the batch's bar."""
         super().failed(run, error)
         self._next(run)
 

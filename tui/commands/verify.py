@@ -1,27 +1,27 @@
 """``flmarket verify``: one line for each run, and one for each problem."""
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from fl.errors import InputError
-from scenarios.judging.verify import text, verify
-from scenarios.logs.directory import find_runs
+from tui.commands.arguments import Runs
 
 
-def verify_runs(sources: Sequence[Path], *, rerun: bool) -> int:
-    """Check runs and print what was found; return the exit status: 0, or 1 if anything is wrong.
+def verify(
+    runs: Runs,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
+) -> None:
+    """Check from the logs that every constraint holds and that the money adds up."""
+    from scenarios.judging.verify import text, verify
+    from scenarios.logs.directory import find_runs
 
-    Raises:
-        InputError: there is no run, or its logs can't be read.
-    """
-    runs = find_runs(sources)
-    if not runs:
-        raise InputError(f"no run in {', '.join(map(str, sources))}")
+    found = find_runs(runs)
+    if not found:
+        raise InputError(f"no run in {', '.join(map(str, runs))}")
     wrong = 0
-    for run in runs:
+    for run in found:
         verdict = verify(run)
         problems = verdict.problems
         if rerun and not problems:
@@ -33,8 +33,7 @@ def verify_runs(sources: Sequence[Path], *, rerun: bool) -> int:
             typer.echo(f"{run.path}: {problem}")
         if not problems:
             same = ", same bytes again" if rerun else ""
-            typer.echo(
-                f"{run.path}: good: {verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid{same}"
-            )
+            counts = f"{verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid"
+            typer.echo(f"{run.path}: valid: {counts}{same}")
         wrong += bool(problems)
-    return 1 if wrong else 0
+    raise typer.Exit(1 if wrong else 0)

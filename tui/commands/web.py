@@ -41,10 +41,10 @@ def serve(arguments: Sequence[str], out: Path, port: int) -> None:
     """Serve until interrupted; every browser window gets an app of its own.
 
     Raises:
-        InputError: the port can't be used.
+        InputError: the port cannot be used.
     """
     command = shlex.join([sys.executable, "-P", "-m", "tui.commands.web_app", "--out", str(out), *arguments])
     try:
         LoopbackServer(command, host=HOST, port=port, title="flmarket").serve()
     except OSError as error:
-        raise InputError(f"port {port} can't be used: {error.strerror}; choose another with --port") from error
+        raise InputError(f"port {port} cannot be used: {error.strerror}; choose another with --port") from error

@@ -30,8 +30,8 @@ REPORT = RoundReport(
     end=13.25,
     services=(LEFT, ACTIVE),
     offers=(
-        OfferReport(7, "emnist", 3, 200, 0.4, 0.5, 4_600_000, 4_600_001, Outcome.SERVED, 1, 12.5, 13.2),
-        OfferReport(7, "emnist", 5, 100, 1.0, 0.25, 1_500_000, 1_500_000, Outcome.OUTBID, None, None, None),
+        OfferReport(7, "emnist", 3, 200, 0.4, 0.5, 4_600_000, 4_600_001, 4_600_001, Outcome.SERVED, 1, 12.5, 13.2),
+        OfferReport(7, "emnist", 5, 100, 1.0, 0.25, 1_500_000, 1_500_000, None, Outcome.OUTBID, None, None, None),
     ),
     events=(
         MarketEvent(7, 12.5, Kind.REFRESH, None, None, None, None),

@@ -13,7 +13,7 @@ import pytest
 
 from des.records import Feedback, Observation, Offer
 from fl.errors import RunError
-from learning.policy import BUILTIN, Policy, PolicyContext
+from learning.policy import Policy, PolicyContext, policy
 from learning.selection import fill_budget
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
@@ -237,9 +237,9 @@ class Remembers(Counts):
 @pytest.mark.usefixtures("every_round")
 @pytest.mark.parametrize(("name", "goes_on"), [("Remembers", True), ("Counts", False)])
 def test_a_learner_goes_on_with_what_it_learned_or_starts_over(
-    name: str, goes_on: bool, run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    name: str, goes_on: bool, run_of: MakeRun, tmp_path: Path, shelf: Shelf
 ) -> None:
-    monkeypatch.setattr("learning.policy.BUILTIN", {**BUILTIN, "learner": f"{__name__}:{name}"})
+    policy("learner")(globals()[name])
     through, stopped = (run_of(tmp_path / part, policy="learner") for part in ("a", "b"))
     execute(through, shelf, workers=0)
     interrupt(stopped, shelf, 7)

@@ -13,7 +13,7 @@ from des.records import Observation, Offer
 from fl.datasets import Dataset, DatasetError
 from fl.datasets import load as load_dataset
 from learning.play import play_round
-from learning.policy import BUILTIN, Policy
+from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import load, parse
@@ -189,11 +189,8 @@ class Raises(Policy):
         return Offer.none()
 
 
-def test_a_failing_policy_ends_its_run_and_no_other(
-    small: Scenario, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policies = {"raises": f"{__name__}:Raises", "random": BUILTIN["random"], "lcfa": BUILTIN["lcfa"]}
-    monkeypatch.setattr("learning.policy.BUILTIN", policies)
+def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
+    policy("raises")(Raises)
     runs = plan([small], ["raises", "lcfa"], [0], tmp_path, shelf)
     listener = Listener()
     result = run_all(runs, shelf, listener, workers=0)

@@ -89,7 +89,7 @@ def test_mistakes_are_named(folder: Path) -> None:
         (["report", "nowhere"], "nowhere"),
         (["report", "runs", "--baseline", "hqfa"], "there are lcfa, random"),
         (["verify", "nowhere"], "nowhere"),
-        (["run", "shell.toml", "--ray-address", "x"], "--ray-address goes with --engine ray"),
+        (["run", "shell.toml", "--ray-address", "x"], "--ray-address is for --engine ray"),
         (["run", "shell.toml", "--jobs", "0"], "jobs"),
     ):
         done = flmarket(*arguments, cwd=folder)

@@ -35,7 +35,7 @@ def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Pat
 
 def test_what_is_no_run_is_bad_input(tmp_path: Path) -> None:
     done = flmarket("replay", str(tmp_path / "nothing"))
-    assert (done.returncode, "there is no such directory" in done.stderr) == (2, True)
+    assert (done.returncode, "nothing: no such directory" in done.stderr) == (2, True)
 
 
 class Terminal:
@@ -102,7 +102,7 @@ def test_serves_browsers_on_this_machine_and_pages_of_its_own_only(tmp_path: Pat
         assert status(port, {"Origin": f"http://127.0.0.1:{port}"}) == 200
         again = flmarket("tui", "--web", "--port", str(port))
         assert again.returncode == 2
-        assert f"port {port} can't be used" in again.stderr
+        assert f"port {port} cannot be used" in again.stderr
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(20)

@@ -12,7 +12,7 @@ import torch
 
 from fl import fused
 from scenarios.loader import load
-from tui.commands.batch import run_batch
+from tui.commands.run import run_batch
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
 NOTE = "the fused kernel was not built"

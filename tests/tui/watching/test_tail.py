@@ -136,10 +136,10 @@ def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> N
     other = place.with_name("seed-0002")
     other.mkdir()
     (other / "scenario.toml").write_text("")
-    with pytest.raises(InputError, match="holds 2 runs"):
+    with pytest.raises(InputError, match="contains 2 runs; choose one:"):
         run_directory(tmp_path)
     with pytest.raises(InputError, match="no such directory"):
         run_directory(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no run"):
+    with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario\.toml and the tables"):
         run_directory(tmp_path / "empty")

@@ -1,0 +1,46 @@
+"""Names that users give things, and what an error suggests when one is wrong. The one place for "did you mean"."""
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+
+NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
+"""Names become folders and columns: they must be fit for a path on every system."""
+
+LONGEST_NAME = 64
+_LONGEST_SHOWN = 60
+
+
+def name_problem(name: str) -> str | None:
+    """Return why a name cannot be used, or None if it can."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        return "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"
+    if len(name) > LONGEST_NAME:
+        return f"a name has at most {LONGEST_NAME} characters"
+    return None
+
+
+def nearest(given: object, known: Collection[str]) -> str | None:
+    """Return the known name that is most like what was given, or None where none is near."""
+    if not isinstance(given, str):
+        return None
+    # Nobody mistypes a name by a hundred letters, and comparing them is slow.
+    near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
+    return near[0] if near else None
+
+
+def did_you_mean(given: object, known: Collection[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the nearest known name, or nothing where none is near."""
+    near = nearest(given, known)
+    return "" if near is None else f"; did you mean {near!r}?"
+
+
+def suggest(given: object, known: Collection[str]) -> str:
+    """Return what follows an error about an unknown name: the nearest known one, or else all there are."""
+    return did_you_mean(given, known) or (f"; choose from {', '.join(known)}" if known else "; there is none")
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
+    """Return the message for an unknown name: ``unknown policy 'best'; choose from random, lcfa``."""
+    shown = name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 3]}..."
+    return f"unknown {kind} {shown!r}{suggest(name, known)}"

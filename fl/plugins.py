@@ -1,0 +1,259 @@
+"""Plug-ins: what users extend flmarket with, by name. One class serves every kind of them.
+
+A name comes from one of three places, which are searched in this order:
+
+1. flmarket itself. These names cannot be taken by anyone else.
+2. This process: a file of the user's own that called ``Registry.register``, through a decorator.
+3. An installed package that declares an entry point in the registry's group.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, distributions, entry_points
+from typing import Any, Generic, TypeVar, cast
+
+from fl.errors import InputError
+from fl.names import name_problem, unknown
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class UnknownPluginError(InputError):
+    """Nothing of that name is built in or registered."""
+
+
+class PluginError(InputError):
+    """A plug-in cannot be used: its name is taken or unfit, it fails to import, or it is not what its kind must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """One line of a registry's listing.
+
+    Attributes:
+        name: its name, usable or not.
+        thing: what it stands for; None if it cannot be used.
+        source: where it comes from: ``flmarket``, a file, or a package and its version.
+        problem: why it cannot be used; None if it can.
+    """
+
+    name: str
+    thing: T | None
+    source: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A name registered in this process.
+
+    Attributes:
+        thing: what it stands for.
+        source: where it was registered: a plug-in file's path, or a module's name.
+        origin: the plug-in file, if it was one; see ``Registry.registering``.
+    """
+
+    thing: Any
+    source: str
+    origin: Any = None
+
+
+class Registry(Generic[T]):
+    """The plug-ins of one kind.
+
+    There is one registry object for each kind (policies, models, data sets, mechanisms), and what a process registers
+    lives in it. This is the only process-wide state that flmarket keeps: it changes when plug-ins are loaded, before
+    anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, str | T],
+        check: Callable[[Any], str | None] = lambda _: None,
+        *,
+        reserved: Collection[str] = (),
+    ) -> None:
+        """Create a registry to which nothing has been added.
+
+        Args:
+            kind: what messages call a plug-in of this kind: ``policy``, ``data set``.
+            group: the entry-point group of installed packages: ``flmarket.policies``.
+            builtin: what comes with flmarket, as ``module:attribute`` (imported when used) or as the thing itself.
+            check: returns why a plug-in is not of this kind (``is not a subclass of ...``), or None if it is.
+            reserved: names that a plug-in must not have although nothing built in has them.
+        """
+        self.kind, self.group = kind, group
+        self._builtin, self._check, self._reserved = builtin, check, frozenset(reserved)
+        self._registered: dict[str, Registration] = {}
+        self._loading: tuple[str, Any] | None = None
+
+    def names(self) -> list[str]:
+        """Return all names: built in, registered here (in that order), then those of packages. Imports nothing."""
+        own = [*self._builtin, *self._registered]
+        return [*own, *sorted({entry.name for entry in self._entries() if not self._refusal(entry.name)} - set(own))]
+
+    def load(self, name: str) -> T:
+        """Return what a name stands for.
+
+        Raises:
+            UnknownPluginError: there is none of that name; suggests the nearest one.
+            PluginError: the package that registers it fails to import, or what it registers is not of this kind.
+        """
+        if name in self._builtin:
+            found = self._builtin[name]
+            if not isinstance(found, str):
+                return found
+            module, _, attribute = found.partition(":")
+            return cast(T, getattr(import_module(module), attribute))
+        if name in self._registered:
+            return cast(T, self._registered[name].thing)
+        if not self._refusal(name):
+            for entry in self._entries():
+                if entry.name == name:
+                    return self._load_entry(entry)
+        raise UnknownPluginError(unknown(self.kind, name, self.names()))
+
+    def listing(self) -> list[Listed[T]]:
+        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails."""
+        listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
+        listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
+        taken = {name: found.source for name, found in self._registered.items()}
+        for entry in sorted(self._entries(), key=lambda entry: entry.name):
+            source = _package(entry) or "an unknown package"
+            try:
+                problem = self._refusal(entry.name)
+                thing = None if problem else self._load_entry(entry)
+            except PluginError as error:
+                thing, problem = None, str(error)
+            if entry.name in taken:
+                if thing is not None and thing is self.load(entry.name):
+                    continue  # a module that is both: declared as an entry point, and using the decorator
+                thing, problem = None, problem or f"the name is registered by {taken[entry.name]}"
+            taken.setdefault(entry.name, source)
+            listed.append(Listed(entry.name, thing, source, problem))
+        for package, problem in _damaged(self.group):
+            listed.append(Listed(package, None, package, problem))
+        return listed
+
+    def register(self, name: str, thing: T) -> None:
+        """Add a plug-in to this process.
+
+        A module may register a name again (a notebook's cell that is run twice, a module that is reloaded); a plug-in
+        file may not, nor may anybody take a name that another file or module has registered.
+
+        Raises:
+            PluginError: the name is taken or unfit, or the thing is not of this kind.
+        """
+        source, origin = self._loading or (str(getattr(thing, "__module__", None) or "this process"), None)
+        problem = self._refusal(name) or self._check(thing)
+        earlier = self._registered.get(name)
+        if problem is None and earlier is not None and (self._loading or earlier.source != source):
+            problem = "is registered twice" if earlier.source == source else f"is registered by {earlier.source}, too"
+        if problem:
+            raise PluginError(f"{self.kind} {name!r}: {problem}")
+        self._registered[name] = Registration(thing, source, origin)
+
+    def decorator(self, name: str) -> Callable[[D], D]:
+        """Return a decorator that registers a class or function under a name. Errors as in ``register``."""
+        if not isinstance(name, str):  # @policy without a name, which would otherwise do nothing
+            raise PluginError(f'the decorator needs the name of the {self.kind}: write ("name") after it')
+
+        def register(thing: D) -> D:
+            self.register(name, cast(T, thing))
+            return thing
+
+        return register
+
+    @property
+    def registered(self) -> Mapping[str, Registration]:
+        """What this process has registered, by name."""
+        return dict(self._registered)
+
+    @contextmanager
+    def registering(self, source: str, origin: object) -> Iterator[None]:
+        """Attribute what is registered meanwhile to a plug-in file. What an earlier text of it registered is dropped.
+
+        Args:
+            source: the file's path, for messages.
+            origin: what ``Registration.origin`` will be.
+
+        If loading the file fails, the registry is left as it was.
+        """
+        before = dict(self._registered)
+        self._registered = {name: found for name, found in before.items() if found.source != source}
+        self._loading = source, origin
+        try:
+            yield
+        except BaseException:
+            self._registered = before
+            raise
+        finally:
+            self._loading = None
+
+    def _refusal(self, name: str) -> str | None:
+        """Return why a plug-in must not have this name."""
+        if name in self._builtin:
+            return f"the name belongs to a built-in {self.kind}; choose another one"
+        if name in self._reserved:
+            return "flmarket uses this name itself; choose another one"
+        return name_problem(name)
+
+    def _entries(self) -> list[EntryPoint]:
+        try:
+            return list(entry_points(group=self.group))
+        except Exception:  # a package's damaged metadata: the others must not suffer from it
+            return [entry for package in distributions() for entry in _entries_of(package, self.group)]
+
+    def _load_entry(self, entry: EntryPoint) -> T:
+        package = _package(entry)
+        what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {package}' if package else ''})"
+        try:
+            thing = entry.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an import may raise anything, SystemExit too
+            raise PluginError(f"{what}: cannot be imported: {describe(error)}") from error
+        if problem := self._check(thing):
+            raise PluginError(f"{what}: {problem}")
+        return cast(T, thing)
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _package(entry: EntryPoint) -> str | None:
+    """Return the name and version of the package that declares an entry point, where they are known."""
+    if entry.dist is None:
+        return None
+    try:
+        return f"{entry.dist.name} {entry.dist.version}"
+    except Exception:  # damaged metadata
+        return None
+
+
+def _entries_of(package: Any, group: str) -> list[EntryPoint]:
+    try:
+        return list(package.entry_points.select(group=group))
+    except Exception:  # _damaged reports it
+        return []
+
+
+def _damaged(group: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each package that mentions the group but whose entry points cannot be read, and why."""
+    try:
+        entry_points(group=group)
+    except Exception:
+        for package in distributions():
+            try:
+                package.entry_points.select(group=group)
+            except Exception as error:
+                if group in (package.read_text("entry_points.txt") or ""):
+                    yield str(package.name), f"its entry_points.txt cannot be read: {describe(error)}"

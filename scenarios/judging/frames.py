@@ -1,0 +1,128 @@
+"""Complete runs as data frames: what a notebook or a script works with."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fl.errors import InputError
+from scenarios.judging.curves import curves
+from scenarios.judging.export import KEYS, keys
+from scenarios.judging.measures import MEASURES
+from scenarios.judging.report import make_report
+from scenarios.judging.results import RunResult, read
+
+
+class Results:
+    """What complete runs came to. Logs are read when they are first asked for, and kept.
+
+    ``rounds``, ``offers`` and ``events`` hold the runs' logs (docs/logs.md), with the columns ``scenario``, ``policy``
+    and ``seed`` in front and one more for each swept key. In ``rounds``, ``service_policy`` is the policy of the
+    service, beside the run's ``policy``.
+    """
+
+    def __init__(self, sources: Sequence[Path | str]) -> None:
+        """Find the complete runs among and below the sources.
+
+        Raises:
+            InputError: there is none, or a log is damaged.
+        """
+        self.runs: list[RunResult] = read([Path(source) for source in sources])
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
+        scenarios = ", ".join(dict.fromkeys(run.setting.label for run in self.runs))
+        return f"<Results: {len(self)} {'run' if len(self) == 1 else 'runs'} of {scenarios}; {policies}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row for each run, round and service."""
+        return self._table("rounds")
+
+    @cached_property
+    def offers(self) -> pd.DataFrame:
+        """One row for each offer."""
+        return self._table("offers")
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row for each event on the market's timeline."""
+        return self._table("events")
+
+    @property
+    def paths(self) -> list[Path]:
+        """The runs' directories."""
+        return [run.directory.path for run in self.runs]
+
+    def summary(self) -> pd.DataFrame:
+        """Return the mean of each measure over seeds, one row for each scenario, policy and service.
+
+        The row of the service ``market`` is the whole market's. ``flmarket report`` prints the same means with their
+        intervals, and says what each measure is.
+        """
+        rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in make_report(self.runs).estimates:
+            found = rows.setdefault((row.setting.label, row.policy, row.service), {"service_policy": row.played})
+            found["seeds"] = row.seeds
+            found[row.measure.name] = row.interval.estimate
+        index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
+        columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
+        return pd.DataFrame(list(rows.values()), index=index, columns=columns)
+
+    def compare(self, baseline: str) -> pd.DataFrame:
+        """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
+
+        Columns: ``seeds`` that both have, the mean ``difference`` (policy minus baseline), the ends ``low`` and
+        ``high`` of its 95 % interval, and ``improvement``, the probability that a run of the policy beats one of the
+        baseline (missing where neither more nor less is better).
+
+        Raises:
+            InputError: no run has that policy, or none shares scenario and seed with another policy.
+        """
+        names = ["scenario", "policy", "service", "measure"]
+        rows = [
+            (
+                *(row.setting.label, row.policy, row.service, row.measure.name),
+                *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement),
+            )
+            for row in make_report(self.runs, baseline).differences
+        ]
+        return pd.DataFrame(rows, columns=[*names, "seeds", "difference", "low", "high", "improvement"]).set_index(
+            names
+        )
+
+    def plot(self, what: str = "accuracy") -> Any:
+        """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
+
+        Curves are means over seeds, bands their 95 % intervals.
+
+        Args:
+            what: ``accuracy``, ``reward``, ``spent``, ``wanted``, ``served`` or ``refused``.
+
+        Raises:
+            InputError: there is no such quantity, or matplotlib is not installed.
+        """
+        return curves(self.runs, what)
+
+    def _table(self, table: str) -> pd.DataFrame:
+        frames = []
+        for run in self.runs:
+            try:
+                frame = pd.read_csv(run.directory.path / f"{table}.csv")
+            except (OSError, ValueError) as error:
+                raise InputError(f"{run.directory.path / f'{table}.csv'}: cannot be read: {error}") from error
+            frame = frame.rename(columns={"policy": "service_policy"})
+            scenario, policy, _ = keys(run.directory)
+            front = dict(zip(KEYS, (scenario, policy, run.seed), strict=True)) | dict(run.setting.sweep)
+            for place, (name, value) in enumerate(front.items()):
+                frame.insert(place, name, [value] * len(frame))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)

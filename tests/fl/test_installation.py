@@ -1,0 +1,102 @@
+"""Which flmarket runs: nothing shadows a part of it unnoticed, and child processes run the code of their parent."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fl.installation as installation
+from fl.installation import PACKAGES, ROOT, WrongCodeError, command, fingerprint, require_one_place, require_same
+
+CHECK = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from fl.installation import require_one_place as r; r()"
+
+
+def python(code: str, folder: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+def test_all_packages_lie_in_one_place() -> None:
+    require_one_place()
+    assert all((ROOT / name / "__init__.py").is_file() for name in PACKAGES)
+
+
+@pytest.mark.parametrize("what", ["learning/__init__.py", "des.py"])
+def test_a_package_of_the_users_own_that_is_in_the_way_is_named(what: str, tmp_path: Path) -> None:
+    """A folder `learning` or a file `des.py` beside one's script is nothing unusual."""
+    own = tmp_path / what
+    own.parent.mkdir(exist_ok=True)
+    own.touch()
+    done = python(CHECK, tmp_path)
+    assert "WrongCodeError" in done.stderr
+    assert f"needs its package {what.partition('/')[0].removesuffix('.py')!r}, but Python finds {own}" in done.stderr
+
+
+def test_a_folder_that_is_no_package_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "learning").mkdir()
+    assert python(CHECK, tmp_path).stderr == ""
+
+
+def test_a_child_runs_its_parents_code_even_where_another_flmarket_is_installed(tmp_path: Path) -> None:
+    """What the child imports lies where the parent's code lies, whatever stands first on its path."""
+    for name in ("fl", "des"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('another flmarket')")
+    child = [*command("fl.installation"), "argument"]
+    done = subprocess.run(child, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_child_keeps_its_arguments_and_its_name(tmp_path: Path) -> None:
+    """The module runs as __main__, as with ``python -m``."""
+    code = "import sys\nif __name__ == '__main__':\n    print(sys.argv[1:])\n"
+    (tmp_path / "shows.py").write_text(code)
+    child = command("shows", "--one", "two")
+    done = subprocess.run(child, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.stdout == "['--one', 'two']\n", done.stderr
+
+
+def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
+    require_same(fingerprint(), "worker")
+    for key in fingerprint():
+        with pytest.raises(WrongCodeError, match=f"the worker on node7 runs another flmarket, from .*: {key} "):
+            require_same(fingerprint() | {key: "other"}, "worker on node7")
+
+
+def test_the_code_decides_not_the_place(tmp_path: Path) -> None:
+    """A copy of the same code has the same fingerprint; one changed line gives another."""
+    show = "import fl.installation as i; print(i.ROOT, i.fingerprint()['code'])"
+    for name in PACKAGES:
+        for path in (ROOT / name).rglob("*.py"):
+            (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path.relative_to(ROOT)).write_bytes(path.read_bytes())
+
+    def code() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", show], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+        )
+        return done.stdout.split()
+
+    assert code() == [str(tmp_path), fingerprint()["code"]]
+    (tmp_path / "des" / "money.py").write_text("MICRO = 1\n")
+    assert code()[1] != fingerprint()["code"]
+
+
+def test_a_kernel_that_was_built_is_not_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The installed flmarket has its kernel; a checkout that shadows it has none."""
+
+    class File:
+        parent, name = Path("fl"), "_fused.abi3.so"
+
+        def locate(self) -> Path:
+            return tmp_path / "site-packages" / "fl" / self.name
+
+    class Distribution:
+        files = (File(),)
+
+    monkeypatch.setattr(installation, "distribution", lambda _: Distribution)
+    assert installation.kernel_problem().startswith("was not built")
+    (tmp_path / "site-packages" / "fl").mkdir(parents=True)
+    File().locate().touch()
+    expected = f"is built for the flmarket in {tmp_path / 'site-packages'}, but Python imports the one in {ROOT}"
+    assert installation.kernel_problem() == expected

@@ -1,0 +1,168 @@
+"""Plug-ins of every kind: where a name comes from, who may take it, and what is said when one cannot be used."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fl.errors import InputError
+from fl.plugins import Listed, PluginError, Registry, UnknownPluginError
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def colours() -> Registry[str]:
+    """A registry of colours, which are texts; two are built in, one of them imported when it is used."""
+    check = lambda thing: None if isinstance(thing, str) else f"is {thing!r}, which is not a colour"  # noqa: E731
+    return Registry("colour", "test.colours", {"digits": "string:digits", "hex": "string:hexdigits"}, check)
+
+
+@pytest.fixture
+def install(install_package: Callable[..., None]) -> Install:
+    """``install("acme", source, red="acme:RED")``: a package that registers colours."""
+    return lambda package, source, **names: install_package(package, source, "test.colours", **names)
+
+
+def test_names_of_all_three_places(colours: Registry[str], install: Install) -> None:
+    install("plugins_one", "RED = 'red'", red="plugins_one:RED")
+    colours.register("own", "mine")
+    assert colours.names() == ["digits", "hex", "own", "red"]
+    assert [colours.load(name) for name in colours.names()] == ["0123456789", "0123456789abcdefABCDEF", "mine", "red"]
+    assert colours.listing() == [
+        Listed("digits", "0123456789", "flmarket"),
+        Listed("hex", "0123456789abcdefABCDEF", "flmarket"),
+        Listed("own", "mine", "this process"),
+        Listed("red", "red", "plugins_one 1.5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("digit", "unknown colour 'digit'; did you mean 'digits'?"),
+        ("HEX", "unknown colour 'HEX'; did you mean 'hex'?"),
+        ("zzz", "unknown colour 'zzz'; choose from digits, hex"),
+        ("z" * 100, f"unknown colour '{'z' * 57}...'; choose from digits, hex"),
+        ("a\nb", r"unknown colour 'a\nb'; choose from digits, hex"),
+    ],
+)
+def test_an_unknown_name(colours: Registry[str], asked: str, message: str) -> None:
+    with pytest.raises(UnknownPluginError) as caught:
+        colours.load(asked)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import no_such_package", "cannot be imported: ModuleNotFoundError: No module named 'no_such_package'"),
+        ("raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
+        ("class Odd(BaseException): pass\nraise Odd", "cannot be imported: Odd"),
+        ("raise RuntimeError('one\\ntwo')", "cannot be imported: RuntimeError: one two"),
+        ("BLUE = 1", "cannot be imported: AttributeError: module 'plugins_broken' has no attribute 'RED'"),
+        ("RED = 7", "is 7, which is not a colour"),
+    ],
+    ids=["import", "exit", "any exception", "two lines", "no attribute", "wrong type"],
+)
+def test_an_entry_point_that_cannot_be_used_fails_alone(
+    colours: Registry[str], install: Install, text: str, why: str
+) -> None:
+    install("plugins_broken", text, red="plugins_broken:RED")
+    message = f"colour 'red' (plugins_broken:RED of plugins_broken 1.5): {why}"
+    with pytest.raises(PluginError) as caught:
+        colours.load("red")
+    assert str(caught.value) == message
+    assert colours.listing()[-1] == Listed("red", None, "plugins_broken 1.5", message)
+    assert colours.load("digits") == "0123456789"
+
+
+def test_an_interrupted_import_is_an_interruption(colours: Registry[str], install: Install) -> None:
+    install("plugins_slow", "raise KeyboardInterrupt", red="plugins_slow:RED")
+    with pytest.raises(KeyboardInterrupt):
+        colours.load("red")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("hex", "the name belongs to a built-in colour; choose another one"),
+        ("dark red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"),
+        ("../red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"),
+        ("r" * 65, "a name has at most 64 characters"),
+    ],
+)
+def test_a_name_that_no_plugin_can_have(colours: Registry[str], install: Install, name: str, why: str) -> None:
+    install("plugins_named", "RED = 'red'", entries=f"{name} = plugins_named:RED")
+    assert colours.names() == ["digits", "hex"]
+    assert colours.listing()[-1] == Listed(name, None, "plugins_named 1.5", why)
+    with pytest.raises(PluginError) as caught:
+        colours.register(name, "red")
+    assert str(caught.value) == f"colour {name!r}: {why}"
+
+
+def test_a_reserved_name() -> None:
+    with pytest.raises(PluginError, match="colour 'none': flmarket uses this name itself; choose another one"):
+        Registry("colour", "test.colours", {}, reserved=["none"]).register("none", "white")
+
+
+def test_one_damaged_package_hides_no_other(colours: Registry[str], install: Install) -> None:
+    install("plugins_good", "RED = 'red'", red="plugins_good:RED")
+    install("plugins_damaged", "", entries="a line that is none")
+    assert colours.names() == ["digits", "hex", "red"]
+    assert colours.load("red") == "red"
+    *_, good, damaged = colours.listing()
+    assert good == Listed("red", "red", "plugins_good 1.5")
+    assert (damaged.name, damaged.thing) == ("plugins_damaged", None)
+    assert (damaged.problem or "").startswith("its entry_points.txt cannot be read: ")
+
+
+def test_two_packages_with_the_same_name(colours: Registry[str], install: Install) -> None:
+    install("plugins_first", "RED = 'red'", red="plugins_first:RED")
+    install("plugins_second", "RED = 'crimson'", red="plugins_second:RED")
+    loaded = colours.load("red")
+    usable, other = colours.listing()[-2:]
+    assert (usable.name, usable.thing, usable.problem) == ("red", loaded, None)
+    assert (other.thing, other.problem) == (None, f"the name is registered by {usable.source}")
+
+
+def test_a_decorator_registers_and_returns_what_it_decorates() -> None:
+    things: Registry[object] = Registry("thing", "test.things", {})
+
+    @things.decorator("answer")
+    def answer() -> int:
+        return 42
+
+    assert answer() == 42
+    assert things.load("answer") is answer
+
+    @things.decorator("answer")  # a notebook's cell that is run again
+    def better() -> int:
+        return 43
+
+    assert things.load("answer") is better
+    with pytest.raises(PluginError, match=r'the decorator needs the name of the thing: write \("name"\) after it'):
+        things.decorator(answer)  # type: ignore[arg-type]
+
+
+def test_who_may_register_a_name_again() -> None:
+    things: Registry[object] = Registry("thing", "test.things", {})
+    with things.registering("a.py", "text 1"):
+        things.register("one", 1)
+        with pytest.raises(PluginError, match="thing 'one': is registered twice"):
+            things.register("one", 2)
+
+    def load_b() -> None:
+        with things.registering("b.py", None):
+            things.register("two", 2)
+            things.register("one", 2)
+
+    with pytest.raises(PluginError, match=r"thing 'one': is registered by a\.py, too"):
+        load_b()
+    assert things.names() == ["one"]  # nothing is left of the file that failed
+    with pytest.raises(PluginError, match=r"thing 'one': is registered by a\.py, too"):
+        things.register("one", 3)
+    with things.registering("a.py", "text 2"):  # a new text of the same file replaces what the old one registered
+        things.register("three", 3)
+    assert things.names() == ["three"]
+    assert things.registered["three"].origin == "text 2"

@@ -1,0 +1,88 @@
+"""A scenario chooses its market's mechanism, by name; mechanisms are plug-ins."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from des.allocation import allocate
+from des.mechanism import Clearing, Mechanism
+from des.mechanisms import MECHANISMS, MechanismOptionsError
+from fl.plugins import PluginError
+from scenarios.build import Shelf, build
+from scenarios.file.problems import ScenarioError
+from scenarios.loader import dumps, load, parse
+from scenarios.running.batch import plan
+from scenarios.running.runner import execute
+
+
+class Discount(Mechanism):
+    """The paper's winners, who pay a share of what they offered above the bid."""
+
+    def __init__(self, share: float = 0.5) -> None:
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be 0 to 1, not {share}")
+        self.share = share
+
+    def clear(self, book):
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(core, book.bids + ((book.payments - book.bids) * self.share).astype("int64"))
+
+
+@pytest.fixture
+def discount(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register("discount", Discount)
+    return "discount"
+
+
+def test_the_papers_mechanism_is_the_default_and_leaves_the_hash_as_it_is(two_services: str) -> None:
+    said = parse(two_services + '\n[market]\nmechanism = "pay-as-offered"\n')
+    assert said == parse(two_services)
+    assert "[market]" not in dumps(said)
+
+
+def test_a_mechanism_of_another_name_is_written_down(two_services: str, discount: str) -> None:
+    text = two_services + '\n[market]\nmechanism = "discount"\noptions = { share = 0.25 }\n'
+    scenario = parse(text)
+    assert '[market]\nmechanism = "discount"' in dumps(scenario)
+    assert parse(dumps(scenario)) == scenario
+
+
+def test_an_unknown_mechanism_is_named_with_its_line(two_services: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(two_services + '\n[market]\nmechanism = "pay-as-offerd"\n', "mine.toml")
+    line = len(two_services.splitlines()) + 3
+    assert str(error.value).startswith(f"mine.toml:{line}: market.mechanism: ")
+    assert "did you mean" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("{ share = 2 }", "mechanism 'discount': share must be 0 to 1, not 2"),
+        ("{ shares = 1 }", "unexpected keyword argument 'shares'"),
+    ],
+)
+def test_options_that_it_does_not_take(two_services: str, discount: str, options: str, problem: str) -> None:
+    scenario = parse(two_services + f'\n[market]\nmechanism = "discount"\noptions = {options}\n')
+    with pytest.raises(MechanismOptionsError, match=problem):
+        build(scenario, 0, Shelf())
+
+
+def test_what_is_no_mechanism_is_refused() -> None:
+    with pytest.raises(PluginError, match=r"mechanism 'mine': .* is not a subclass of des\.mechanism\.Mechanism"):
+        MECHANISMS.register("mine", dict)  # type: ignore[arg-type]
+
+
+def test_a_run_with_another_mechanism_pays_its_prices(tmp_path: Path, discount: str) -> None:
+    """Money in the logs is the mechanism's: less is spent than under the paper's, and the winners are the same."""
+    spent = {}
+    for name in ("pay-as-offered", discount):
+        base = ["rounds=6", "training.backend=surrogate", f"market.mechanism={name}"]
+        scenario = load("scarce", base)
+        [run] = plan([scenario], ["pacing"], [0], tmp_path, Shelf())
+        execute(run, Shelf())
+        spent[name] = pd.read_csv(run.directory.path / "rounds.csv").groupby("round")["spent"].sum()
+    assert spent[discount].iloc[0] <= spent["pay-as-offered"].iloc[0]
+    assert spent[discount].sum() < spent["pay-as-offered"].sum()

@@ -1,0 +1,43 @@
+"""``flmarket export``: many runs' logs in one file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from fl.errors import InputError
+from tui.commands.arguments import Runs
+
+
+def export(
+    runs: Runs,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="CSV file to write; `-` is standard output.")
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Parquet file to write; needs pyarrow.")
+    ] = None,
+    table: Annotated[Literal["rounds", "offers", "events"], typer.Option(help="The log to export.")] = "rounds",
+    shape: Annotated[
+        Literal["long", "wide"],
+        typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
+    ] = "long",
+) -> None:
+    """Gather the logs of runs into one file, with columns for scenario, policy and seed."""
+    from scenarios.judging.export import export, export_file
+
+    if (csv is None) == (parquet is None):
+        raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
+    if parquet is not None:
+        from scenarios.judging.parquet import export_parquet
+
+        if shape == "wide":
+            raise InputError("--shape wide is for --csv")
+        count = export_parquet(runs, parquet, table)
+    elif csv is not None and str(csv) != "-":
+        count = export_file(runs, csv, table, shape)
+    else:
+        export(runs, sys.stdout, table, shape)
+        return
+    typer.echo(f"{parquet or csv}: {table} of {count} run{'s' if count > 1 else ''}")

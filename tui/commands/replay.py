@@ -1,0 +1,15 @@
+"""``flmarket replay``: opens a run in the terminal user interface."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tui.commands.launch import run_directory, start
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or growing.")],
+) -> None:
+    """Watch a run again, round by round, in the terminal user interface."""
+    start(str(run_directory(run)), Path("runs"))

@@ -1,0 +1,46 @@
+"""What ``flmarket run`` closes with: a table of the results and the paths of the logs."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from scenarios.judging.summary import ServiceSummary, summarise
+from scenarios.running.batch import BatchResult
+from tui.commands.console import stdout
+
+
+def print_results(result: BatchResult) -> None:
+    """Print the table and the paths of a batch's complete runs; nothing if there are none."""
+    console = stdout()
+    if result.complete:
+        console.print(_table(summarise(result.complete)))
+        for run in result.complete:
+            console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(summaries: Sequence[ServiceSummary]) -> Table:
+    table = Table(title="Results (means over seeds)")
+    for name in ("scenario", "service", "policy"):
+        table.add_column(name, overflow="fold")
+    for name in ("seeds", "final accuracy", "rounds to target", "spent", "served", "refused"):
+        table.add_column(name, justify="right")
+    group = None
+    for row in summaries:
+        if group not in {None, row.group}:
+            table.add_section()
+        reached = "never" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}"
+        if 0 < row.reached < row.seeds:
+            reached += f" ({row.reached} of {row.seeds})"
+        table.add_row(
+            "" if row.group == group else row.group,
+            row.service,
+            row.policy,
+            str(row.seeds),
+            f"{100 * row.accuracy:.2f} %",
+            reached,
+            f"{row.spent:.2f}",
+            f"{row.served:.1f}",
+            f"{row.refused:.1f}",
+        )
+        group = row.group
+    return table

@@ -1,0 +1,201 @@
+"""``flmarket train``: trains one agent for each seed, reports progress, and prints the paths of the agents."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from fl.errors import InputError
+from tui.commands.arguments import Assignments, Quiet, Source, check_policies, load_all
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from learning.mahdrl.training_log import Row
+    from scenarios.build import Shelf
+    from scenarios.train import Training
+
+
+def train(
+    source: Source,
+    out: Annotated[
+        Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; log and saved states go beside it.")
+    ],
+    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
+    episodes: Annotated[int, typer.Option(min=1, help="Markets to learn from.")] = 200,
+    backend: Annotated[
+        Literal["real", "surrogate"] | None, typer.Option(help="Instead of the scenario's training.backend.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training for each; seed 0 if not given.")
+    ] = None,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
+    ] = False,
+    together: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --rotate: services that learn in the same episode.")
+    ] = 1,
+    rivals: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode. Repeatable."),
+    ] = None,
+    every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
+    ] = None,
+    assignments: Assignments = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a training that was stopped or killed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads that train clients; cores divided by jobs if not given.")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also write the log for TensorBoard (extra `tensorboard`).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
+    from scenarios.logs.directory import parse_seeds
+
+    check_policies(rivals or [])
+    backends = [] if backend is None else [f"training.backend={backend}"]
+    (scenario,) = load_all([source], [*(assignments or []), *backends])
+
+    if together > 1 and not rotate:
+        raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+
+    from learning.mahdrl.training import Plan  # brings torch
+    from scenarios.train import Training, parse_options
+
+    plan = Plan(
+        episodes=episodes,
+        epsilon_episodes=min(100, max(1, episodes // 2)),
+        evaluate_every=every,
+        together=together,
+    )
+    command = shlex.join(["flmarket", *sys.argv[1:]])
+    training = Training(scenario, policy, parse_options(options or []), plan, rotate, tuple(rivals or ()), command)
+    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
+    threads = max(1, len(os.sched_getaffinity(0)) // jobs) if workers is None else workers
+    for path in _train_all(training, chosen_seeds, out, jobs, _Manner(resume, threads, quiet, tensorboard)):
+        typer.echo(str(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How trainings are done, besides what is trained.
+
+    Attributes:
+        resume: continue a training that was stopped.
+        workers: threads that train clients, for each training.
+        quiet: report no progress.
+        tensorboard: folder that gets one folder for each training.
+    """
+
+    resume: bool
+    workers: int
+    quiet: bool
+    tensorboard: Path | None
+
+
+def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int, manner: _Manner) -> list[Path]:
+    """Train an agent for each seed; return the files, in the order of the seeds."""
+    from rich.console import Console
+
+    from scenarios.build import Shelf
+    from scenarios.train import place
+
+    places = [place(out, seed, seeds) for seed in seeds]
+    if jobs > 1:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            running = [
+                pool.submit(_train_plainly, training, seed, at, manner) for seed, at in zip(seeds, places, strict=True)
+            ]
+            for future in running:
+                future.result()
+        return places
+    shelf, errors = Shelf(), Console(stderr=True)
+    for seed, at in zip(seeds, places, strict=True):
+        if manner.quiet or not errors.is_terminal:
+            _train_plainly(training, seed, at, manner, shelf)
+        else:
+            _train_live(training, seed, at, manner, shelf, errors)
+    return places
+
+
+def _train_plainly(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf | None" = None) -> None:
+    """Train one agent, reporting progress in plain lines."""
+    from rich.console import Console
+
+    from scenarios.build import Shelf
+
+    report = _ignore if manner.quiet else _lines(Console(stderr=True), seed, training.plan.episodes)
+    _train(training, seed, out, manner, shelf or Shelf(), report)
+
+
+def _train_live(
+    training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf", console: "Console"
+) -> None:
+    """Train one agent under a progress bar."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    print_line = _lines(console, seed, training.plan.episodes)
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(f"seed {seed}", total=training.plan.episodes)
+
+        def report(row: "Row") -> None:
+            progress.update(task, completed=row.episode, description=f"seed {seed}: {_numbers(row)}")
+            if row.phase == "evaluate":
+                print_line(row)
+
+        _train(training, seed, out, manner, shelf, report)
+
+
+def _train(
+    training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf", report: "Callable[[Row], None]"
+) -> None:
+    """Train one agent, reporting to TensorBoard as well if that is asked for."""
+    from scenarios.train import run
+
+    if manner.tensorboard is None:
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report)
+        return
+    from learning.mahdrl.board import Board
+
+    with closing(Board(manner.tensorboard / out.stem)) as board:
+
+        def report_to_both(row: "Row") -> None:
+            board(row)
+            report(row)
+
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report_to_both)
+
+
+def _lines(console: "Console", seed: int, episodes: int) -> "Callable[[Row], None]":
+    """Return what prints a line for every evaluation and every tenth episode."""
+
+    def report(row: "Row") -> None:
+        if row.phase == "evaluate" or row.episode % 10 == 0:
+            text = f"seed {seed}, episode {row.episode}/{episodes}, {row.phase}: {_numbers(row)}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    return report
+
+
+def _numbers(row: "Row") -> str:
+    losses = "".join(f", {name.replace('_', ' ')} {value:.4f}" for name, value in row.losses.items())
+    return f"reward {row.reward:.4f}, AUC {row.auc:.4f}, markup {row.markup:.3f}, epsilon {row.epsilon:.2f}{losses}"
+
+
+def _ignore(_: "Row") -> None:
+    """Report nothing."""

@@ -1,0 +1,38 @@
+"""``flmarket tui``: opens the terminal user interface, in the terminal or for a browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fl.errors import InputError
+from tui.commands.launch import resolve, start
+
+
+def tui(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[SCENARIO|RUN]", help="A scenario to run, or a run directory to replay.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for run directories, old and new.")] = Path("runs"),
+    web: Annotated[bool, typer.Option("--web", help="Serve it to browsers on this machine.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port for --web, on the loopback address.")] = 8000,
+) -> None:
+    """Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs."""
+    if web:
+        _serve(what, out, port)
+    else:
+        start(what, out)
+
+
+def _serve(what: str | None, out: Path, port: int) -> None:
+    """Serve the app to browsers on this machine, and on this machine alone.
+
+    Raises:
+        InputError: textual-serve is not installed, or ``what`` is nothing to show.
+    """
+    resolve(what)
+    try:
+        from tui.commands.web import serve
+    except ImportError as error:
+        raise InputError(f"--web needs the extra `web`: pip install 'flmarket[web]' ({error})") from error
+    serve([] if what is None else [what], out, port)

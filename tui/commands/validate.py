@@ -1,0 +1,19 @@
+"""``flmarket validate``: every problem of the files it is given, or one line for each that has none."""
+
+import typer
+
+from tui.commands.arguments import Assignments, Sources, load_all
+
+
+def validate(sources: Sources, assignments: Assignments = None) -> None:
+    """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
+    scenarios = load_all(sources, assignments or [])
+
+    from scenarios.loader import points
+
+    for source, scenario in zip(sources, scenarios, strict=True):
+        count = len(points(scenario))
+        sweep = f", a sweep of {count} points" if count > 1 else ""
+        typer.echo(
+            f"{source}: valid: {scenario.name}, {len(scenario.services)} services, {scenario.rounds} rounds{sweep}"
+        )
