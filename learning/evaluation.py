@@ -15,11 +15,12 @@ import numpy as np
 
 from des.market import Market
 from des.money import MICRO
-from des.records import BoolArray, FloatArray, IntArray, RoundReport
+from des.records import FloatArray, IntArray, RoundReport
 from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap, rounds_to_target
+from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap
+from learning.targets import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Takes its seats in a market that has not begun, and returns the policy of every service."""
@@ -70,9 +71,9 @@ class Results:
         """Return [entrant, seed, service] the mean accuracy over all rounds."""
         return area_under_curve(self.accuracy, axis=2)
 
-    def rounds_to_target(self) -> tuple[IntArray, BoolArray]:
-        """Return [entrant, seed, service] the round in which the target was met (N if not), and whether it was."""
-        return rounds_to_target(np.moveaxis(self.accuracy, 2, -1), self.targets)
+    def rounds_to_target(self) -> RoundsToTarget:
+        """Return [entrant, seed, service] when each service met its target, and whether it did."""
+        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets)
 
     def compare(
         self,

@@ -5,14 +5,12 @@ from pathlib import Path
 
 from fl.errors import InputError
 from fl.files import unfinished
-from scenarios.judging.export import KEYS, Table, complete_runs, keys
-from scenarios.logs.writing import TABLES
-
-_WHOLE = {"round", "client", "core", "data_size", "wanted", "served", "refused", "samples"}
-_WORDS = {"service", "dataset", "policy", "status", "outcome", "event"}
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import complete_runs
 
 
-def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds") -> int:
+def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:
     """Write one table of all complete runs below the sources, with scenario, policy and seed in front of each row.
 
     Columns are as in ``export``; numbers are 64-bit, what is empty in the logs is null.
@@ -21,17 +19,17 @@ def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds")
         the number of runs exported.
 
     Raises:
-        InputError: pyarrow is not installed, there is no complete run, or the file can't be written.
+        InputError: pyarrow is not installed, there is no complete run, or the file cannot be written.
     """
     try:
         import pyarrow as pa
         from pyarrow import csv, parquet
     except ImportError as error:
         raise InputError("--parquet needs pyarrow: pip install 'flmarket[parquet]'") from error
-    names = ["service_policy" if name == "policy" else name for name in TABLES[table]]
+    columns = TABLES[table].columns
     types = {
-        name: pa.int64() if name in _WHOLE else pa.string() if column in _WORDS else pa.float64()
-        for name, column in zip(names, TABLES[table], strict=True)
+        name: pa.type_for_alias(column.type.dtype)
+        for name, column in zip(names_beside_keys(table), columns, strict=True)
     }
     schema = pa.schema([*zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True), *types.items()])
     runs = complete_runs(sources)
@@ -39,19 +37,24 @@ def export_parquet(sources: Sequence[Path], path: Path, table: Table = "rounds")
     try:
         with parquet.ParquetWriter(part, schema) as writer:
             for run in runs:
-                rows = csv.read_csv(
-                    run.path / f"{table}.csv",
-                    csv.ReadOptions(column_names=names, skip_rows=1),
-                    convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True),
-                )
-                scenario, policy, seed = keys(run)
-                for place, value in enumerate((scenario, policy, int(seed))):
+                with TABLES[table].path(run.path).open("rb") as file:
+                    TABLES[table].check_header(file.readline().decode().rstrip("\n").split(","), Path(file.name))
+                    file.seek(0)
+                    rows = csv.read_csv(
+                        file,
+                        csv.ReadOptions(column_names=list(types), skip_rows=1),
+                        # A service may be called NA.
+                        convert_options=csv.ConvertOptions(
+                            column_types=types, null_values=[""], strings_can_be_null=True
+                        ),
+                    )
+                for place, value in enumerate(keys(run)):
                     column = pa.array([value] * len(rows), schema.field(place).type)
                     rows = rows.add_column(place, schema.field(place), column)
                 writer.write_table(rows)
         part.replace(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: can't be written: {error}") from error
+        raise InputError(f"{path}: cannot be written: {error}") from error
     finally:
         part.unlink(missing_ok=True)
     return len(runs)

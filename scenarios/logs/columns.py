@@ -1,8 +1,7 @@
 """The columns of rounds.csv, offers.csv and events.csv, each declared once.
 
 Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
-The values are those of the records in ``des.records``, in the same order: a new column is a field there and a line here
-(docs/logs.md).
+The values are those of the records in ``des.records``, in the same order: docs/logs.md shows how a column is added.
 """
 
 from operator import attrgetter
@@ -10,13 +9,13 @@ from operator import attrgetter
 from des.records import Kind, Outcome, RoundReport, Status
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 
-RERUN = "rerun"
-"""The ``rule`` of columns that no rule can re-derive: only playing the run again can."""
+RERUN = "--rerun"
+"""The ``rule`` of a column that no rule can re-derive; playing the run again can."""
 
-_SECONDS = "simulated seconds"
-_NOBODY = "nobody was served"
-_UNSERVED = "the offer was not served"
-_OUTBID = "the offer was outbid"
+SECONDS = "simulated seconds"
+NOBODY = "nobody was served"
+OUTBID = "the offer was outbid"
+UNSERVED = "the offer was not served"
 
 AMOUNTS = {
     Kind.BID: Column("amount", MONEY, "lowest bid to the service", RERUN, "money"),
@@ -31,29 +30,29 @@ AMOUNTS = {
 
 ROUNDS = Table(
     "rounds",
-    "one row for each round and service, also for services that have left",
+    "one row for each round and service, including services that have left",
     (
         Column("round", INTEGER, "the round, from 1", "shape"),
-        Column("sim_time", NUMBER, "simulated time at which the round ended", "clock", _SECONDS),
+        Column("sim_time", NUMBER, "simulated time at which the round ended", "clock", SECONDS),
         Column("service", WORD, "name of the service", "shape"),
         Column("dataset", WORD, "data set that the service learns", "scenario"),
         Column("policy", WORD, "policy that decides for the service", "scenario"),
         Column("status", one_of(Status), "where the service stands at the end of the round", "progress"),
         Column("accuracy", ACCURACY, "test accuracy of the service's global model after the round", "progress"),
         Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
-        Column("reward", NUMBER, "Omega^accuracy, and Omega^target from the round in which the target is met", "progress"),
+        Column("reward", NUMBER, "Omega^accuracy; Omega^target from the round in which the target is met", "progress"),
         Column("budget", MONEY, "the most that the service may offer in this round", "scenario", "money"),
         Column("offered", MONEY, "sum of the payments offered", "totals", "money"),
         Column("spent", MONEY, "sum of what served clients were paid", "totals", "money"),
-        Column("wanted", INTEGER, "clients that got an offer", "totals", "clients"),
-        Column("served", INTEGER, "clients that trained for the service and were paid", "totals", "clients"),
-        Column("refused", INTEGER, "offers that were outbid or dropped", "totals", "clients"),
-        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", _NOBODY),
-        Column("mean_emd", NUMBER, "mean EMD of served clients (eq. 1)", "totals", "", _NOBODY),
-        Column("mean_dqi", NUMBER, "mean DQI of served clients (eq. 6)", "totals", "", _NOBODY),
-        Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "money", _NOBODY),
-        Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "money", _NOBODY),
-        Column("makespan", NUMBER, "from the first start to the last end of served clients", "totals", _SECONDS, _NOBODY),
+        Column("wanted", INTEGER, "offers that the service made", "totals", "offers"),
+        Column("served", INTEGER, "offers that were served: the client trained and was paid", "totals", "offers"),
+        Column("refused", INTEGER, "offers that were outbid or dropped", "totals", "offers"),
+        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", NOBODY),
+        Column("mean_emd", NUMBER, "mean EMD of served clients' data (eq. 1)", "totals", "", NOBODY),
+        Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NOBODY),
+        Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "money", NOBODY),
+        Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "money", NOBODY),
+        Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
     ),
     lambda report: ((report.round, report.end, *service) for service in report.services),
 )
@@ -62,19 +61,19 @@ OFFERS = Table(
     "offers",
     "one row for each offer, by service, in the order in which the service chose",
     (
-        Column("round", INTEGER, "the round, from 1", "shape"),
-        Column("service", WORD, "service that makes the offer", "shape"),
-        Column("client", INTEGER, "index of the client, from 0", "scenario"),
-        Column("data_size", INTEGER, "D, images that the client has for this service in this round", "bids", "images"),
+        Column("round", INTEGER, "the round, from 1", "totals"),
+        Column("service", WORD, "service that makes the offer", "totals"),
+        Column("client", INTEGER, "index of the client, from 0", "story"),
+        Column("data_size", INTEGER, "D, images that the client has for the service in this round", "bids", "images"),
         Column("emd", NUMBER, "realised EMD of these images (eq. 1)", "bids"),
         Column("dqi", NUMBER, "DQI of these images (eq. 6)", RERUN),
         Column("bid", MONEY, "what the client asks", "bids", "money"),
-        Column("payment", MONEY, "what the service offers; at least the bid (eq. 5)", "totals", "money"),
-        Column("paid", MONEY, "what the client was paid; from the bid to the payment offered", "totals", "money", _UNSERVED),
+        Column("payment", MONEY, "what the service offers, at least the bid (eq. 5)", "payments", "money"),
+        Column("paid", MONEY, "what the client is paid, from bid to payment", "payments", "money", UNSERVED),
         Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
-        Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", _OUTBID),
-        Column("start", NUMBER, "simulated time at which the client began to train", "story", _SECONDS, _OUTBID),
-        Column("end", NUMBER, "simulated time at which its update was there, or it was cut off", "story", _SECONDS, _OUTBID),
+        Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", OUTBID),
+        Column("start", NUMBER, "simulated time at which the client began to train", "story", SECONDS, OUTBID),
+        Column("end", NUMBER, "simulated time at which its update arrived or was cut off", "story", SECONDS, OUTBID),
     ),
     attrgetter("offers"),
 )
@@ -83,19 +82,19 @@ EVENTS = Table(
     "events",
     "one row for each event, in the order of simulated time",
     (
-        Column("round", INTEGER, "the round, from 1", "shape"),
-        Column("sim_time", NUMBER, "simulated time of the event", "clock", _SECONDS),
+        Column("round", INTEGER, "the round, from 1", "story"),
+        Column("sim_time", NUMBER, "simulated time of the event", "clock", SECONDS),
         Column("event", one_of(Kind), "what happened", "story"),
-        Column("service", WORD, "service that it happened to", "story", "", "the event is `refresh`"),
-        Column("client", INTEGER, "client that it happened to", "story", "", "no single client is involved"),
-        Column("core", INTEGER, "core of the client", "story", "", "no core is involved"),
-        Column("amount", NUMBER, "depends on the event, see below", "story", "", "the event has none", ("event", AMOUNTS)),
+        Column("service", WORD, "service that it concerns", "story", "", "it is a `refresh`"),
+        Column("client", INTEGER, "client that it concerns", "story", "", "it concerns no single client"),
+        Column("core", INTEGER, "core of the client", "story", "", "it concerns no core"),
+        Column("amount", NUMBER, "depends on the event", "story", "", "the event has none", ("event", AMOUNTS)),
     ),
     attrgetter("events"),
-)  # fmt: skip
+)
 
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
-"""All tables, by name, in the order in which they are written."""
+"""All tables by name, in the order in which they are written."""
 
 
 def round_text(report: RoundReport) -> dict[str, str]:

@@ -60,7 +60,7 @@ class Column:
     rule: str
     unit: str = ""
     empty: str = ""
-    by: "tuple[str, Mapping[str, Column]] | None" = None
+    by: "tuple[str, Mapping[Any, Column]] | None" = None
 
     def beside(self, row: Mapping[str, str]) -> "Column | None":
         """Return what this column is in a row of text; None where it must be empty."""
@@ -108,11 +108,10 @@ class Table:
         # once, here.
         plain = [(n, column) for n, column in enumerate(columns) if column.by is None]
         self._writers = [(n, column.type.write) for n, column in plain if column.type.write is not str]
-        self._readers = [(n, column.type.read) for n, column in plain if column.type.read is not str and not column.empty]
+        always = [(n, column) for n, column in plain if not column.empty]
+        self._readers = [(n, column.type.read) for n, column in always if column.type.read is not str]
         self._maybe = [(n, column.type.read) for n, column in plain if column.empty]
-        self._by = [
-            (n, self.names.index(column.by[0]), column.by[1]) for n, column in enumerate(columns) if column.by is not None
-        ]
+        self._by = [(n, self.names.index(column.by[0]), column.by[1]) for n, column in enumerate(columns) if column.by]
 
     def __getitem__(self, name: str) -> Column:
         return self.columns[self.names.index(name)]
@@ -133,16 +132,17 @@ class Table:
         Raises:
             ValueError, KeyError: a line is not one of this table.
         """
-        row: list[Any]
+        readers, maybe, by, length = self._readers, self._maybe, self._by, len(self.columns)
+        row: Any
         for row in csv.reader(io.StringIO(text)):
-            if len(row) != len(self.columns):
-                raise ValueError(f"{len(row)} values in a line of {self.name}.csv, not {len(self.columns)}")
-            for place, read in self._readers:
+            if len(row) != length:
+                raise ValueError(f"{len(row)} values in a line of {self.name}.csv, not {length}")
+            for place, read in readers:
                 row[place] = read(row[place])
-            for place, read in self._maybe:
-                row[place] = read(row[place]) if row[place] else None
-            for place, key, cases in self._by:
-                row[place] = cases[row[key]].type.read(row[place]) if row[place] else None
+            for place, read in maybe:
+                row[place] = read(value) if (value := row[place]) else None
+            for place, key, cases in by:
+                row[place] = cases[row[key]].type.read(value) if (value := row[place]) else None
             yield row
 
     def check_header(self, header: Sequence[str], path: Path) -> None:
@@ -153,7 +153,7 @@ class Table:
         if not missing or set(header) - set(self.names):
             raise TableError(f"{path}: does not have the columns of {self.name}.csv; see docs/logs.md")
         raise TableError(
-            f"{path}: made by an earlier version of flmarket (there is no column {missing[0]!r}); run again with --fresh"
+            f"{path}: made by an earlier version of flmarket (no column {missing[0]!r}); run the scenario with --fresh"
         )
 
     def _rows(self, report: RoundReport) -> Iterator[list[object]]:
@@ -164,7 +164,7 @@ class Table:
                     row[place] = write(row[place])
             for place, key, cases in self._by:
                 if row[place] is not None:
-                    row[place] = cases[row[key]].type.write(row[place])  # type: ignore[index]
+                    row[place] = cases[row[key]].type.write(row[place])
             yield row
 
 
@@ -176,7 +176,7 @@ def micro(text: str) -> Micro:
     """
     if text[-7:-6] != ".":
         raise ValueError(f"{text!r} is not an amount with six decimals")
-    return int(text[:-7] + text[-6:])
+    return int(text.replace(".", "", 1))
 
 
 def _six_decimals(value: float) -> str:

@@ -15,6 +15,7 @@ from fl.files import WriteError, write_fully
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
 
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How far a table was written.

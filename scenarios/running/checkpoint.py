@@ -24,8 +24,8 @@ from des.records import RoundReport
 from fl.errors import RunError
 from fl.files import WriteError, write_durably
 from scenarios.build import Setup
-from scenarios.logs.directory import StoreError
 from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import StoreError
 from scenarios.logs.writing import Mark, TableWriter
 
 INTERVAL = 5.0

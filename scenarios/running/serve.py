@@ -16,8 +16,8 @@ from typing import IO
 from des.records import RoundReport
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
-from scenarios.logs.directory import LOG
 from scenarios.logs.columns import round_text
+from scenarios.logs.directory import LOG
 from scenarios.logs.reading import rounds_text
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 

@@ -14,7 +14,8 @@ def verify(
     rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
 ) -> None:
     """Check from the logs that every constraint holds and that the money adds up."""
-    from scenarios.judging.verify import text, verify
+    from des.money import text
+    from scenarios.judging.verify import verify
     from scenarios.logs.directory import find_runs
 
     found = find_runs(runs)
