@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from des.mechanism import Book, Clearing, Mechanism
+    from des.mechanisms import mechanism
     from des.records import Feedback, Observation, Offer
+    from fl.datasets import dataset
+    from fl.model_names import model
     from learning.environment import MarketEnv
-    from learning.policy import Policy, PolicyContext
+    from learning.policy import Policy, PolicyContext, policy
     from learning.selection import fill_budget
     from learning.service_env import ServiceEnv
     from scenarios.file.schema import Scenario
     from scenarios.judging.frames import Results
+    from scenarios.plugins import load_plugin
     from scenarios.running.batch import BatchFailed
 
 __version__ = version()
@@ -53,9 +57,14 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "dataset",
     "fill_budget",
     "load",
+    "load_plugin",
+    "mechanism",
+    "model",
     "parallel_env",
+    "policy",
     "read",
     "run",
     "service_env",
@@ -74,7 +83,12 @@ _ELSEWHERE = {
     "PolicyContext": "learning.policy",
     "Results": "scenarios.judging.frames",
     "Scenario": "scenarios.file.schema",
+    "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
+    "load_plugin": "scenarios.plugins",
+    "mechanism": "des.mechanisms",
+    "model": "fl.model_names",
+    "policy": "learning.policy",
 }
 """Where a name comes from that is imported when it is first used."""
 

@@ -14,8 +14,8 @@ import torch
 
 from fl.errors import InputError
 from fl.streams import stream
-from learning.mahdrl import learner
-from learning.mahdrl.paper import algorithm as paper
+from learning.mahdrl.paper import algorithm, settings
+from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Plan
 from learning.policy import create
 from learning.seats import context
@@ -54,8 +54,8 @@ def main() -> None:
 
 def updates(services: tuple[str, ...]) -> float:
     """Return seconds of one update of all agents of ``mahdrl-paper``."""
-    shape = learner.Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
-    agents = paper.Learner(services, shape, 0, paper.Settings())
+    shape = Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
+    agents = algorithm.Learner(services, shape, 0, settings.Settings())
     rng = stream(0, "speed")
     for _ in range(100):
         for agent in range(len(services)):
@@ -63,7 +63,7 @@ def updates(services: tuple[str, ...]) -> float:
             agents._replay.add(agent, **{name: rng.random(values.shape[2:]) for name, values in fields})
     start = time.process_time()
     for _ in range(200):
-        agents._update(rng)
+        agents.update(rng)
     return (time.process_time() - start) / 200
 
 

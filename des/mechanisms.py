@@ -1,7 +1,7 @@
 """The mechanisms by name: those that come with flmarket, and plug-ins (entry-point group ``flmarket.mechanisms``)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
 from fl.errors import InputError
@@ -14,12 +14,24 @@ DEFAULT = "pay-as-offered"
 def _problem(thing: Any) -> str | None:
     if isinstance(thing, type) and issubclass(thing, Mechanism):
         return None
-    return f"{thing!r} is not a subclass of des.mechanism.Mechanism"
+    return f"{thing!r} is not a subclass of flmarket.Mechanism"
 
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism", "flmarket.mechanisms", {DEFAULT: "des.pay_as_offered:PayAsOffered"}, _problem
 )
+
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def mechanism(name: str) -> Callable[[M], M]:
+    """Return a class decorator that registers a mechanism: ``@mechanism("second-price")``.
+
+    Raises:
+        PluginError: the name is taken or unfit, or the class is not a subclass of ``Mechanism``.
+    """
+    return MECHANISMS.decorator(name)
 
 
 class MechanismOptionsError(InputError):
@@ -33,8 +45,8 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
         UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
         MechanismOptionsError: it does not take these options.
     """
-    mechanism = MECHANISMS.load(name)
+    found = MECHANISMS.load(name)
     try:
-        return mechanism(**(options or {}))
+        return found(**(options or {}))
     except (TypeError, ValueError) as error:
         raise MechanismOptionsError(f"mechanism {name!r}: {error}") from error

@@ -1,7 +1,7 @@
-"""The backends: what can stand behind a market's federation, by name. Light: torch is imported when real models train.
+"""The backends, by name: what a market's federation can be. Light: torch is imported only where models are trained.
 
-Everything that depends on a scenario's ``training.backend`` asks the backend itself. A new one is a federation of its
-own (``fl.jobs.Federation``), a class here that makes it, and its name in ``BACKENDS``.
+Code that depends on a scenario's ``training.backend`` asks the backend itself, never its name. A new backend is a
+federation (``fl.jobs.Federation``), a class here that creates it, and an entry in ``BACKENDS``.
 """
 
 from abc import ABC, abstractmethod
@@ -33,12 +33,12 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class FederationSpec:
-    """What a scenario asks of its backend.
+    """What a backend needs to create a scenario's federation.
 
     Attributes:
         tasks: one for each service.
         seed: the run's seed.
-        load: returns a data set by its name; backends that do not train never call it.
+        load: returns a data set by its name; only backends that train call it.
         eval_samples: test images that each evaluation looks at; None for all.
         workers: training threads; results do not depend on their number.
         kernel: the code that trains on a CPU.
@@ -59,10 +59,10 @@ class Backend(ABC):
 
     Attributes:
         name: the value.
-        summary: what it does and what for, in a few words.
-        trains: whether it trains networks on images: only then are data sets loaded, and do ``training.kernel`` and
-            ``training.device`` matter.
-        note: what a user must know before believing its results; None if there is nothing.
+        summary: what it does, in a few words.
+        trains: whether it trains networks on images. Only then are data sets loaded, and only then do
+            ``training.kernel`` and ``training.device`` matter.
+        note: what users must know before they rely on its results, if anything.
     """
 
     name: ClassVar[str]
@@ -74,7 +74,7 @@ class Backend(ABC):
         """Return the fits that it follows for a data set in a training regime.
 
         Raises:
-            FitError: there is none; the message says how to make one.
+            FitError: a fit is missing; the message says how to make one.
         """
         return ()
 
@@ -83,7 +83,7 @@ class Backend(ABC):
         """Return a new federation, before its first round.
 
         Raises:
-            InputError: something that it needs (data sets, fits, a kernel, a device) is missing here.
+            InputError: a data set, a fit, a kernel or a device that it needs is missing.
         """
 
 
@@ -126,4 +126,4 @@ class FittedCurves(Backend):
 
 REAL = RealTraining()
 BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in (REAL, FittedCurves())})
-"""All backends; the first is what a scenario gets that names none."""
+"""All backends; the first is the default."""

@@ -31,7 +31,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one experiment came to.
+    """The outcome of one experiment.
 
     Attributes:
         size: D.
@@ -49,12 +49,12 @@ class Quality:
     """How well eq. (6) fits.
 
     Attributes:
-        points: experiments.
-        r2: part of the variance of single accuracies that is explained.
-        r2_means: the same of the means over repetitions: what repetitions scatter is no fault of the curve.
-        rmse: of single accuracies.
+        points: number of experiments.
+        r2: explained share of the variance of single accuracies.
+        r2_means: the same for the means over repetitions, whose scatter no curve can explain.
+        rmse: root mean square error of single accuracies.
         worst: largest distance of a mean from the curve.
-        scatter: deviation of repetitions around their mean.
+        scatter: standard deviation of repetitions around their mean.
     """
 
     points: int
@@ -72,9 +72,9 @@ def grid(sizes: Sequence[int], emds: Sequence[float], dataset: Dataset, repetiti
     has the images.
 
     Args:
-        sizes, emds: the market's.
+        sizes, emds: the market's data sizes and EMDs.
         dataset: what is learned.
-        repetitions: of each (D, EMD).
+        repetitions: experiments for each (D, EMD).
     """
     rarest = min(map(len, dataset.by_label))
     labels = dataset.info.labels

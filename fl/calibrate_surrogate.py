@@ -47,7 +47,7 @@ class Features:
     Attributes:
         size, clients, emd, left: a, b, v and s.
         trained: whether anything was trained.
-        error: after the round.
+        error: test error after the round.
     """
 
     size: FloatArray
@@ -79,7 +79,7 @@ def fit(traces: Sequence[Trace]) -> Curve:
     """Return the curve under which the traces are most likely.
 
     Args:
-        traces: of one data set in one regime, of varied selections.
+        traces: traces of one data set in one regime, with varied selections.
     """
     from scipy.optimize import minimize  # only calibration needs SciPy
 
@@ -106,7 +106,7 @@ def fit(traces: Sequence[Trace]) -> Curve:
         first[names.index("floor")] = highest[0] / 2
         first[names.index("decay")], first[names.index("shape")] = decay, shape
         scaled = (first - _LOWEST) / width
-        for _ in range(2):  # with numeric gradients L-BFGS stops early; a second search goes on from there
+        for _ in range(2):  # with numeric gradients L-BFGS stops early; a second search continues from there
             found = minimize(cost_and_gradient, scaled, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(scaled))
             scaled = found.x
         if best is None or found.fun < best[0]:

@@ -44,7 +44,7 @@ class DatasetInfo:
         name: the name by which scenarios call it.
         description: what it shows, and how hard it is.
         labels: how many there are (L).
-        shape: of its images, all alike.
+        shape: the shape of every image.
         train_size, test_size: images in each split.
         rarest_label: training images of the label that has the fewest. A cautious lower bound for ``emnist-byclass``
             and ``emnist-bymerge``, the two downloaded ones that are not balanced by construction.
@@ -67,7 +67,7 @@ class DatasetInfo:
 class Dataset:
     """A loaded data set. All arrays are read-only.
 
-    Images of every data set have four dimensions, those of one channel too: what trains, models included, needs no
+    Arrays of images have four dimensions for every data set, also for those of one channel: nothing that trains needs a
     special case for grey images.
 
     Attributes:

@@ -1,7 +1,7 @@
-"""Data sets by name: what there is, and loading it as arrays.
+"""Data sets by name: which there are, and loading them.
 
-There are those that come with flmarket (``fl.embedded``), those that are downloaded (``fl.downloaded``), and users' own
-(``fl.own_dataset``), by the decorator ``dataset`` or by an entry point in the group ``flmarket.datasets``.
+Some come with flmarket (``fl.embedded``), some are downloaded (``fl.downloaded``), and users add their own
+(``fl.own_dataset``) with the decorator ``dataset`` or an entry point in the group ``flmarket.datasets``.
 
 A data set is *official* when the SHA-256 of all its files (or of its generated arrays) is known to be right: recorded
 in ``fl.digests``, or in the receipt that was written when flmarket downloaded them and torchvision had checked the
@@ -67,7 +67,7 @@ class ListedDataset:
         source: ``embedded``, ``download``, or where the plug-in comes from: a file, or a package and its version.
         description: what it shows.
         info: what is known of it; None for a plug-in, which would have to be loaded for that.
-        problem: why it cannot be used; None if nothing speaks against it.
+        problem: why it cannot be used, if it is known that it cannot.
     """
 
     name: str
@@ -91,10 +91,10 @@ def listing() -> list[ListedDataset]:
 
 
 def info(name: str) -> DatasetInfo:
-    """Return what is known of a data set. A plug-in's is loaded for that.
+    """Return what is known of a data set. A plug-in is loaded for that.
 
     Raises:
-        UnknownPluginError: there is none of that name; suggests the nearest one.
+        UnknownPluginError: no data set has that name; suggests the nearest one.
         PluginError: the package that registers it cannot be imported.
         DatasetError: a plug-in does not return what a data set consists of.
     """

@@ -1,7 +1,7 @@
-"""Which code trains: picks the kernel for a model, and makes trainers that use it.
+"""Which code trains: picks the kernel for a model and a data set, and creates trainers that use it.
 
-``fused`` is the compiled kernel (``fl.fused``), for the built-in models; ``reference`` is plain torch, for any model.
-``auto`` takes the fused kernel where it can.
+``fused`` is the compiled kernel (``fl.fused``), for the built-in models and images of one shape; ``reference`` is plain
+torch, for any model and shape. ``auto`` takes the fused kernel where it can.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from fl.regime import Kernel, Regime
 
 
 class KernelError(InputError):
-    """The kernel that was asked for can't train this model on this machine."""
+    """The requested kernel or device cannot train this model on this machine."""
 
 
 class FusedTrainer:
@@ -64,12 +64,12 @@ class FusedTrainer:
 
 @dataclass(frozen=True)
 class Engine:
-    """Makes trainers for one data set and model.
+    """Creates trainers for one data set and model.
 
     Attributes:
         dataset: what is learned.
-        regime: how.
-        wanted: the kernel that was asked for.
+        regime: how it is learned.
+        wanted: the requested kernel.
     """
 
     dataset: Dataset
@@ -81,7 +81,7 @@ class Engine:
         """Name of the code that trains, for ``meta.json``: ``reference``, or the fused kernel's variant.
 
         Raises:
-            KernelError: the fused kernel was asked for, and can't do it.
+            KernelError: the fused kernel was requested, but cannot train this.
         """
         if self.wanted == "reference":
             return "reference"
@@ -94,7 +94,7 @@ class Engine:
 
     @property
     def evaluation_chunk(self) -> int:
-        """Test images to evaluate at once: torch slows down beyond a few hundred, the fused kernel never does."""
+        """Test images to evaluate at once: torch slows down beyond a few hundred, the fused kernel does not."""
         return 250 if self.kernel == "reference" else 1000
 
     def trainer(self) -> Trainer:
@@ -107,7 +107,7 @@ class Engine:
         """Return a trainer that trains all clients of a service together on ``device``.
 
         Raises:
-            KernelError: torch can't use that device here.
+            KernelError: torch cannot use that device on this machine.
         """
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")

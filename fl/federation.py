@@ -60,7 +60,7 @@ class _Learner:
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
-        """Draw the images of one job and the order in which it visits them (design: fresh data in every round)."""
+        """Draw the images of one job and the order in which it visits them; every round has fresh data."""
         dataset = self.task.dataset
         rng = stream(seed, "images", round_, job.client, job.service)
         counts = label_counts(job.size, job.emd, dataset.info.labels, rng)
@@ -100,13 +100,13 @@ class RealFederation(Federation):
 
         Args:
             tasks: one for each service.
-            seed: of the run; models, images and orders are drawn from its keyed streams.
-            workers: threads that train; 0 trains in the calling thread.
+            seed: the run's seed; models, images and orders are drawn from its keyed streams.
+            workers: training threads; 0 trains in the calling thread.
             kernel: the code that trains on a CPU (``fl.engine``).
             device: ``cpu``, or a torch device on which all clients of a service are trained at once.
 
         Raises:
-            KernelError: the kernel can't train a task's model on this machine.
+            KernelError: the kernel cannot train a task's model on this machine.
         """
         # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
         torch.set_num_threads(1)

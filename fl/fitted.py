@@ -1,7 +1,7 @@
-"""The book of fits: parameters of eq. (6) and of the learning curves, by data set. Light: no torch, no SciPy.
+"""Fits: the parameters of eq. (6) and of the learning curves, by data set. Light: no torch, no SciPy.
 
-Fits of our own experiments come with the package (``fl/fits/*.json``). ``flmarket calibrate`` adds a user's own to the
-folder ``own_folder()``, where they go before those that come with the package.
+Fits of our own experiments come with the package (``fl/fits/*.json``). ``flmarket calibrate`` adds users' fits to the
+folder ``own_folder()``; they take precedence.
 """
 
 import hashlib
@@ -24,19 +24,19 @@ _VARIABLE = "FLMARKET_FITS"
 
 
 class FitError(InputError):
-    """There is no fit for what was asked, or a file of fits cannot be used; says what to do."""
+    """A fit is missing, or a file of fits cannot be used; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One entry of the book.
+    """One fit.
 
     Attributes:
         kind: ``dqi`` (eq. 6) or ``surrogate`` (a learning curve).
         dataset: name of the data set.
-        regime: that the curve was measured in; of the DQI, that of the experiments.
-        parameters: by name.
-        quality: how well they fit, by name.
+        regime: how the clients trained whose curve was measured, or (``dqi``) the experiments' networks.
+        parameters: the fitted parameters, by name.
+        quality: measures of how well they fit, by name.
         source: what was measured, for people.
     """
 
@@ -65,13 +65,13 @@ def dqi_fit(dataset: str) -> Fit:
     """Return the fit of eq. (6) for a data set.
 
     Raises:
-        FitError: there is none, or a file of fits cannot be read.
+        FitError: it has none, or a file of fits cannot be read.
     """
     for fit in _all("dqi"):
         if fit.dataset == dataset:
             return fit
     raise FitError(
-        f"there is no fit of the data quality indicator (eq. 6) for data set {dataset!r}; make one with "
+        f"data set {dataset!r} has no fit of the data quality indicator (eq. 6); make one with "
         'flmarket calibrate dqi SCENARIO, or set dqi = "published"'
     )
 
@@ -80,7 +80,7 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     """Return the learning curve of a data set in a training regime.
 
     Raises:
-        FitError: there is none, or a file of fits cannot be read.
+        FitError: it has none, or a file of fits cannot be read.
     """
     found = [fit for fit in _all("surrogate") if fit.dataset == dataset]
     for fit in found:
@@ -88,8 +88,8 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
             return fit
     known = "; ".join(str(fit.regime) for fit in found)
     raise FitError(
-        f"there is no surrogate fit for data set {dataset!r} with {regime}"
-        + (f" (there is one with {known})" if known else "")
+        f"data set {dataset!r} has no surrogate fit for {regime}"
+        + (f" (it has one for {known})" if known else "")
         + "; make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
     )
 

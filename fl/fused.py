@@ -105,8 +105,8 @@ def kernel_name() -> str:
     """Name of the kernel in use, e.g. ``fused-avx512``: results are bit-identical only under the same one.
 
     Raises:
-        RuntimeError: if the extension is not available.
-        InputError: if ``FLMARKET_KERNEL`` names a kernel that this CPU or build doesn't have.
+        RuntimeError: the extension is not available.
+        InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
     """
     if not _kernels:
         raise RuntimeError("the fused kernel was not built: install with a C++ compiler, or use the reference path")

@@ -15,16 +15,16 @@ import numpy as np
 from fl.arrays import AnyArray, Labels, Pixels
 
 MAX_ITEMS = 2_000_000
-"""More images than that are no data set of this family: a header that says so is corrupt, and memory is finite."""
+"""No data set of this family has more images: a header with a larger number is corrupt, and memory is finite."""
 EXTENDED_COLUMNS = 8
-"""QMNIST's labels come in eight numbers an image (``idx2-int``): the class, then who wrote it and where."""
+"""Numbers for each image in QMNIST's files of labels (``idx2-int``): the class, then who wrote it and where."""
 
 _UNSIGNED_BYTE, _INT = 0x08, 0x0C
 _NUMBERS: dict[int, np.dtype[Any]] = {_UNSIGNED_BYTE: np.dtype(">u1"), _INT: np.dtype(">i4")}
 
 
 class IdxError(Exception):
-    """A file can't be read or is not what it should be; the message says what is wrong with it, without its name."""
+    """A file cannot be read or is not what it should be; the message says what is wrong, without the file's name."""
 
 
 def read_images(path: Path, height: int, width: int) -> tuple[Pixels, str]:
@@ -47,19 +47,19 @@ def read_images(path: Path, height: int, width: int) -> tuple[Pixels, str]:
 
 
 def read_labels(path: Path, count: int, labels: int, first: int = 0) -> tuple[Labels, str]:
-    """Read a file of labels; the file's name tells plain (``idx1-ubyte``) from extended (``idx2-int``) ones.
+    """Read a file of labels, plain (``idx1-ubyte``) or extended (``idx2-int``) according to its name.
 
     Args:
-        path: of the file.
-        count: of the images that they belong to.
-        labels: how many different ones there are.
-        first: the lowest one in the file.
+        path: the file.
+        count: the number of images that the labels belong to.
+        labels: the number of different labels.
+        first: the lowest label in the file.
 
     Returns:
-        Read-only labels [n] from 0 on, and the SHA-256 of the (uncompressed) file.
+        Read-only labels [n], counted from 0, and the SHA-256 of the (uncompressed) file.
 
     Raises:
-        IdxError: it can't be read, is not a file of labels, holds a label out of range, or not one for each image.
+        IdxError: it cannot be read, is not a file of labels, holds a label out of range, or not one for each image.
     """
     if "idx2-int" in path.name:
         table, digest = _read(path, _INT, (EXTENDED_COLUMNS,))
@@ -83,7 +83,7 @@ def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return _parse(cast(BinaryIO, file), kind, item)
     except (OSError, EOFError, zlib.error) as error:  # gzip's complaints about damaged files are among these
-        raise IdxError(f"it can't be read: {error}") from error
+        raise IdxError(f"it cannot be read: {error}") from error
 
 
 def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
@@ -105,7 +105,7 @@ def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, 
     if len(body) < size:
         raise IdxError(f"it is cut off: {len(header) + len(body):,} bytes instead of {len(header) + size:,}")
     if len(body) > size:
-        raise IdxError(f"it goes on after the {len(header) + size:,} bytes that its header announces")
+        raise IdxError(f"it is longer than the {len(header) + size:,} bytes that its header announces")
     digest = hashlib.sha256(header)
     digest.update(body)
     return np.frombuffer(body, dtype=numbers).reshape(count, *item), digest.hexdigest()

@@ -1,6 +1,6 @@
-"""What a market asks of federated learning each round, and what it gets back. Light: no torch.
+"""What a market asks of federated learning in each round, and what it gets back. Light: no torch.
 
-``Federation`` is the one seam between the market and model training. ``fl.backends`` says what can stand behind it.
+``Federation`` is the one seam between the market and model training; ``fl.backends`` lists its implementations.
 """
 
 from abc import abstractmethod
@@ -31,11 +31,11 @@ class TrainingJob:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOutcome:
-    """What one service's round of training came to.
+    """The outcome of one service's round of training.
 
     Attributes:
-        accuracy: of the new global model on test images, in [0, 1].
-        losses: [jobs of the service] mean local training loss of each client, in the order of its jobs.
+        accuracy: the new global model's accuracy on test images, in [0, 1].
+        losses: [jobs of the service] each client's mean local training loss, in the order of the jobs.
     """
 
     accuracy: float
@@ -43,27 +43,27 @@ class TrainingOutcome:
 
 
 class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
-    """A model's training produced a loss or parameters that are no longer numbers."""
+    """Training produced a loss or parameters that are no longer finite numbers."""
 
     def __init__(self, service: str, round_: int, client: int | None) -> None:
         super().__init__(service, round_, client)
         self.service, self.round, self.client = service, round_, client
 
     def __str__(self) -> str:
-        who = "the global model" if self.client is None else f"client {self.client}"
+        what = "the global model is" if self.client is None else f"the loss of client {self.client} is"
         return (
-            f"service {self.service!r} diverged in round {self.round}: the training of {who} gave a loss that is not a "
-            "number; lower learning_rate (or local_epochs, momentum) for its data set"
+            f"service {self.service!r}: training diverged in round {self.round}: {what} not finite; "
+            "lower learning_rate (or local_epochs, momentum) for its data set"
         )
 
 
 class Federation(Protocol):
-    """Trains the services' global models on the data that their clients hold. Implementations name it as their base."""
+    """Trains the services' global models on the data that their clients hold. Implementations inherit from it."""
 
     @property
     @abstractmethod
     def kernels(self) -> Mapping[str, str]:
-        """The code that trains each service's model, by service: results are exact only where it is the same."""
+        """The code that trains each service's model, by service. Results are the same bytes only if it is the same."""
         ...
 
     @abstractmethod
@@ -77,13 +77,13 @@ class Federation(Protocol):
 
         Args:
             round_: the round, from 1.
-            jobs: in any order; a service without a job keeps its model.
+            jobs: the round's jobs, in any order; a service without a job keeps its model.
 
         Returns:
-            the outcome of each service that has a job.
+            The outcome of each service that has a job.
 
         Raises:
-            Diverged: a loss is no longer a number.
+            Diverged: a loss or a model is no longer finite.
         """
         ...
 

@@ -96,11 +96,11 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
     Args:
         name: the model's name.
         labels: logits that it gives for each image.
-        shape: of the images.
+        shape: the shape of the images.
         seed, purpose: see ``fl.streams.stream``.
 
     Raises:
-        UnknownPluginError: there is none of that name.
+        UnknownPluginError: no model has that name.
         PluginError: it cannot be imported, or is not fit for federated training (see the top of this module).
     """
     make = MODELS.load(name)

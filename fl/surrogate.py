@@ -1,6 +1,6 @@
 """The surrogate backend: accuracy follows a fitted learning curve instead of a trained model. Light: no torch.
 
-It exists to train policies and to explore in seconds; nothing that it yields is ever a result of real training.
+It is there to train policies and to explore in seconds; its outcomes are never results of real training.
 
 Each service has a latent progress u, which grows with what its round trained on: D images in all, of k clients, with
 mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg;
@@ -33,18 +33,18 @@ REFERENCE = 400.0
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The learning curve of one data set in one training regime. Names as in the module's formulas.
+    """The learning curve of one data set in one training regime. Names are those of the module's formulas.
 
     Attributes:
         start: error of the initial model.
         floor: error that no training gets below.
         step_0, step_size, step_clients, step_emd: what moves the progress.
-        first_size, first_clients, first_emd: what more it depends on before the plateau is left.
+        first_size, first_clients, first_emd: what else moves it before the plateau is left.
         decay, shape: how the error falls.
-        drift_emd, drift_left: what lopsided data adds to the error of the round.
+        drift_emd, drift_left: what lopsided data adds to the round's error.
         spread_0, spread_progress, spread_left: how wide the noise is.
-        skew: of the noise.
-        luck: spread of the runs' own luck.
+        skew: the noise's skewness.
+        luck: spread of the runs' luck.
         loss_0, loss_error, loss_emd: a client's log mean local loss is loss . [1, log(error before the round), EMD].
     """
 
@@ -82,7 +82,7 @@ class Curve:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far one service has come. ``luck`` is the run's own, standard normal."""
+    """One service's progress. ``luck`` is the run's, standard normal."""
 
     curve: Curve
     luck: float
@@ -121,7 +121,7 @@ class SurrogateFederation(Federation):
 
         Args:
             curves: one for each service, by name.
-            seed: of the run; noise is drawn from its keyed streams.
+            seed: the run's seed; noise is drawn from its keyed streams.
         """
         self._seed = seed
         self._services = {
@@ -131,7 +131,7 @@ class SurrogateFederation(Federation):
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """See ``Federation.kernels``: the name of what stands in for training."""
+        """See ``Federation.kernels``: the surrogate trains nothing."""
         return dict.fromkeys(self._services, "surrogate")
 
     def accuracy(self, service: str) -> float:

@@ -1,4 +1,4 @@
-"""Traces: what each round trained on and what came of it, recorded from any federation, one JSON file per run."""
+"""Traces: what each round trained on and its outcome, recorded from any federation, one JSON file per run."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ class Trace:
 
     Attributes:
         dataset: name of its data set.
-        policy: who chose the clients.
-        seed: of the run.
+        policy: the policy that chose the clients.
+        seed: the run's seed.
         start: test accuracy of the initial model.
         sizes, emds, losses: [rounds][jobs] of the clients that trained; a round may have none.
         accuracies: [rounds] after each round.
@@ -36,7 +36,7 @@ class Trace:
 
 
 class Recorder(Federation):
-    """A federation that passes everything on to another one and records a trace of each service."""
+    """A federation that forwards everything to another one and records a trace of each service."""
 
     def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
         """Record into ``traces``, by service."""
@@ -81,7 +81,7 @@ def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
 
     Args:
         path: the file; its folder is made.
-        traces: of one run.
+        traces: those of one run.
         key: what they depend on; ``read`` gives them back only for the same key.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Data sets that torchvision downloads: where their files lie, and getting them. Only this module imports torchvision.
+"""Downloads through torchvision: which files a data set consists of, and fetching them. No other module imports it.
 
 torchvision knows the addresses and checks the archives' checksums; ``fl.idx`` reads the files. As torchvision takes any
-file that is there for a good one, a download goes into a folder of its own first, and files move to where they belong
-when all of it is complete. An interrupted download leaves nothing that could be mistaken for data.
+file that is present for a good one, a download goes into a temporary folder first, and its files move to their place
+once all of them are complete. An interrupted download leaves nothing that could be mistaken for data.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 RECEIPT = "flmarket.sha256"
-"""File beside downloaded ones with their SHA-256, in the format of ``sha256sum``."""
+"""The file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``."""
 
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 
@@ -114,7 +114,7 @@ def download(raw: RawFiles, root: Path) -> None:
     """Download a data set's files into ``root``; files that are there already stay as they are.
 
     Raises:
-        DownloadError: no network, no such address, a wrong checksum, or ``root`` can't be written.
+        DownloadError: no network, no such address, a wrong checksum, or ``root`` cannot be written.
     """
     try:
         sets = torchvision_datasets()

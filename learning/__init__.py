@@ -1,1 +1,1 @@
-"""Policies: how a service chooses clients and payments, and what trains and judges policies."""
+"""Policies: how a service chooses clients and payments. With them, what trains policies and what judges them."""

@@ -10,31 +10,32 @@ from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
+from learning.scaling import standardised
 
 RIDGE = 1.0
-"""Weight of the prior that no feature matters, in rounds."""
+"""Weight of the prior that no feature matters, counted in rounds."""
 
 LEAST_WORTH = 1e-9
-"""Even a client that looks harmful beats unspent money, which lapses."""
+"""Worth of a client that looks harmful: unspent money lapses, so that even such a client is better than none."""
 
 LARGEST_ACCURACY = 1 - 1e-6
-"""Accuracies are cut here, so that progress stays finite."""
+"""Accuracies are cut to this, so that progress stays finite."""
 
 
 class BudgetedUCB(Policy):
     """Upper confidence bounds on clients' worth, and the best set of clients for the budget.
 
-    A client's data is new in every round, so there is nothing to learn about its index; arms are features of what it
-    shows: ``x = [1, DQI, bid, bid ** 2]``, DQI and bid standardised over the round's clients. A round's progress, the
-    fall of ``log(1 - accuracy)``, is taken as linear in the sum of ``x`` over the clients that served. The estimate is
-    ridge regression with old rounds discounted, because progress slows down as training goes on. The budget is spent on
-    the set with the largest sum of upper confidence bounds, an exact 0/1 knapsack at the bids.
+    A client's data is new in every round, so there is nothing to learn about its index. Arms are features of what it
+    shows: ``x = [1, DQI, bid, bid ** 2]``, with DQI and bid standardised over the round's clients. A round's progress,
+    the fall of ``log(1 - accuracy)``, is taken to be linear in the sum of ``x`` over the clients that served. The
+    estimate is a ridge regression that discounts old rounds, because progress slows down during training. The budget is
+    spent on the set with the largest sum of upper confidence bounds, an exact 0/1 knapsack at the bids.
 
     Sources: Qin, Chen and Zhu, "Contextual combinatorial bandit and its application on diversified online
     recommendation" (C2UCB), SDM 2014; Russac, Vernade and Cappé, "Weighted linear bandits for non-stationary
     environments" (D-LinUCB), NeurIPS 2019; Tran-Thanh et al., "Knapsack based optimal policies for budget-limited
-    multi-armed bandits", AAAI 2012. Feedback here is the sum alone (full bandit), as only the whole set's accuracy is
-    observed.
+    multi-armed bandits", AAAI 2012. Unlike in C2UCB, the feedback is only the sum (full bandit), because only the whole
+    set's accuracy is observed.
     """
 
     summary = "budgeted combinatorial UCB bandit over DQI and bid, old rounds discounted"
@@ -44,8 +45,9 @@ class BudgetedUCB(Policy):
 
         Args:
             context: the market.
-            exploration: width of the confidence bounds, 0 or more; 1 takes a round's noise to be its progress.
-            discount: weight of a round in the next one, in (0, 1].
+            exploration: width of the confidence bounds, at least 0; 1 takes a round's noise to be as large as its
+                progress.
+            discount: what a round still counts in the next one, in (0, 1].
 
         Raises:
             ValueError: an option is out of range.
@@ -57,13 +59,13 @@ class BudgetedUCB(Policy):
             raise ValueError(f"discount must be in (0, 1], not {discount}")
         self._exploration, self._discount = exploration, discount
         self._gram = np.zeros((4, 4))
-        self._gram_squared = np.zeros((4, 4))  # with squared weights: the noise part of the bounds (Russac et al.)
+        self._gram_squared = np.zeros((4, 4))  # with squared weights, for the noise in the bounds (Russac et al.)
         self._moment = np.zeros(4)
         self._squares = self._weights = 0.0  # discounted sums, for the size of a round's progress
         self._error: float | None = None  # log(1 - accuracy) after the last round
 
     def act(self, observation: Observation) -> Offer:
-        """Offer their bids to the set of clients with the largest upper confidence bounds that the budget buys."""
+        """Offer their bids to the affordable set of clients with the largest sum of upper confidence bounds."""
         require_finite(observation)
         if self._error is None:
             self._error = _log_error(observation.accuracy)
@@ -74,7 +76,7 @@ class BudgetedUCB(Policy):
         return Offer(chosen, bids[chosen])
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Regress the round's progress on the sum of the served clients' features."""
+        """Add the round to the regression of progress on the sum of the served clients' features."""
         before, self._error = self._error, _log_error(feedback.accuracy)
         assert before is not None  # noqa: S101 - act sets it
         total = features(observation)[offer.clients[feedback.served]].sum(axis=0)
@@ -114,14 +116,9 @@ class BudgetedUCB(Policy):
 
 
 def features(observation: Observation) -> FloatArray:
-    """Return [C, 4] what the bandit knows of each client: 1, DQI, bid, bid squared, standardised over the clients."""
-    quality, bid = _standardised(observation.dqi), _standardised(observation.own_bids)
+    """Return what the bandit knows of each client, [C, 4]: 1, and DQI, bid and its square, standardised."""
+    quality, bid = standardised(observation.dqi), standardised(observation.own_bids)
     return np.stack([np.ones_like(bid), quality, bid, bid**2], axis=1)
-
-
-def _standardised(values: FloatArray) -> FloatArray:
-    spread = float(values.std())
-    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
 
 
 def _log_error(accuracy: float) -> float:

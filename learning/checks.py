@@ -1,4 +1,4 @@
-"""Observations that can't be acted on are refused, not guessed at."""
+"""Observations that cannot be acted on are refused."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from fl.errors import RunError
 
 
 class ObservationError(RunError):
-    """What a service observes holds values that are not finite numbers."""
+    """A service observes values that are not finite."""
 
 
 def require_finite(observation: Observation) -> None:
-    """Refuse numbers that are none, before a policy decides on them or a network spreads them.
+    """Refuse values that are not finite, before a policy decides on them or a network spreads them.
 
     Raises:
-        ObservationError: says which service, round, array and client.
+        ObservationError: names the service, round, array and client.
     """
     where = f"service {observation.service!r}, round {observation.round}"
     for name, values in (("dqi", observation.dqi), ("bids", observation.bids)):

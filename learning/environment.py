@@ -31,15 +31,16 @@ Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool],
 class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no types
     """M services (agents, by name) compete for C clients over N rounds (steps).
 
-    The reward is the paper's, r = Omega^accuracy. A service that reaches its target terminates; the paper's reward for
-    it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in that round
-    n and, discounted, in each that remains. After round N those that are left are truncated.
+    The reward is the paper's, r = Omega^accuracy. A service that reaches its target in round n terminates. The paper's
+    reward for it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in
+    that round and, discounted, in each that remains. After round N, the services that are left are truncated.
 
-    The last observation of an agent shows the data and bids that a next round would bring.
+    An agent's last observation shows the data and bids that a next round would bring.
 
     Attributes:
         possible_agents: names of all services, in the scenario's order.
-        agents: those that still take part.
+        agents: names of those that still take part.
+        observed: what each of them observes in the open round.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "flmarket_v0", "render_modes": [], "is_parallelizable": True}
@@ -54,14 +55,14 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         payment_limit: float = 2.0,
         flat: bool = False,
     ) -> None:
-        """Make the environment; ``reset`` starts an episode.
+        """Create the environment; ``reset`` starts an episode.
 
         Args:
             factory: makes each episode's market. All its markets have the same services and clients.
-            seed: of the episodes' seeds, where ``reset`` is given none.
-            gamma: discount factor, in (0, 1], of the absorbing reward. The paper's is 0.95.
+            seed: the episodes' seeds are drawn from it, until ``reset`` is given another one.
+            gamma: discount factor of the absorbing reward, in (0, 1]. The paper's is 0.95.
             payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
-            flat: one Box for observations and one for actions (``FlatCodec``), instead of Dicts.
+            flat: whether observations and actions are one Box each (``FlatCodec``) instead of Dicts.
 
         Raises:
             ValueError: gamma or payment_limit is out of range.
@@ -84,7 +85,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
 
     @property
     def market(self) -> Market:
-        """The market of the current episode, for scripts that play along. Close rounds through the environment only."""
+        """The market of the current episode, for scripts that read it. Only the environment may close its rounds."""
         return self._market
 
     def observation_space(self, agent: str) -> Any:
@@ -103,12 +104,12 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Start an episode.
 
         Args:
-            seed: of the episode's market: the same seed and actions give the same episode. Without one, seeds follow
-                from the last one given (to the constructor, if none was), another for each episode.
+            seed: the seed of the episode's market: the same seed and actions give the same episode. Without it, each
+                episode draws another one, from the last seed given to ``reset`` or else to the constructor.
             options: ignored.
 
         Returns:
-            the agents' observations, and an empty info for each.
+            The agents' observations, and an empty info for each.
         """
         if seed is not None:
             self._seed, self._episode = seed, 0
@@ -124,13 +125,13 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Play a round with every agent's action.
 
         Returns:
-            observations, rewards, terminations, truncations and infos of all agents that acted. An info holds
+            Observations, rewards, terminations, truncations and infos of all agents that acted. An info holds
             ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
             clients the projection left out.
 
         Raises:
-            ActionError: an action is not in its space, or the actions are not those of ``agents``.
-            Diverged: a model's training failed.
+            ActionError: an action is not in its space, or there is not exactly one from each of ``agents``.
+            Diverged: a model's training diverged.
         """
         self._require_agents(actions)
         offers, dropped = {}, {}
@@ -142,7 +143,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         return step
 
     def offer(self, agent: str, action: Any) -> tuple[Offer, int]:
-        """Return what an action stands for in the open round, and how many clients the projection left out.
+        """Return the offer that an action makes in the open round, and how many clients the projection left out.
 
         Raises:
             ActionError: the action is not in the agent's space.
@@ -156,12 +157,12 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         return offer, int(select.sum()) - len(offer.clients)
 
     def step_offers(self, offers: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
-        """Play a round with offers, which are checked and not projected. Returns the step and the market's own report.
+        """Play a round with offers, which are checked, not projected; return the step and the market's own report.
 
         Raises:
-            ActionError: the offers are not those of ``agents``.
+            ActionError: there is not exactly one offer from each of ``agents``.
             OfferError: an offer breaks a constraint.
-            Diverged: a model's training failed.
+            Diverged: a model's training diverged.
         """
         self._require_agents(offers)
         acted = self.agents
@@ -201,9 +202,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
 
     def _require_agents(self, given: Mapping[str, Any]) -> None:
         if not self.agents:
-            raise ActionError("the episode is over, or has not begun: call reset()")
+            raise ActionError("the episode is over or has not begun; call reset()")
         if set(given) != set(self.agents):
-            raise ActionError(f"actions came from {sorted(given)}, and are due from {sorted(self.agents)}")
+            raise ActionError(f"actions must come from {sorted(self.agents)}, not from {sorted(given)}")
 
     def _observations(self, names: list[str]) -> dict[str, Any]:
         return {name: self._codecs[name].encode(self._parts(name)) for name in names}
@@ -225,7 +226,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         }
 
     def _next_world(self, m: int) -> tuple[FloatArray, FloatArray]:
-        """Return DQI [C] and bids [M, C] of the round that service ``m`` no longer plays."""
+        """Return DQI [C] and bids [M, C] of the next round, which service ``m`` does not play."""
         world = self._market.population.draw(self._market.round + 1)
         active = np.array([state.active for state in self._market.states])
         return world.dqi[m], np.where(active[:, None], world.bid / MICRO, 0.0)

@@ -1,10 +1,10 @@
-"""Playing policies against the same worlds, for numbers that can be compared.
+"""Plays policies in the same worlds, so that their results can be compared.
 
     results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
     results.compare("hqfa", "random")       # paired by seed, with its interval
 
-Common random numbers: under one seed every entrant meets the same clients, data, bids and initial models, because every
-draw of the market is keyed by its purpose and none depends on what a policy did.
+The random numbers are common: under one seed every entrant meets the same clients, data, bids and initial models,
+because every draw of the market is keyed by its purpose, and none depends on what a policy did.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from learning.seats import MarketFactory, seat
 from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap, rounds_to_target
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
-"""Takes its seats in a market that has not begun, and returns the policy of every service."""
+"""Seats its policies in a market that has not begun, and returns the policy of every service."""
 
 
 def everywhere(name: str, options: Mapping[str, Any] | None = None) -> Entrant:
@@ -38,18 +38,18 @@ def everywhere(name: str, options: Mapping[str, Any] | None = None) -> Entrant:
 
 
 def lineup(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | None = None) -> Entrant:
-    """Return the entrant whose services each play their own policy; options by service."""
+    """Return the entrant whose services play the named policies; both arguments are by service."""
     return lambda market: seat(market, names, options)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What came of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
+    """The outcome of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
 
     A service that left keeps its accuracy and its reward to the last round, and spends nothing.
 
     Attributes:
-        entrants, seeds, services: names of the axes; rounds count from 1 to N.
+        entrants, seeds, services: labels of the axes; rounds count from 1 to N.
         targets: [service] target accuracies.
         accuracy: after the round, in [0, 1].
         reward: Omega^accuracy, absorbing.
@@ -69,11 +69,11 @@ class Results:
     served: IntArray
 
     def auc(self) -> FloatArray:
-        """Return [entrant, seed, service] the mean accuracy over all rounds."""
+        """Return the mean accuracy over all rounds, [entrant, seed, service]."""
         return area_under_curve(self.accuracy, axis=2)
 
     def rounds_to_target(self) -> tuple[IntArray, BoolArray]:
-        """Return [entrant, seed, service] the round in which the target was met (N if not), and whether it was."""
+        """Return the round in which the target was met, or N, and whether it was met; both [entrant, seed, service]."""
         return rounds_to_target(np.moveaxis(self.accuracy, 2, -1), self.targets)
 
     def compare(
@@ -90,11 +90,11 @@ class Results:
 
         Args:
             first, second: entrants.
-            service: whose AUC; the mean over all services when not given.
+            service: the service whose AUC is compared; if not given, the mean over all services is.
             statistic, level, resamples: see ``paired_bootstrap``.
 
         Raises:
-            ValueError: there is no such entrant or service.
+            ValueError: the entrant or the service is unknown.
         """
         auc = self.auc()
         scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
@@ -111,9 +111,10 @@ def evaluate(
     """Play every entrant under every seed.
 
     Args:
-        factory: makes a market from a seed; all its markets have the same services and rounds. Closed after each run.
+        factory: makes a market from a seed, which is closed after its run. All its markets have the same services and
+            rounds.
         entrants: by name.
-        seeds: of the markets.
+        seeds: the markets' seeds.
         progress: called with entrant and seed after each run.
 
     Raises:
@@ -160,7 +161,7 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     rows = np.array(
         [[(s.accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services] for report in reports]
     )
-    # All have left before round N: accuracy and reward are held, nothing else happens.
+    # All have left before round N: accuracy and reward are held, and nothing else happens.
     held = np.repeat(rows[-1:] * np.array([1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)
     return np.moveaxis(np.concatenate([rows, held]), -1, 0)
 

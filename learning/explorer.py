@@ -1,13 +1,13 @@
-"""A policy of random tastes: calibration learns from what it selects. Not for services to use, so not registered."""
+"""A policy with a random taste in clients, from whose runs surrogates are calibrated. Not registered: no service's."""
 
 from typing import ClassVar
 
 import numpy as np
 
 from des.records import Observation, Offer
-from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.policy import Policy, PolicyContext
+from learning.scaling import standardised
 from learning.selection import fill_budget
 
 _RECIPES: tuple[tuple[float, float, float], ...] = (
@@ -15,9 +15,9 @@ _RECIPES: tuple[tuple[float, float, float], ...] = (
     (3.0, -1.0, 0.0),  # much data
     (1.0, -3.0, 0.0),  # even labels
     (0.0, 0.0, -3.0),  # cheap
-    (-2.0, 1.0, 0.0),  # poor data: what no sensible policy takes bounds the curve from below
+    (-2.0, 1.0, 0.0),  # little data and uneven labels: no sensible policy; it bounds the curve from below
 )
-"""Weights of data size, EMD and bid; further runs draw theirs at random."""
+"""Weights of data size, EMD and bid; other runs draw theirs."""
 
 
 class Explorer(Policy):
@@ -27,7 +27,7 @@ class Explorer(Policy):
     privileged: ClassVar[bool] = True
 
     def __init__(self, context: PolicyContext, seed: int) -> None:
-        """Draw the taste of one run, which depends on (seed, service) alone; every sixth seed repeats a recipe."""
+        """Draw the taste of one run from (seed, service). Of six seeds in a row, five use the weights of a recipe."""
         super().__init__(context)
         rng = stream(seed, "explore", context.service)
         kind = seed % (len(_RECIPES) + 1)
@@ -40,18 +40,12 @@ class Explorer(Policy):
         self._clients = int(rng.choice([2, 3, 4, 6, context.clients, context.clients, context.clients]))
 
     def act(self, observation: Observation) -> Offer:
-        """Offer the clients of its taste their bids, within the part of the budget that it uses this time."""
+        """Offer their bids to the clients of its taste, within the part of the budget that it draws for this round."""
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         rng = observation.rng()
-        keys = np.stack([_score(hidden.data_size), _score(hidden.emd), _score(observation.own_bids)])
+        keys = np.stack([standardised(key) for key in (hidden.data_size, hidden.emd, observation.own_bids)])
         score = self._weights @ keys + self._noise * rng.standard_normal(observation.clients)
         budget = observation.budget * rng.uniform(self._least, self._most)
         offer = fill_budget(np.argsort(-score), observation.own_bids, budget, available=observation.available)
         return Offer(offer.clients[: self._clients], offer.payments[: self._clients])
-
-
-def _score(values: np.ndarray) -> FloatArray:
-    """Return standardised values; zeros where all are equal."""
-    deviation = float(values.std())
-    return np.asarray((values - values.mean()) / deviation if deviation else np.zeros(len(values)))

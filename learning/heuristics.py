@@ -1,8 +1,8 @@
 """The paper's benchmarks (LCFA, HQFA, Random) and two simple rivals. All pay exactly the bid.
 
-Each is an order of preference over clients; the budget is then filled in that order, skipping clients that do not fit
-until none does. Equal clients are taken in a random order of the service's own keyed stream, so that no client is
-favoured by its index and rivals with the same taste do not all want the same one.
+Each ranks the clients; the budget is then filled in that order, skipping clients that do not fit until none does. Equal
+clients are taken in a random order from the service's own keyed stream, so that no client is favoured by its index, and
+rivals with the same taste do not all want the same one.
 """
 
 from abc import abstractmethod
@@ -27,7 +27,7 @@ class Preference(Policy):
 
     @abstractmethod
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return sort keys [C], the most important first; smaller is better. None at all means any order."""
+        """Return sort keys [C], the most important first; smaller is better. Without keys, the order is random."""
 
 
 class RandomPolicy(Preference):
@@ -36,7 +36,7 @@ class RandomPolicy(Preference):
     summary = "clients in random order (the paper's Random)"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return no key: every order is as good as any other."""
+        """Return no keys."""
         return ()
 
 
@@ -56,7 +56,7 @@ class HighQualityFirst(Preference):
     summary = "highest data quality indicator first (the paper's HQFA)"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the falling DQI (eq. 6)."""
+        """Return the DQI (eq. 6), negated: the highest comes first."""
         return (-observation.dqi,)
 
 
@@ -66,7 +66,7 @@ class QualityPerCost(Preference):
     summary = "most data quality per unit of money first"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the falling ratio of DQI to bid; a client that asks nothing comes first."""
+        """Return the ratio of DQI to bid, negated; a client that asks for nothing comes first."""
         bids = observation.own_bids
         free = bids <= 0
         return (-np.where(free, np.inf, observation.dqi / np.where(free, 1.0, bids)),)
@@ -79,7 +79,7 @@ class DataFirst(Preference):
     privileged = True
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the falling data size, then the EMD."""
+        """Return the data size, negated, then the EMD."""
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         return (-hidden.data_size, hidden.emd)

@@ -10,7 +10,13 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The sets worth keeping after an item: from which kept set before it each came, and whether it took the item."""
+    """The sets that are kept after an item.
+
+    Attributes:
+        item: its index.
+        origin: [kept] the set of the stage before that each set continues.
+        taken: [kept] whether the set holds the item.
+    """
 
     item: int
     origin: IntArray
@@ -20,24 +26,26 @@ class _Stage:
 def knapsack(prices: MicroArray, values: FloatArray, budget: Micro) -> IntArray:
     """Return the items of the most valuable set whose prices add up to no more than the budget.
 
-    Keeps, item by item, every set that no cheaper or equally cheap one matches in value (Nemhauser and Ullmann,
+    After each item, a set is kept if no set of the same or a lower price matches its value (Nemhauser and Ullmann,
     "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
-    micro-unit, and in practice few: prices are sums of few different bids. Of equally valuable sets the cheapest is
+    micro-unit, and in practice few are: prices are sums of few different bids. Of equally valuable sets the cheapest is
     returned.
 
     Args:
         prices: [C] micro-units, not negative.
-        values: [C] finite. Items without a positive value are never taken.
+        values: [C], finite. Items without a positive value are never taken.
         budget: micro-units.
 
     Returns:
         [k] indices of the items taken, ascending.
 
     Raises:
-        ValueError: a price is negative, a value is not finite, or there are not as many values as prices.
+        ValueError: a price is negative, a value is not finite, or the two lists differ in length.
     """
     if prices.shape != values.shape or prices.ndim != 1:
-        raise ValueError(f"prices and values must be two lists of one length, not {prices.shape} and {values.shape}")
+        raise ValueError(
+            f"prices and values must be lists of the same length, not of shapes {prices.shape} and {values.shape}"
+        )
     if (prices < 0).any() or not np.isfinite(values).all():
         raise ValueError("prices must not be negative, and values must be finite")
     cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
@@ -53,7 +61,7 @@ def knapsack(prices: MicroArray, values: FloatArray, budget: Micro) -> IntArray:
         kept = order[np.concatenate([[True], worth[order][1:] > best[:-1]])]
         cost, worth = cost[kept], worth[kept]
         stages.append(_Stage(item, origin[kept], taken[kept]))
-    position, chosen = len(cost) - 1, []  # dearer sets are kept only for their value: the last is the best
+    position, chosen = len(cost) - 1, []  # dearer sets are kept only for a higher value: the last one is the best
     for stage in reversed(stages):
         if stage.taken[position]:
             chosen.append(stage.item)

@@ -1,4 +1,4 @@
-"""A policy in the manner of Oort: prefers clients whose models still lose much, and those it has not seen for long."""
+"""A policy in the manner of Oort: prefers clients with high training losses, and those that served long ago."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,10 @@ from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 
 CLIP = 0.95
-"""Utilities above this quantile count as equal to it, so that outliers are not chased (the paper's 95th percentile)."""
+"""Utilities above this quantile count as equal to it, so that outliers are not chased (Oort's 95th percentile)."""
 
 STALENESS = 0.1
-"""Weight of staleness, as in Oort: ``sqrt(0.1 * log(round) / last round that the client served)``."""
+"""Weight of staleness, as in Oort: ``sqrt(0.1 * log(round) / last round in which the client served)``."""
 
 DECAY = 0.98
 LEAST_EXPLORATION = 0.2
@@ -28,13 +28,13 @@ class OortLike(Policy):
     OSDI 2021, Algorithm 1. A client's utility is ``|B| sqrt(mean loss^2)`` with the loss it reported last, clipped,
     scaled to [0, 1] over the known clients, plus the staleness bonus. What differs, and why:
 
-    * |B|, the data size, is private in this market; the client's bid of this round, which rises with it, stands in.
-    * The market reports each client's mean loss, so its square stands for the mean of squares.
-    * Oort picks a number of clients; here the explored share is a share of the budget. Within it clients that never
-      served come first, in random order (Oort prefers fast ones; in the paper's market time does not matter).
-    * No system utility and no pacer: both are about stragglers, which the paper's slots rule out.
+    * |B|, the data size, is private in this market. The client's bid in this round, which rises with it, replaces it.
+    * The market reports each client's mean loss; its square replaces the mean of squares.
+    * Oort explores with a share of its clients; here it is a share of the budget, for clients that never served, in
+      random order (Oort prefers fast ones; in the paper's market time does not matter).
+    * There is no system utility and no pacer: both are about stragglers, which the paper's slots rule out.
 
-    In a market whose clients redraw their data in each round, old losses tell little; Oort was made for lasting data.
+    Oort was made for clients that keep their data. Where they draw new data in each round, old losses mean little.
     """
 
     summary = "Oort-like: highest reported loss times bid, plus staleness; explores unknown clients"
@@ -54,10 +54,10 @@ class OortLike(Policy):
             raise ValueError(f"exploration must be in [0, 1], not {exploration}")
         self._exploration = exploration
         self._losses = np.full(context.clients, np.nan)
-        self._served = np.zeros(context.clients, dtype=np.int64)  # the last round in which it did
+        self._served = np.zeros(context.clients, dtype=np.int64)  # the last round in which each served
 
     def act(self, observation: Observation) -> Offer:
-        """Offer their bids to unknown clients with the explored share of the budget, and to the best with the rest."""
+        """Offer their bids: with the explored share of the budget to unknown clients, with the rest to the best."""
         require_finite(observation)
         bids = observation.own_bids
         shuffled = observation.rng().permutation(observation.clients)
@@ -67,7 +67,7 @@ class OortLike(Policy):
         known = known[np.argsort(-self._utilities(known, bids[known], observation.round), kind="stable")]
         explored = fill_budget(unknown, bids, observation.budget * self._share(observation.round)).clients
         rest = unknown[~np.isin(unknown, explored)]
-        # What is left over buys whoever still fits: an unspent budget lapses.
+        # What is left over goes to whoever still fits: an unspent budget lapses.
         return fill_budget(np.concatenate([explored, known, rest]), bids, observation.budget)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
@@ -85,7 +85,7 @@ class OortLike(Policy):
         self._losses, self._served = np.array(state["losses"]), np.array(state["served"])
 
     def _share(self, round_: int) -> float:
-        """Return the share of the budget that is explored with."""
+        """Return the share of the budget that exploration gets."""
         least = min(self._exploration, LEAST_EXPLORATION)
         return max(least, self._exploration * DECAY ** (round_ - 1))
 

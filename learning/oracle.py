@@ -1,4 +1,4 @@
-"""The privileged best response: what a service could do if it knew its clients' data and its rivals' offers."""
+"""The privileged best response: what a service could do if it knew the clients' data and its rivals' offers."""
 
 from collections.abc import Iterable
 
@@ -17,16 +17,16 @@ class BestResponse(Policy):
 
     A client is won for sure at its critical price (Myerson, "Optimal auction design", Mathematics of Operations
     Research 6, 1981; Lehmann, O'Callaghan and Shoham, "Truth revelation in approximately efficient combinatorial
-    auctions", JACM 49, 2002): its bid while fewer than K rivals want it, else one micro-unit above the K-th highest
-    offer of the rivals. With these prices, the best set within the budget is an exact 0/1 knapsack over clients.
+    auctions", JACM 49, 2002): its bid as long as fewer than K rivals want it, otherwise one micro-unit above the K-th
+    highest offer of the rivals. At these prices, the best set within the budget is an exact 0/1 knapsack over clients.
 
     A client's value is ``(D * (1 - EMD / 2)) ** 2``. Half the EMD (an L1 distance) is the share of images that would
-    need another label for the labels to be uniform, so the base counts the images that could stand in an IID data set.
-    It is squared because progress follows the data of each client more than that of all together: one client's steps
-    build upon each other, several clients' are averaged. The value is a stand-in for training itself; no value that is
-    a sum over clients can be exact, so this is a best response to the rivals, and an upper bound on nothing.
+    need another label for the labels to be uniform, so the base counts the images that could be part of an IID data
+    set. It is squared because progress follows the data of each client more than that of all together: one client's
+    steps build upon each other, several clients' are averaged. The value only approximates what training yields, and no
+    value that is a sum over clients can be exact. So this is a best response to the rivals, not an upper bound.
 
-    When several services play it, they don't see each other's offers.
+    Services that all play it do not see each other's offers.
     """
 
     summary = "best response by critical prices and exact knapsack; privileged: sees data, EMDs and rivals' offers"
@@ -38,7 +38,7 @@ class BestResponse(Policy):
         require_finite(observation)
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
-        assert hidden.rival_offers is not None  # noqa: S101 - and the walk this, see learning.play.decide
+        assert hidden.rival_offers is not None  # noqa: S101 - learning.play.decide adds them
         prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
         values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
         chosen = knapsack(prices, values, to_micro(observation.budget))
@@ -51,7 +51,7 @@ def critical_prices(bids: MicroArray, offers: Iterable[Offer], cores: int) -> Mi
 
     Args:
         bids: [C] the clients' bids to this service, micro-units.
-        offers: of the rivals.
+        offers: the rivals' offers.
         cores: K.
     """
     rivals = []

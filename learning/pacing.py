@@ -12,20 +12,20 @@ from learning.selection import fill_budget
 
 
 class RefusalPacing(Policy):
-    """The dearest clients first, at a markup that follows the share of offers that were refused.
+    """Wants the dearest clients first, at a markup that follows the share of refused offers.
 
     Adaptive pacing (Balseiro and Gur, "Learning in repeated auctions with budgets: regret minimization and
-    equilibrium", Management Science 65, 2019) keeps one multiplier and moves it by what it over- or underspent, a
-    projected gradient step on the budget's shadow price. Budgets here are per round and lapse, so there is nothing to
-    spread over rounds. What a service loses without noticing is the budget that refused offers hold: offers are
-    binding. Its multiplier paces those:
+    equilibrium", Management Science 65, 2019) keeps one multiplier and moves it by how much was over- or underspent, a
+    projected gradient step on the budget's shadow price. Here budgets are per round and lapse, so there is nothing to
+    spread over rounds. What a service can waste is the money held by offers that are refused, because offers are
+    binding. The multiplier paces those:
 
         markup <- clip(markup + rate * (refused / wanted - tolerance), 0, limit),    payment = (1 + markup) * bid
 
-    A higher markup wins contested clients and buys fewer of them; unrefused rounds let it sink back to the bid.
+    A higher markup wins contested clients, but buys fewer of them; in rounds without refusals it sinks back to 0.
 
-    Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: D-first by public
-    prices.
+    Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: this is D-first, by
+    public prices.
     """
 
     summary = "dearest clients first, markup paced by the share of refused offers"
@@ -37,9 +37,9 @@ class RefusalPacing(Policy):
 
         Args:
             context: the market.
-            rate: of adaptation; above 0.
+            rate: how fast the markup adapts; above 0.
             tolerance: share of refused offers that is accepted, in [0, 1).
-            limit: highest markup, as a part of the bid; 0 or more.
+            limit: highest markup, as a part of the bid; at least 0.
 
         Raises:
             ValueError: an option is out of range.
@@ -71,7 +71,7 @@ class RefusalPacing(Policy):
         self.markup = float(state["markup"][0])
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Raise the markup if more offers than tolerated were refused, else lower it. No offer, no news."""
+        """Raise the markup if more offers than tolerated were refused, otherwise lower it; keep it without offers."""
         if len(offer.clients):
             refused = 1 - float(feedback.served.mean())
             self.markup = min(self._limit, max(0.0, self.markup + self._rate * (refused - self._tolerance)))

@@ -1,4 +1,4 @@
-"""The one walk through a round that batch runs, screens, training and environments share."""
+"""The one walk through a round, which batch runs, screens, training and environments share."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ Observer = Callable[[RoundReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a service saw, and what it offered on that."""
+    """What a service observed, and what it offered."""
 
     observation: Observation
     offer: Offer
@@ -25,12 +25,12 @@ class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown 
 
     @classmethod
     def to(cls, doing: str, policy: str, service: str, round_: int, error: Exception) -> "PolicyFailed":
-        """Say who failed to do what, when; an exception with one text can be sent from process to process."""
+        """Return the error for what a policy failed to do (act, learn); a single text survives pickling."""
         return cls(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}")
 
 
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
-    """Play one round: every service acts on what it observes, and learns what came of it.
+    """Play one round: every service acts on what it observes, and learns from what came of it.
 
     Args:
         market: between rounds, and not finished.
@@ -39,7 +39,7 @@ def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
     Raises:
         OfferError: an offer breaks a constraint.
         PolicyFailed: a policy raised an exception.
-        Diverged: a model's training failed.
+        Diverged: a model's training diverged.
     """
     labels = {spec.name: spec.policy for spec in market.services}
     decisions = decide(policies, labels, market.open_round())
@@ -54,18 +54,18 @@ def decide(
     observations: Mapping[str, Observation],
     given: Mapping[str, Offer] | None = None,
 ) -> dict[str, Decision]:
-    """Let every service decide; those whose policies declare ``sees_offers`` decide last, on what the others offer.
+    """Let every service decide. Those whose policies declare ``sees_offers`` decide last, knowing the others' offers.
 
-    Policies that see offers do not see each other's: none of them could go after all others.
+    They do not see each other's offers: they cannot all be last.
 
     Args:
         policies: by service; services in ``given`` need none.
         labels: the policies' names, by service, for messages.
-        observations: as the market returned them.
-        given: offers that are already made, by service.
+        observations: by service, as the market returned them.
+        given: offers that have been made already, by service.
 
     Returns:
-        a decision of each service in ``observations`` that is not in ``given``, in their order.
+        A decision of each service in ``observations`` that is not in ``given``, in the same order.
 
     Raises:
         PolicyFailed: a policy raised an exception.
@@ -82,20 +82,22 @@ def decide(
 
 
 def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
-    """Return a privileged observation that also shows what rivals offer in this round.
+    """Return a privileged observation with the rivals' offers in this round.
 
     Raises:
         RunError: the observation is not privileged.
     """
     if observation.privileged is None:
-        raise RunError(f"the policy of {observation.service!r} sees offers, and so must declare privileged = True")
+        raise RunError(
+            f"the policy of service {observation.service!r} declares sees_offers; it must declare privileged, too"
+        )
     return replace(observation, privileged=replace(observation.privileged, rival_offers=offers))
 
 
 def learn(
     policies: Mapping[str, Policy], labels: Mapping[str, str], decisions: Mapping[str, Decision], report: RoundReport
 ) -> None:
-    """Tell every service that decided what came of it.
+    """Let every service that decided learn from what came of it.
 
     Raises:
         PolicyFailed: a policy raised an exception.
@@ -108,7 +110,7 @@ def learn(
 
 
 def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Observer] = ()) -> None:
-    """Play all rounds that are left; every observer gets every round's report."""
+    """Play all remaining rounds; every observer is notified of every round's report."""
     observers = tuple(observers)
     while not market.finished:
         report = play_round(market, policies)

@@ -1,13 +1,14 @@
-"""The one place where an RL action that costs too much becomes an offer that doesn't. Policies' offers never come here.
+"""The one place where an RL action that costs too much becomes an offer within the budget.
 
-A policy that breaks its budget is a defect, and the market refuses its offer. An RL agent explores: nearly every random
-action of many clients is over the budget, so its environment needs a rule. Ours is serial selection, as in the paper:
+Policies' offers never come here: a policy that breaks its budget is defective, and the market refuses its offer. But an
+RL agent explores, and nearly every random action on many clients is over the budget, so its environment needs a rule.
+Ours is serial selection, as in the paper:
 
     Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
     first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
 
-So no payment is ever changed, an action within the budget passes as it is, and the payment doubles as the agent's word
-on whom it wants most.
+So no payment is ever changed, an action within the budget passes unchanged, and the payments also express which clients
+the agent wants most.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ class ActionError(RunError):
 
 
 def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: float) -> Offer:
-    """Return the offer that an action stands for, cut to the budget (eq. 4) by the rule above.
+    """Return the offer that an action makes, cut to the budget (eq. 4) by the rule above.
 
     Args:
         select: [C] clients wanted.
@@ -52,13 +53,13 @@ def checked(
     """Return an action's parts [C] as arrays.
 
     Raises:
-        ActionError: a part has another shape than [C], selects with something else than 0 and 1, or pays something else
-            than 1 to ``payment_limit`` bids.
+        ActionError: a part does not have the shape [C] or holds values that are not finite, a selection is not 0 or 1,
+            or a payment is not between 1 and ``payment_limit`` bids.
     """
     wanted, paid = np.asarray(select), np.asarray(payment, dtype=np.float64)
     for name, part in (("select", wanted), ("payment", paid)):
         if part.shape != (clients,):
-            raise ActionError(f"{name} must hold one value for each of {clients} clients, not be of shape {part.shape}")
+            raise ActionError(f"{name} must hold {clients} values, one for each client, not have shape {part.shape}")
         if not np.isfinite(part).all():
             raise ActionError(f"{name} holds a value that is not finite")
     if not np.isin(wanted, (0, 1)).all():

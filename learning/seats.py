@@ -12,7 +12,7 @@ MarketFactory = Callable[[int], Market]
 
 
 def context(market: Market, service: str) -> PolicyContext:
-    """Return what a policy may know of a market before its first round."""
+    """Return what the policy of a service may know of a market before its first round."""
     spec = next(spec for spec in market.services if spec.name == service)
     clients = market.population.spec
     return PolicyContext(
@@ -33,13 +33,13 @@ def seat(
     """Seat policies in a market, and return them by service.
 
     Args:
-        market: between rounds. Its reports carry the policies' names from now on, and privileged ones see more.
-        names: of the policies, by service.
+        market: between rounds. From now on its reports carry the policies' names, and privileged policies see more.
+        names: the policies' names, by service.
         options: each policy's options, by service.
 
     Raises:
-        MarketError: the market has no such service.
-        UnknownPluginError: a policy is unknown.
+        MarketError: a service is unknown.
+        UnknownPluginError, PluginError: a policy is unknown, or cannot be used.
         PolicyOptionsError: a policy does not take its options.
     """
     seated = {}

@@ -20,11 +20,12 @@ def fill_budget(
     """Return offers to clients in the given order of preference, as far as the budget goes (eq. 4).
 
     Args:
-        order: client indices, best first.
+        order: client indices, the best first.
         payments: [C] what each would be paid, money with six decimals.
-        budget: B_m.
-        available: [C] who can be selected (``Observation.available``); the others are passed over. All when not given.
-        stop_at_misfit: end at the first client that does not fit, instead of skipping it until none fits.
+        budget: B_m, money.
+        available: [C] who can be selected (``Observation.available``), the others are skipped; all if not given.
+        stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
+            fits.
     """
     prices = to_micro(payments)
     left = to_micro(budget)

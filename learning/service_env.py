@@ -2,8 +2,8 @@
 
     env = ServiceEnv(factory, "mnist", {"emnist": "lcfa", "fashion": "random"})
 
-With flat spaces, the default, it suits learners like stable-baselines3; see ``examples/train_sb3.py``. Needs the extra
-``rl``.
+With flat spaces, the default, it suits libraries such as stable-baselines3; see ``examples/train_sb3.py``. Needs the
+extra ``rl``.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from learning.seats import MarketFactory, seat
 class ServiceEnv(gymnasium.Env[Any, Any]):
     """One service against scripted rivals. Rewards, ends and spaces are those of ``MarketEnv``.
 
-    The rivals' policies start afresh in each episode. The episode ends when the service does; its rivals may stay
-    longer.
+    The rivals' policies are created anew in each episode. The episode ends when the service leaves, even if its rivals
+    stay.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - gymnasium declares it so
@@ -40,18 +40,18 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         payment_limit: float = 2.0,
         flat: bool = True,
     ) -> None:
-        """Make the environment; ``reset`` starts an episode.
+        """Create the environment; ``reset`` starts an episode.
 
         Args:
             factory: makes each episode's market.
             service: name of the service that learns.
             rivals: the policy of each other service, by name.
-            rival_options: their options, by service.
+            rival_options: the policies' options, by service.
             seed, gamma, payment_limit, flat: see ``MarketEnv``.
 
         Raises:
-            ValueError: ``service`` and ``rivals`` are not the market's services.
-            UnknownPluginError: a policy is unknown.
+            ValueError: ``service`` and ``rivals`` are not exactly the market's services.
+            UnknownPluginError, PluginError: a policy is unknown, or cannot be used.
             PolicyOptionsError: a policy does not take its options.
         """
         self._service = service
@@ -63,7 +63,9 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
             names = {spec.name for spec in market.services}
             if service in rivals or names != {service, *rivals}:
                 market.close()
-                raise ValueError(f"{service!r} and rivals {sorted(rivals)} are not the services {sorted(names)}")
+                raise ValueError(
+                    f"the market's services are {sorted(names)}, not {service!r} and the rivals {sorted(rivals)}"
+                )
             self._policies = seat(market, rivals, rival_options)
             return market
 
@@ -84,11 +86,11 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
             ActionError: the action is not in its space, or the episode is over.
             PolicyFailed: a rival's policy raised an exception.
             OfferError: a rival's offer breaks a constraint.
-            Diverged: a model's training failed.
+            Diverged: a model's training diverged.
         """
         name = self._service
         if name not in self._env.agents:
-            raise ActionError("the episode is over, or has not begun: call reset()")
+            raise ActionError("the episode is over or has not begun; call reset()")
         own, dropped = self._env.offer(name, action)
         decisions = decide(self._policies, self._rivals, self._env.observed, {name: own})
         offers = {rival: decision.offer for rival, decision in decisions.items()}

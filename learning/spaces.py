@@ -1,7 +1,7 @@
 """What an RL agent sees and does: a service's observation and action as Gymnasium spaces.
 
-``DictCodec`` keeps the parts apart under their names; ``FlatCodec`` makes one Box of each, for learners that take
-nothing else. All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
+``DictCodec`` keeps the parts apart, by name; ``FlatCodec`` makes one Box of each, for learners that take nothing else.
+All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from fl.arrays import BoolArray, Float32Array, FloatArray
 from learning.projection import ActionError, checked
 
 Parts = Mapping[str, FloatArray]
-"""An observation's parts by name, before they are encoded. See ``bounds``."""
+"""An observation's parts by name, before they are encoded; see ``bounds``."""
 
 
 class Codec(Protocol):
-    """Turns a service's observation into what its agent gets, and the agent's action into what it stands for."""
+    """Encodes a service's observation for its agent, and decodes the agent's action."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
@@ -30,7 +30,7 @@ class Codec(Protocol):
         ...
 
     def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted [C] and their payments [C] in units of their bids.
+        """Return the clients wanted [C] and their payments [C], in units of their bids.
 
         Raises:
             ActionError: the action is not in ``action_space``.
@@ -42,11 +42,11 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
     """Return the lowest and highest value of each part of a service's observation.
 
     * ``dqi`` [C]: each client's data quality indicator for this service.
-    * ``bids`` [M, C]: every client's bids in money; the own row first, then the rivals' in the scenario's order; a row
-      is zero once its service has left.
+    * ``bids`` [M, C]: every client's bids, money. The service's own row comes first, then its rivals' in the scenario's
+      order. A row is zero once its service has left.
     * ``budget`` [1]: B_m, money.
-    * ``accuracy`` [1]: of the own global model.
-    * ``progress`` [1]: part of the N rounds that is over.
+    * ``accuracy`` [1]: the accuracy of the service's own global model.
+    * ``progress`` [1]: the part of the N rounds that is over.
     """
     clients = market.population.spec.count
     low, high = market.population.dqi_range
@@ -63,7 +63,7 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
 
 
 def own_first(rows: FloatArray, service: int) -> FloatArray:
-    """Return rows [M, ...] with a service's own first, the others in their order."""
+    """Return rows [M, ...] with a service's own row first, the others in their order."""
     return np.concatenate([rows[service : service + 1], rows[:service], rows[service + 1 :]])
 
 
@@ -125,7 +125,7 @@ class FlatCodec:
         """Return the clients wanted and their payments."""
         values = np.asarray(action, dtype=np.float64)
         if values.shape != (2 * self._clients,):
-            raise ActionError(f"an action must hold {2 * self._clients} values, not be of shape {values.shape}")
+            raise ActionError(f"an action must hold {2 * self._clients} values, not have shape {values.shape}")
         if not (np.abs(values) <= 1).all():
             raise ActionError("an action's values must lie between -1 and 1")
         select, payment = values[: self._clients] > 0, 1 + (values[self._clients :] + 1) / 2 * (self._limit - 1)

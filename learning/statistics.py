@@ -1,7 +1,7 @@
-"""Judging policies: learning curves as numbers, and how sure a difference between two policies is.
+"""Statistics to judge policies by: what a learning curve amounts to, and how certain a difference is.
 
 Runs of different policies under the same market seed share their world, so they are compared in pairs. All resampling
-draws from a keyed stream: the same numbers give the same interval.
+draws from a keyed stream: the same values give the same interval.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.streams import stream
 
 Statistic = Callable[[FloatArray], float]
-"""From numbers [n] to one."""
+"""From values [n] to one number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Interval:
     """An estimate with its confidence interval.
 
     Attributes:
-        estimate: of the data as they are.
+        estimate: the statistic of all the data.
         low, high: ends of the interval.
-        level: the share of intervals that should cover the truth.
+        level: the share of such intervals that should cover the truth.
     """
 
     estimate: float
@@ -34,7 +34,7 @@ class Interval:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the whole interval lies on one side of zero."""
+        """Whether the whole interval is on one side of zero."""
         return self.low > 0 or self.high < 0
 
 
@@ -46,8 +46,8 @@ def mean(values: FloatArray) -> float:
 def interquartile_mean(values: npt.ArrayLike) -> float:
     """Return the mean of the middle half: the lowest and the highest ``floor(n / 4)`` values are left out.
 
-    Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021; more
-    robust than the mean, more efficient than the median.
+    It is more robust than the mean and more efficient than the median. Source: Agarwal et al., "Deep reinforcement
+    learning at the edge of the statistical precipice", NeurIPS 2021.
 
     Raises:
         ValueError: there are no values, or one is not finite.
@@ -60,7 +60,8 @@ def interquartile_mean(values: npt.ArrayLike) -> float:
 def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Return the probability that a random run of ``first`` beats one of ``second``; a tie counts one half.
 
-    This is the Mann-Whitney U statistic over n * m (Agarwal et al., 2021), on runs [n] and [m] that need not be paired.
+    This is the Mann-Whitney U statistic divided by n * m (Agarwal et al., 2021). The runs, [n] and [m], need not be
+    paired.
 
     Raises:
         ValueError: either is empty, or a value is not finite.
@@ -81,21 +82,20 @@ def paired_bootstrap(
 ) -> Interval:
     """Return the percentile interval of a statistic of ``first - second``, paired by seed.
 
-    Training seeds and market seeds are crossed: every trained agent plays every market. So training seeds are resampled
-    with replacement, and market seeds too, and each resample takes the differences where the two meet (Owen, "The
-    pigeonhole bootstrap", Annals of Applied Statistics 1, 2007). Treating all cells as independent runs would claim far
-    more certainty than a few training seeds can give.
+    Training seeds and market seeds are crossed: every trained agent plays every market. So both are resampled with
+    replacement, and each resample takes the differences where the two meet (Owen, "The pigeonhole bootstrap", Annals of
+    Applied Statistics 1, 2007). Treating all cells as independent runs would claim far more certainty than a few
+    training seeds can give.
 
     Args:
-        first, second: [training seeds, market seeds]; or [market seeds], or a single row, for a policy that is not
-            trained.
-        seed: of the resampling.
-        statistic: of the differences; their mean, or ``interquartile_mean``.
-        level: of confidence, in (0, 1).
-        resamples: how many.
+        first, second: [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row.
+        seed: the seed of the resampling.
+        statistic: the statistic of the differences: ``mean`` or ``interquartile_mean``, for example.
+        level: the confidence level, in (0, 1).
+        resamples: how many resamples to draw, at least 1.
 
     Raises:
-        ValueError: shapes don't fit, a value is missing or not finite, or level or resamples are out of range.
+        ValueError: the shapes do not fit, a value is missing or not finite, or level or resamples are out of range.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), not {level}")
@@ -104,12 +104,12 @@ def paired_bootstrap(
     a, b = (np.atleast_2d(_finite(name, runs)) for name, runs in (("first", first), ("second", second)))
     untrained = 1 in (a.shape[0], b.shape[0])
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
-        raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} can't be paired by seed")
+        raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
     difference = a - b
     rows, columns = difference.shape
     rng = stream(seed, "bootstrap")
     drawn = [rng.integers(size, size=(resamples, size)) for size in (rows, columns)]
-    if statistic is mean:  # how often each row and column was drawn says it all, and far faster
+    if statistic is mean:  # it takes only how often each row and column was drawn, which is far faster
         counts = [_counts(indices) for indices in drawn]
         found = np.einsum("rj,rj->r", counts[0] @ difference, counts[1]) / difference.size
     else:
@@ -132,11 +132,11 @@ def rounds_to_target(accuracy: npt.ArrayLike, target: npt.ArrayLike) -> tuple[In
     """Return when runs first met their target.
 
     Args:
-        accuracy: [..., N] after each round.
+        accuracy: [..., N] the accuracy after each round.
         target: [...] or a number.
 
     Returns:
-        rounds [...]: the first, from 1, with ``accuracy >= target``; N, censored, for a run without one;
+        rounds [...]: the first round, from 1, with ``accuracy >= target``; for a run without one N, censored;
         reached [...]: whether there is one.
 
     Raises:
@@ -151,12 +151,12 @@ def rounds_to_target(accuracy: npt.ArrayLike, target: npt.ArrayLike) -> tuple[In
 def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the Kaplan-Meier estimate of the share of runs that are still short of their target.
 
-    Source: Kaplan and Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958. A run that is
-    censored in a round counts as still at risk in that round.
+    A run that is censored in a round counts as still at risk in that round. Source: Kaplan and Meier, "Nonparametric
+    estimation from incomplete observations", JASA 53, 1958.
 
     Args:
-        rounds: [n] in which a run met its target, or was last seen without; above 0.
-        reached: [n] whether it did.
+        rounds: [n] the round in which a run met its target, or was last seen short of it; above 0.
+        reached: [n] whether it met its target.
 
     Returns:
         times [k]: rounds in which a target was met, ascending; survival [k]: the share just after each.
@@ -166,7 +166,9 @@ def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatAr
     """
     times, events = _finite("rounds", rounds), np.asarray(reached, dtype=np.bool_)
     if times.ndim != 1 or times.shape != events.shape:
-        raise ValueError(f"rounds and reached must be two lists of one length, not {times.shape} and {events.shape}")
+        raise ValueError(
+            f"rounds and reached must be lists of the same length, not of shapes {times.shape} and {events.shape}"
+        )
     if (times <= 0).any():
         raise ValueError("rounds must be positive")
     when = np.unique(times[events])
@@ -178,19 +180,19 @@ def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatAr
 def restricted_mean(rounds: npt.ArrayLike, reached: npt.ArrayLike, horizon: float) -> float:
     """Return the restricted mean rounds to target: the area under the Kaplan-Meier curve up to ``horizon``.
 
-    The mean of min(rounds to target, horizon), estimated from censored runs too; unlike a mean over successful runs, it
-    does not reward a policy for failing where others take long. Source: Royston and Parmar, "Restricted mean survival
-    time", BMC Medical Research Methodology 13, 2013.
+    It is the mean of min(rounds to target, horizon), estimated from censored runs too. Unlike a mean over successful
+    runs, it does not reward a policy for failing where others take long. Source: Royston and Parmar, "Restricted mean
+    survival time", BMC Medical Research Methodology 13, 2013.
 
     Args:
         rounds, reached: see ``kaplan_meier``.
-        horizon: above 0, usually N. Where the last run is censored before it, the curve is held.
+        horizon: above 0, usually N. If the last run is censored before it, the curve keeps its last value.
 
     Raises:
-        ValueError: as ``kaplan_meier``, or the horizon is not a positive number.
+        ValueError: see ``kaplan_meier``; or the horizon is not a finite number above 0.
     """
     if not 0 < horizon < float("inf"):
-        raise ValueError(f"horizon must be a positive number, not {horizon}")
+        raise ValueError(f"horizon must be a finite number above 0, not {horizon}")
     times, survival = kaplan_meier(rounds, reached)
     inside = times < horizon
     edges = np.concatenate([[0.0], times[inside], [horizon]])
@@ -198,7 +200,7 @@ def restricted_mean(rounds: npt.ArrayLike, reached: npt.ArrayLike, horizon: floa
 
 
 def _counts(indices: IntArray) -> FloatArray:
-    """Return [resamples, n] how often each of n indices stands in each row [resamples, n]."""
+    """Return how often each of n indices is in each row [resamples, n]; [resamples, n]."""
     resamples, n = indices.shape
     flat = (indices + n * np.arange(resamples)[:, None]).ravel()
     return np.bincount(flat, minlength=resamples * n).reshape(resamples, n).astype(np.float64)
@@ -209,5 +211,5 @@ def _finite(name: str, values: npt.ArrayLike) -> FloatArray:
     if not array.size:
         raise ValueError(f"{name} must not be empty")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers")
+        raise ValueError(f"{name} must hold only finite numbers")
     return array

@@ -11,7 +11,7 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,13 +20,14 @@ from typing import Any
 from uuid import uuid4
 
 from des.mechanisms import MECHANISMS
+from fl.datasets import DATASETS
 from fl.errors import InputError
 from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry, describe
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, MECHANISMS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS)
 """All kinds of plug-ins."""
 
 Records = Mapping[str, Mapping[str, str]]
@@ -86,7 +87,7 @@ class PluginFile:
         module.__file__ = self.path
         with ExitStack() as stack:
             for registry in REGISTRIES:
-                stack.enter_context(registry.registering(os.path.abspath(self.path), self))  # noqa: PTH100 - a name
+                stack.enter_context(registry.registering(self.path, self))
             try:
                 sys.modules[module.__name__] = module  # dataclasses look their module up
                 self._run(module)
@@ -178,33 +179,44 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     return {"thing": thing, "pickle": content}
 
 
-def plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
-    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``."""
-    return {thing: _record(found) for thing, found in _registrations(scenario)}
+def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
+    """Return the plug-ins that a scenario's run depends on, by what it takes from them; see ``Records``.
+
+    Args:
+        scenario: what runs.
+        policies: that play in it besides those that it names.
+    """
+    return {thing: _record(found) for thing, found in _registrations(scenario, policies)}
 
 
 def require_loaded(records: Records, where: str) -> None:
-    """Check that the plug-ins of a run that was played before are loaded, with the same text.
+    """Check that the plug-ins of a run that was played before are known here.
 
     Args:
         records: what the run's meta.json records.
         where: the run, for messages.
 
     Raises:
-        PluginError: one is missing, or has another text.
+        PluginError: one is missing.
     """
     for thing, record in records.items():
-        kind, _, name = thing.rpartition(" ")
-        registry = next((registry for registry in REGISTRIES if registry.kind == kind), None)
-        found = registry.registered.get(name) if registry else None
-        if found is None:
+        if _registered(thing) is None:
+            kind, _, name = thing.rpartition(" ")
             raise PluginError(
                 f"{where}: uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
             )
-        if _record(found)["sha256"] != record["sha256"]:
+
+
+def require_same(records: Records, where: str) -> None:
+    """Check that the plug-ins of a run that was played before are loaded with the same text. As ``require_loaded``."""
+    require_loaded(records, where)
+    for thing, record in records.items():
+        found = _registered(thing)
+        if found is None or _record(found)["sha256"] != record["sha256"]:
+            kind, _, name = thing.rpartition(" ")
             raise PluginError(
                 f"{where}: was played with another text of {record['file']}, which defines {kind} {name!r}; load the "
-                f"file with SHA-256 {record['sha256'][:16]}... with --plugin FILE"
+                f"file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
 
 
@@ -233,10 +245,16 @@ def _source(thing: Any) -> str:
     return "\n".join(parts)
 
 
-def _registrations(scenario: Scenario) -> Iterator[tuple[str, Registration]]:
+def _registered(thing: str) -> Registration | None:
+    """Return what this process has registered as ``kind name``."""
+    kind, _, name = thing.rpartition(" ")
+    return next((registry.registered.get(name) for registry in REGISTRIES if registry.kind == kind), None)
+
+
+def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
     used: dict[str, set[str]] = {
-        "policy": {service.policy for service in scenario.services},
+        "policy": {*policies, *(service.policy for service in scenario.services)},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
         "mechanism": {scenario.market.mechanism},

@@ -15,12 +15,15 @@ from fl.streams import stream
 from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
 from learning.mahdrl.paper import algorithm as paper
+from learning.mahdrl.paper import settings as paper_settings
+from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import load as load_policy
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest
+from scenarios.plugins import plugins_of
 from scenarios.running.runner import git_revision, versions
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
@@ -33,10 +36,10 @@ class Training:
     Attributes:
         scenario: without a sweep, with the backend that is to be trained on.
         policy: what is trained.
-        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.Settings``).
-        plan: how long; ``seats`` and ``seed`` are set by ``run``.
-        rotate: services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies that the other services draw from in every episode; none: those of the scenario.
+        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
+        plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
+        rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
+        rivals: policies that the other services draw from in every episode; if empty, they play the scenario's.
         command: what the user typed, for the agent's description.
     """
 
@@ -112,19 +115,28 @@ def run(
     *,
     resume: bool = False,
     workers: int = 1,
-    tell: Callable[[Row], None] = lambda _: None,
+    report: Callable[[Row], None] = lambda _: None,
 ) -> None:
     """Train one agent and write it to ``out``.
 
+    Args:
+        training: what to train on what.
+        seed: the training's seed.
+        out: file of the agent; see ``learning.mahdrl.training.train``.
+        shelf: gives the data sets.
+        resume: continue a training that was interrupted.
+        workers: threads that train clients; results do not depend on it.
+        report: called with every row of the training log.
+
     Raises:
-        InputError: the scenario, an option, a data set or what is at ``out`` can't be used.
-        RunError: a model's training failed.
+        InputError: the scenario, an option, a data set or what is at ``out`` cannot be used.
+        RunError: training diverged.
     """
     if not resume:
         _require_free(out)
     scenario, names = training.scenario, training.learners
     if scenario.sweep:
-        raise InputError(f"scenario {scenario.name!r} has a sweep: train on one point of it, with --set")
+        raise InputError(f"scenario {scenario.name!r} has a sweep; train on one point of it, with --set")
     _require_seats(training)
     plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
     new, settings = new_learner(training, seed)
@@ -140,60 +152,69 @@ def run(
     }
     if learned := learned_rivals(training):
         provenance["rival_agents"] = learned
+    if plugins := plugins_of(scenario, training.rivals):
+        provenance["plugins"] = plugins
     about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
-    train(new, opened, plan, out, provenance, about, resume=resume, tell=tell)
+    train(new, opened, plan, out, provenance, about, resume=resume, report=report)
 
 
 def learned_rivals(training: Training) -> dict[str, str]:
-    """Return the digests of the learned agents that those who learn may meet: they are part of what was trained on."""
+    """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
         digests = {name: load_policy(name).agent_digest(None) for name in training.rivals}
         return {name: digest for name, digest in digests.items() if digest is not None}
-    learners = {f"agent/{name}" for name in training.learners} if not training.rotate else set()
-    return {name: digest for name, digest in agents_of(training.scenario).items() if name not in learners}
+    scenario = training.scenario
+    if not training.rotate:  # who learns in every episode never plays an agent of the scenario
+        met = tuple(service for service in scenario.services if service.name not in training.learners)
+        scenario = scenario.model_copy(update={"services": met})
+    return agents_of(scenario)
 
 
 def _require_free(out: Path) -> None:
-    """Refuse to write over anything."""
+    """Refuse to overwrite anything."""
     try:
         for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
             if (there := out.with_suffix(suffix)).exists():
-                raise InputError(f"{there}: is there already; go on with --resume, or choose another --out")
+                raise InputError(f"{there}: already exists; continue with --resume, or choose another --out")
     except OSError as error:
-        raise InputError(f"{out}: can't be written: {error.strerror}") from error
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from error
 
 
 def _require_seats(training: Training) -> None:
     """Refuse options that would do nothing."""
     names, services = training.learners, training.scenario.services
     if training.plan.together > len(names):
-        raise InputError(f"--together {training.plan.together}: only {len(names)} services learn")
+        raise InputError(f"--together {training.plan.together}: only {len(names)} services learn; choose fewer")
     alone = training.rotate and training.plan.together < len(services)
     if training.rivals and len(names) == len(services) and not alone:
-        raise InputError("--rivals: all services learn, there is no rival; add --rotate")
+        raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper.Settings]:
-    """Return a learner that knows nothing yet, and its settings.
+def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper_settings.Settings]:
+    """Return a learner that has learned nothing yet, and its settings.
 
     Raises:
         InputError: an option is not one of the policy's hyper-parameters.
     """
-    kind: Any = paper if training.policy == "mahdrl-paper" else learner
-    settings = _settings(kind.Settings, training.options, training.policy)
-    scenario = training.scenario
+    kind: tuple[Any, Any] = (learner.Learner, learner.Settings)
+    if training.policy == "mahdrl-paper":
+        kind = (paper.Learner, paper_settings.Settings)
+    new, hyper_parameters = kind
+    settings = _settings(hyper_parameters, training.options, training.policy)
     try:
-        return kind.Learner(training.learners, _shape(scenario), seed, settings), settings
+        return new(training.learners, _shape(training.scenario), seed, settings), settings
     except MemoryError as error:
-        raise InputError(f"--option replay={settings.replay}: does not fit into memory") from error
+        raise InputError(
+            f"--option replay={settings.replay}: does not fit into memory; choose a smaller one"
+        ) from error
 
 
-def _shape(scenario: Scenario) -> learner.Shape:
-    return learner.Shape(
+def _shape(scenario: Scenario) -> Shape:
+    return Shape(
         services=tuple(service.name for service in scenario.services),
         clients=scenario.clients.count,
         cores=scenario.clients.cores,

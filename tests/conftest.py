@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl import installation
-from fl.datasets import DATASETS
-from fl.model_names import MODELS
-from learning.policy import POLICIES
+from scenarios.plugins import REGISTRIES
 
 
 def pytest_configure() -> None:
@@ -111,7 +109,7 @@ def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture(autouse=True)
 def no_plugins_left() -> Iterator[None]:
     """Forget what a test registered in this process."""
-    before = [(registry, dict(registry._registered)) for registry in (POLICIES, MODELS, DATASETS)]
+    before = [(registry, dict(registry._registered)) for registry in REGISTRIES]
     yield
     for registry, registered in before:
         registry._registered = registered

@@ -1,1 +1,1 @@
-"""Trained agents that come with flmarket: tensors, and beside each its description and provenance."""
+"""Trained agents that come with flmarket: tensors, each with its description and provenance in a JSON file."""

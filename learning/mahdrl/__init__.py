@@ -1,11 +1,20 @@
-"""MAHDRL: multi-agent hybrid deep reinforcement learning for a service's clients and payments.
+"""MAHDRL: multi-agent hybrid deep reinforcement learning of which clients to hire and what to pay them.
 
-Two agents, sharing the parts below them:
+There are two agents. They share everything but how they learn and decide:
 
-    paper      `mahdrl-paper`: Algorithm 1 and eqs. (7)-(12) to the letter, with switches towards what works
-    learner    `mahdrl`: one network for all clients and services, a set-valued critic, a planner
+    paper/       `mahdrl-paper`: Algorithm 1 and eqs. (7) to (12) to the letter; read ``paper.algorithm``
 
-    features, rivalry, networks, replay, credit, planning, checkpoint        the parts, each readable alone
-    policy     what plays a trained agent in a market                        training    what trains one
-    board      what shows a training to TensorBoard
+    learner      `mahdrl`: one network for all clients and services; how it learns
+    losses         what it minimises
+    brain          its networks, and how it decides with them
+    planning       the best set of clients and prices
+    rivalry        the chance to be served
+    policy         plays a trained agent in a market
+
+    training     trains either; ``training_log``, ``states`` and ``board`` are its log, its saved states and TensorBoard
+    trained      reads a trained agent
+    checkpoint   the files of agents and saved states
+    networks, adam, replay, credit, features, ranges, shape    parts that both agents use
+
+Neither agent imports anything of the other; import-linter checks that.
 """

@@ -8,11 +8,11 @@ from learning.mahdrl.networks import Tensors
 
 
 class Adam:
-    """Adam (Kingma & Ba) with torch's defaults; its whole state is three arrays, to be saved in a checkpoint.
+    """Adam (Kingma & Ba, ICLR 2015) with torch's defaults. Its whole state is three arrays, for checkpoints.
 
     Attributes:
         first, second: [A, P] running means of the gradient and of its square.
-        steps: number of steps taken.
+        steps: how many steps were taken.
     """
 
     def __init__(self, parameters: Tensor, learning_rate: float) -> None:
@@ -40,7 +40,7 @@ class Adam:
         }
 
     def restore(self, prefix: str, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
         self.first.copy_(torch.from_numpy(state[f"{prefix}.first"]))
         self.second.copy_(torch.from_numpy(state[f"{prefix}.second"]))
         self.steps = int(state[f"{prefix}.steps"][0])

@@ -1,4 +1,4 @@
-"""The training log as TensorBoard shows it (extra ``tensorboard``)."""
+"""The training log for TensorBoard (extra ``tensorboard``)."""
 
 import math
 from dataclasses import asdict
@@ -10,19 +10,20 @@ from learning.mahdrl.training_log import Row
 
 
 class Board:
-    """Writes every line of a training log to a TensorBoard folder.
+    """Writes every row of a training log to a TensorBoard folder.
 
-    A resumed training plays the episodes after its last state again: TensorBoard is told to forget what it had of them.
+    A resumed training plays the episodes after its last state again, so TensorBoard's earlier records of them are
+    dropped.
     """
 
     def __init__(self, folder: Path) -> None:
         """Open a folder.
 
         Args:
-            folder: of this training alone; TensorBoard shows it by its path.
+            folder: for this training alone; TensorBoard shows it by its path.
 
         Raises:
-            InputError: tensorboard is not installed, or the folder can't be written.
+            InputError: TensorBoard is not installed, or the folder cannot be written.
         """
         try:
             from torch.utils.tensorboard import SummaryWriter
@@ -31,12 +32,12 @@ class Board:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"--tensorboard: {folder}: can't be written: {error.strerror}") from error
+            raise InputError(f"--tensorboard: {folder}: cannot be written: {error.strerror}") from error
         self._folder, self._kind = folder, SummaryWriter
         self._writer: Any = None
 
     def __call__(self, row: Row) -> None:
-        """Add one line: a curve for each number, training episodes apart from evaluations."""
+        """Add one row: a point to the curve of each number. Training episodes and evaluations have separate curves."""
         if self._writer is None:
             self._writer = self._kind(str(self._folder), purge_step=row.episode)
         numbers = asdict(row)
@@ -47,6 +48,6 @@ class Board:
         self._writer.flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, if any row was written."""
         if self._writer is not None:
             self._writer.close()

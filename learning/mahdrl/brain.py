@@ -10,12 +10,7 @@ from numpy.random import Generator
 from des.records import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
 from learning.checks import require_finite
-from learning.mahdrl.features import (
-    CLIENT_FEATURES,
-    client_features,
-    elapsed,
-    means,
-)
+from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
 from learning.mahdrl.networks import Mlp, sigmoid
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
@@ -24,10 +19,10 @@ from learning.selection import fill_budget
 Payments = Literal["plan", "bid"]
 
 QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
-"""q: what a client adds to the mean quality of the set it is in. The same network for every client."""
+"""q: what a client adds to the mean quality of its set. The same network for every client."""
 
 COUNT = Mlp((2, 16, 3))
-"""kappa's three coefficients, for a time of the run and a budget: early on, another number may be best than later."""
+"""kappa's three coefficients, given the time and the budget: the best number early on may not be the best later."""
 
 WIN = Mlp((RIVAL_FEATURES, 32, 1))
 """Logit of the chance that a rival outbids an offer."""
@@ -35,14 +30,14 @@ WIN = Mlp((RIVAL_FEATURES, 32, 1))
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What an agent sees and may do: each of these departs from Algorithm 1, and can be switched off to see its worth.
+    """What an agent sees and may do. Each departs from Algorithm 1, and can be switched off to see what it is worth.
 
     Attributes:
         payments: ``plan`` overbids where that promises more; ``bid`` never does.
         standardise: DQI and bids are seen relative to the round's other clients.
         schedule: sees how much of the run is over: what is best early may not be best late.
-        budget: sees how many mean bids its budget is. For trainings with several budgets alone: what an agent learns
-            about budgets where there is but one is noise, and harms it where there is another.
+        budget: sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one,
+            what an agent learns about budgets is noise, and harms it under another budget.
         count: values the number of clients served, besides who they are.
         stop: may stop before the budget is used up.
     """
@@ -56,12 +51,12 @@ class Design:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the design that a training's settings name.
+        """Return the design in a training's settings.
 
         Raises:
-            ValueError: one is missing, or is not what it can be.
+            ValueError: one of them is missing or invalid.
         """
-        chosen: dict[str, Any] = {field.name: settings.get(field.name) for field in fields(cls)}
+        chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
@@ -76,13 +71,13 @@ class Design:
         return client_features(observation, standardise=self.standardise, schedule=self.schedule, budget=self.budget)
 
     def situation(self, observation: Observation) -> Float32Array:
-        """Return what the worth of a number of clients depends on, [2]: n / N and what the budget can buy."""
+        """Return what the value of a number of clients depends on, [2]: n / N and what the budget can buy."""
         time = elapsed(observation) if self.schedule else 0.0
         return np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
 
 
 DESIGN = Design()
-"""The agent that comes with flmarket."""
+"""The design of the agent that comes with flmarket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,13 @@ class Brain:
 
     @classmethod
     def initial(cls, rng: Generator, agents: int, design: Design = DESIGN) -> Self:
-        """Draw the networks of agents that have learned nothing: no number of clients is better, no offer surer."""
+        """Draw the networks of agents that have learned nothing: to them, no number of clients is better than another.
+
+        Args:
+            rng: draws the networks.
+            agents: A.
+            design: what the agents see and may do.
+        """
         quality, count, win = (network.initial(rng, agents) for network in (QUALITY, COUNT, WIN))
         count[:, -COUNT.sizes[-1] :] = 0.0
         return cls(quality, 0.1 * count, win, design)
@@ -117,7 +118,7 @@ class Brain:
         return Brain(self.quality[one], self.count[one], self.win[one], self.design)
 
     def q(self, observation: Observation) -> Any:
-        """Return [C] what each client adds to the quality of a set, of the first agent."""
+        """Return [C] what each client adds to the quality of a set, to the first agent."""
         return QUALITY.forward(self.quality, self.design.see(observation)[None])[0, :, 0].astype(np.float64)
 
     def kappa(self, observation: Observation) -> CountValue:
@@ -136,7 +137,7 @@ class Brain:
         """Return the offers that the critic thinks best (eq. 7).
 
         Raises:
-            ObservationError: the observation holds numbers that are none.
+            ObservationError: the observation holds values that are not finite.
         """
         require_finite(observation)
         rivals, cores = Rivals.of(observation), observation.cores
@@ -153,10 +154,11 @@ class Brain:
         )
 
 
-def wander(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:
+def random_offer(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:
     """Return random offers, to explore: clients in random order, half of them at a random price level.
 
-    Half of the time the budget is filled, stopping at the first client that does not fit; else a random part of that.
+    Half of the time the budget is filled, stopping at the first client that does not fit; otherwise only a random part
+    of those clients is offered.
     """
     require_finite(observation)
     prices = price_levels(observation, Rivals.of(observation).bids)

@@ -1,7 +1,7 @@
 """Checkpoints: named arrays in a safetensors file, everything else in a JSON file beside it. No pickle, ever.
 
 The JSON is written last and holds the SHA-256 of the tensors: a pair of files either belongs together or is refused.
-Both are written aside and renamed, so that a kill leaves the old file or the new one, never half of one.
+Both are written durably, so that a kill leaves the old file or the new one, never half of one.
 """
 
 import hashlib
@@ -19,26 +19,26 @@ from fl.files import replacing
 from learning.mahdrl.networks import Tensors
 
 VERSION = 2
-"""Of the format and of what the networks see; an agent of another version is refused, not guessed at."""
+"""Version of the format and of what the networks see. An agent of another version is refused."""
 
 FLOATS = ("quality", "count", "win", "actor", "critic")
-"""The networks of agents: single precision."""
+"""Tensors of an agent's networks, which are in single precision."""
 
 TENSORS, DESCRIPTION = ".safetensors", ".json"
 
 
 class CheckpointError(InputError):
-    """A checkpoint cannot be used; says which file, why, and what to do."""
+    """A checkpoint cannot be used; the message says which file, why, and what to do."""
 
 
 def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any]) -> None:
     """Write a checkpoint.
 
     Args:
-        path: of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``.
-        kind: what it is: ``agent`` or ``training``.
+        path: file of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``.
+        kind: ``agent`` or ``training``.
         tensors: arrays by name.
-        description: what JSON can hold.
+        description: everything else; must be what JSON can hold.
 
     Raises:
         CheckpointError: it cannot be written.
@@ -60,24 +60,25 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tensors and the description of a checkpoint.
 
     Raises:
-        CheckpointError: it is missing, truncated, changed, of another kind or version.
+        CheckpointError: it is missing, truncated or changed, or of another kind or version.
     """
     described = path.with_suffix(DESCRIPTION)
     content, text = _bytes(path), _bytes(described)
     try:
         description = json.loads(text)
     except ValueError as error:
-        raise CheckpointError(f"{described}: is not JSON: {error}; restore it or train again") from error
+        raise CheckpointError(f"{described}: is not valid JSON: {error}; restore it or train again") from error
     if not isinstance(description, dict) or description.get("flmarket") != kind:
         raise CheckpointError(f"{described}: does not describe a checkpoint of kind {kind!r}")
     if description.get("version") != VERSION:
         raise CheckpointError(
-            f"{described}: has version {description.get('version')}, this flmarket reads version {VERSION}; train again"
+            f"{described}: has version {description.get('version')}, but this flmarket reads version {VERSION}; "
+            "train again"
         )
     if hashlib.sha256(content).hexdigest() != description.get("sha256"):
         raise CheckpointError(
-            f"{path}: is not the file that {described.name} describes (truncated, corrupt or of another training); "
-            "restore both or train again"
+            f"{path}: checksum mismatch: {described.name} describes another file (this one is truncated, corrupt or of "
+            "another training); restore both or train again"
         )
     try:
         return load(content), description
@@ -89,16 +90,16 @@ def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the hyper-parameters that an agent was trained with.
 
     Raises:
-        CheckpointError: the description has none.
+        CheckpointError: the description does not have them.
     """
     found = description.get("settings")
     if not isinstance(found, Mapping):
-        raise CheckpointError(f"{path.with_suffix(DESCRIPTION)}: does not say with which settings it was trained")
+        raise CheckpointError(f"{path.with_suffix(DESCRIPTION)}: has no settings; restore it or train again")
     return found
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of all that decides how an agent plays, part of the hash of runs that use it.
+    """Return the SHA-256 of everything that decides how an agent plays, part of the hash of runs that use it.
 
     Raises:
         CheckpointError: the agent cannot be read.
@@ -109,20 +110,20 @@ def digest(path: Path) -> str:
 
 
 def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse tensors that are not what a network needs.
+    """Refuse tensors that do not fit a network.
 
     Raises:
-        CheckpointError: says which tensor is missing, not expected, of another shape, or holds no numbers.
+        CheckpointError: a tensor is missing, has another shape or type, or holds values that are not finite.
     """
     if missing := sorted(shapes.keys() - tensors.keys()):
-        raise CheckpointError(f"{path}: has no tensor {missing[0]!r}")
+        raise CheckpointError(f"{path}: tensor {missing[0]!r} is missing")
     for name, shape in shapes.items():
         if tensors[name].shape != shape:
             raise CheckpointError(f"{path}: tensor {name!r} has shape {tensors[name].shape}, not {shape}")
         if name in FLOATS and tensors[name].dtype != np.float32:
             raise CheckpointError(f"{path}: tensor {name!r} holds {tensors[name].dtype}, not float32")
         if not np.isfinite(tensors[name]).all():
-            raise CheckpointError(f"{path}: tensor {name!r} holds numbers that are not finite")
+            raise CheckpointError(f"{path}: tensor {name!r} holds values that are not finite")
 
 
 def _bytes(path: Path) -> bytes:

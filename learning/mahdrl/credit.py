@@ -1,14 +1,15 @@
 """Credit: how much better than usual did a service's model do after a decision?
 
-The paper's reward Omega^accuracy says how far training has come, not what one round's choice did: it rises by itself
-with the round, and almost all of its variance is what happened before. Here a decision in round n is credited with
+The paper's reward Omega^accuracy shows how far training has come, not what one round's choice did: it rises by itself
+with the rounds, and almost all of its variance comes from what happened before. Here a decision in round n is credited
+with
 
     A_n = scale * sum_{j<h} w_{n+j} d_{n+j} / sum_{j<h} w_{n+j},      d_n = y_n - baseline_n,   w_n = exp(-baseline_n),
 
 where y = -log(1 - accuracy) turns progress on any data set into comparable steps, the baseline is a running mean over
-episodes of y for that service and round, and the sum is cut where the service leaves. The weight w is the error that
-is usual in a round, so that w d is, for small d, what the accuracy deviates by: a step of y is worth less later on,
-where it moves the accuracy less, and what helps at once counts for more while the error falls fast.
+episodes of y for that service and round, and the sums end where the service leaves. The weight w is the usual error in
+a round, so that w d is, for small d, what the accuracy deviates by: a step of y is worth less later on, where it moves
+the accuracy less, and what helps at once counts for more while the error falls fast.
 """
 
 from collections.abc import Mapping
@@ -20,25 +21,25 @@ from fl.arrays import FloatArray, IntArray
 from learning.mahdrl.networks import Tensors
 
 SMALLEST_ERROR = 1e-4
-"""Accuracy of exactly 1 would be an infinite y; a test set of 10,000 images resolves no less than this."""
+"""Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""
 
 SLOWEST_RATE = 0.05
-"""The baseline forgets at this rate per episode once it has seen 1 / 0.05 of them, so that it follows the policy."""
+"""Rate per episode at which the baseline forgets once it has seen 20 of them, so that it follows the policy."""
 
 
 def progress(accuracies: npt.ArrayLike) -> FloatArray:
-    """Return y = -log(1 - accuracy), of the shape given."""
+    """Return y = -log(1 - accuracy), of the same shape."""
     return -np.log(np.maximum(1.0 - np.asarray(accuracies, dtype=np.float64), SMALLEST_ERROR))
 
 
 def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, scale: float) -> FloatArray:
-    """Return A_n for every round of an episode of one service.
+    """Return A_n [n] for every round of one service's episode.
 
     Args:
         deviations: [n] d of each round until the service left.
-        weights: [n] w, what a deviation in each round counts.
-        horizon: h, rounds that a decision is credited with, its own included.
-        scale: brings the result to about unit size.
+        weights: [n] w, how much a deviation in each round counts.
+        horizon: h, how many rounds a decision is credited with, its own included.
+        scale: factor that brings the result to about unit size.
     """
     weighted = np.concatenate([[0.0], np.cumsum(weights * deviations)])
     weight = np.concatenate([[0.0], np.cumsum(weights)])
@@ -48,9 +49,11 @@ def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, sca
 
 
 def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatArray | None]:
-    """Return each service's deviations less the mean of the others' in the same round: what all met is not credit.
+    """Return each service's deviations less the mean of the others' in the same round: what all share is not credit.
 
-    A service alone in a round keeps its own; one that has no baseline yet (None) is nobody's measure.
+    Args:
+        deviations: [n] by service; None for a service without a baseline, with which nobody is compared. A service that
+            is alone in a round keeps its own deviation.
     """
     known = {name: values for name, values in deviations.items() if values is not None}
     result: dict[str, FloatArray | None] = dict(deviations)
@@ -78,13 +81,13 @@ class Baseline:
         self.episodes: IntArray = np.zeros(services, dtype=np.int64)
 
     def errors(self, service: int) -> FloatArray:
-        """Return w [N], the error that is usual in each round."""
+        """Return w [N], the usual error in each round."""
         return np.asarray(np.exp(-self.mean[service]))
 
     def deviations(self, service: int, y: FloatArray) -> FloatArray | None:
-        """Return d [n] for an episode's y [n], and count the episode; None for the first, which has no baseline.
+        """Return d [n] for an episode's y [n], and add the episode to the baseline; None for the first episode.
 
-        A service that left is held at its last y in the baseline: otherwise late rounds would be compared with slow
+        In the baseline, a service that left keeps its last y: otherwise late rounds would be compared with slow
         episodes only.
         """
         held = np.concatenate([y, np.full(self.mean.shape[1] - len(y), y[-1])])
@@ -100,6 +103,6 @@ class Baseline:
         return {"baseline.mean": self.mean, "baseline.episodes": self.episodes}
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
         self.mean[...] = state["baseline.mean"]
         self.episodes[...] = state["baseline.episodes"]

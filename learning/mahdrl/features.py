@@ -3,24 +3,14 @@
 import numpy as np
 
 from des.records import Observation
-from fl.arrays import Float32Array, FloatArray
+from fl.arrays import Float32Array
+from learning.scaling import standardised
 
 CLIENT_FEATURES = 4
-"""DQI and bid of the client among the round's clients, how much of the run is over, and what the budget can buy."""
+"""The client's DQI and bid among the round's clients, how much of the run is over, and what the budget can buy."""
 
 SMALLEST_PRICE = 1e-3
 """Money; keeps ratios of prices finite where a client asks for nothing."""
-
-
-def standardised(values: FloatArray) -> FloatArray:
-    """Return values less their mean, in standard deviations; zeros where all are equal.
-
-    DQI tells data sizes apart only in steps of .003 to .005, against .1 for a step of EMD: raw, a network would not
-    see them.
-    """
-    centred = values - values.mean()
-    spread = float(np.sqrt((centred * centred).mean()))
-    return centred / spread if spread > 1e-9 else np.zeros_like(centred)
 
 
 def client_features(
@@ -29,10 +19,12 @@ def client_features(
     """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
 
     Args:
-        observation: of a service's round.
-        standardise: DQI and bids over the round's clients; else they are as they come, bids in units of the budget.
-        schedule: else 0 in place of n / N.
-        budget: else 0 in place of what the budget can buy.
+        observation: what the service sees.
+        standardise: whether DQI and bids are standardised over the round's clients. DQI tells data sizes apart only in
+            steps of .003 to .005, against .1 for a step of EMD: a network would hardly see them in raw values.
+            Otherwise DQI is raw, and bids are in units of the budget.
+        schedule: whether n / N is seen; otherwise it is 0.
+        budget: whether the budget is seen; otherwise the last feature is 0.
     """
     features = np.empty((observation.clients, CLIENT_FEATURES), dtype=np.float32)
     if standardise:
@@ -47,7 +39,7 @@ def client_features(
 
 
 def means(observation: Observation) -> float:
-    """Return the log of how many mean bids the budget is, cut at e^3 either way: what is worth it depends on that."""
+    """Return the log of how many mean bids the budget is, cut to [-3, 3]."""
     mean = max(float(observation.own_bids.mean()), SMALLEST_PRICE)
     return float(np.clip(np.log(max(observation.budget, SMALLEST_PRICE) / mean), -3.0, 3.0))
 

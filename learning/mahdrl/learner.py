@@ -9,7 +9,7 @@ Where it departs from Algorithm 1 (docs/mahdrl.md says what each departure is wo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import Brain, Design, Payments, wander
+from learning.mahdrl.brain import Brain, Design, random_offer
 from learning.mahdrl.credit import Baseline, advantages, differences, progress
 from learning.mahdrl.features import CLIENT_FEATURES
 from learning.mahdrl.losses import critic_loss, win_loss
@@ -27,52 +27,28 @@ from learning.mahdrl.networks import Tensors
 from learning.mahdrl.ranges import Count, Positive, Rate
 from learning.mahdrl.replay import Replay
 from learning.mahdrl.rivalry import STANDING, Rivals, rivals_kept
+from learning.mahdrl.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a learner must know of its market before the first round.
-
-    Attributes:
-        services: names of all services of the market, in order.
-        clients: C.
-        cores: K.
-        rounds: N.
-        reward_bases: Omega of each service.
-    """
-
-    services: tuple[str, ...]
-    clients: int
-    cores: int
-    rounds: int
-    reward_bases: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Hyper-parameters of `mahdrl`.
+class Settings(Design):
+    """Hyper-parameters of `mahdrl`: what the agent sees and may do (``Design``), and how it learns.
 
     Attributes:
         share: one network for all services, instead of one for each.
-        payments, standardise, schedule, budget, count, stop: what the agent sees and may do (``brain.Design``).
-        served: the critic values the clients that were served; else all that were chosen, as Algorithm 1 does.
+        served: the critic values the clients that were served; otherwise all that were chosen, as in Algorithm 1.
         difference: credit is what a service did better than the mean of the other learners in the same round.
         average: rate at which the networks that are played follow those that learn; 1: they are the same.
         learning_rate: of Adam, for all networks.
         batch: transitions of each service in an update.
         replay: transitions of each service that are kept.
         updates: updates for each round played.
-        horizon, scale: of the advantage (``credit.advantages``).
-        weighted: it counts what the accuracy deviates by; else steps of -log(1 - accuracy), early or late.
+        horizon, scale: of the advantage; see ``credit.advantages``.
+        weighted: the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count
+            the same early and late.
     """
 
     share: bool = True
-    payments: Payments = "plan"
-    standardise: bool = True
-    schedule: bool = True
-    budget: bool = False
-    count: bool = True
-    stop: bool = True
     served: bool = True
     difference: bool = False
     average: Rate = 0.003
@@ -98,8 +74,9 @@ class Learner:
 
     Attributes:
         services: names of all services that may learn; which of them do is up to each episode.
-        brain: the networks that learn, shared with torch's view of them; they play while exploring.
-        played: the slow average of them that plays in evaluations, and that a trained agent is.
+        settings: the hyper-parameters.
+        brain: the networks that learn, in memory shared with torch; they play while exploring.
+        played: their slow average, which plays in evaluations and becomes the trained agent.
     """
 
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
@@ -109,10 +86,9 @@ class Learner:
         self._agent = dict.fromkeys(self.services, 0)
         if not settings.share:
             self._agent = {name: index for index, name in enumerate(self.services)}
-        self.design = Design.of(asdict(settings))
-        self.brain = Brain.initial(stream(seed, "agent"), agents, self.design)
+        self.brain = Brain.initial(stream(seed, "agent"), agents, settings)
         networks = self.brain.tensors()
-        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=self.design)
+        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=settings)
         self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
         self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
         self._share = len(self.services) if settings.share else 1
@@ -132,30 +108,27 @@ class Learner:
             },
         )
         self._baseline = Baseline(len(self.services), shape.rounds)
-        self._gone: dict[str, _Episode] = {}
+        self._episodes: dict[str, _Episode] = {}
         self._due = 0.0
 
     def begin(self, episode: int) -> None:
         """Start an episode: every random draw in it depends on its number alone."""
-        self._episode, self._gone = episode, {}
+        self._episode, self._episodes = episode, {}
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
-        """Return each service's offers: random ones with probability ``epsilon``, else what the critic thinks best."""
+        """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
         offers = {}
         for name, observation in observations.items():
             rng = stream(self._seed, "explore", self._episode, observation.round, name)
             if rng.random() < epsilon:
-                offers[name] = wander(observation, rng, self.settings.payments)
+                offers[name] = random_offer(observation, rng, self.settings.payments)
             else:
                 brain = self.brain if epsilon > 0 else self.played
                 offers[name] = brain.agent(self._agent[name]).decide(observation)
         return offers
 
     def observe(
-        self,
-        observations: Mapping[str, Observation],
-        offers: Mapping[str, Offer],
-        feedback: Mapping[str, Feedback],
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> dict[str, float]:
         """Take in what came of a round. Learning happens at the end of the episode, when advantages are known."""
         for name, observation in observations.items():
@@ -165,34 +138,34 @@ class Learner:
             prices[offer.clients, 0] = offer.payments
             against = np.zeros((len(offer.clients), self._rivals, STANDING))
             against[:, : len(rivals)] = rivals.standing(prices, self._rivals)[offer.clients, 0]
-            episode = self._gone.setdefault(name, _Episode())
+            episode = self._episodes.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
                 {
-                    "clients": self.design.see(observation)[offer.clients],
+                    "clients": self.settings.see(observation)[offer.clients],
                     "rivals": against,
                     "active": np.ones(min(len(rivals), self._rivals)),
                     "offered": np.ones(len(offer.clients)),
-                    # While an intervention has K changed, offers teach nothing about rivals.
+                    # While an intervention changes K, offers teach nothing about rivals.
                     "contested": [len(rivals) >= observation.cores == self._cores],
                     "served": came.served,
-                    "situation": self.design.situation(observation),
+                    "situation": self.settings.situation(observation),
                 }
             )
         self._due += self.settings.updates
         return {}
 
     def end(self) -> dict[str, float]:
-        """End the episode: store its transitions with their advantages, and learn. Returns mean losses."""
+        """End the episode: store its transitions with their advantages, and learn. Returns the mean losses by name."""
         s = self.settings
         deviations, weights = {}, {}
-        for name, episode in self._gone.items():
+        for name, episode in self._episodes.items():
             service, rounds = self.services.index(name), len(episode.accuracies)
             weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
             deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
         if s.difference:
             deviations = differences(deviations)
-        for name, episode in self._gone.items():
+        for name, episode in self._episodes.items():
             if (deviation := deviations[name]) is None:
                 continue
             credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
@@ -203,13 +176,13 @@ class Learner:
             return {}
         rng = stream(self._seed, "replay", self._episode)
         losses = [self._update(rng) for _ in range(updates)]
-        return (
-            {} if not losses else dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
-        )
+        if not losses:
+            return {}
+        return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
 
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
         batch = self._replay.sample(rng, self.settings.batch * self._share)
-        # Offers stand at the front of their rows: what no row of the batch uses is left out.
+        # Offers are at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
         for name in ("clients", "rivals", "offered", "served"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
@@ -225,12 +198,12 @@ class Learner:
         return float(critic.detach()), float(win.detach())
 
     def _follow(self) -> None:
-        """Let the networks that are played come nearer to those that learn."""
+        """Move the networks that are played towards those that learn."""
         for name, values in self.played.tensors().items():
             values += np.float32(self.settings.average) * (getattr(self.brain, name) - values)
 
     def state(self) -> Tensors:
-        """Return all that decides how learning goes on, by name."""
+        """Return everything that later learning depends on, by name."""
         state: dict[str, Any] = {
             **{f"brain.{name}": values for name, values in self.brain.tensors().items()},
             **{f"played.{name}": values for name, values in self.played.tensors().items()},
@@ -243,7 +216,7 @@ class Learner:
         return state
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken, between two episodes."""
+        """Continue from a ``state``, between two episodes."""
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             getattr(self.brain, name)[...] = state[f"brain.{name}"]
             getattr(self.played, name)[...] = state[f"played.{name}"]

@@ -1,4 +1,4 @@
-"""What `mahdrl` minimises: the error of its critic, and the surprise at which offers were served."""
+"""What `mahdrl` minimises: the error of its critic, and its surprise at which offers were served."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from learning.mahdrl.brain import COUNT, QUALITY, WIN
 from learning.mahdrl.rivalry import features, fewer_than
 
 UNSURE = 1e-6
-"""No chance that was learned is nearer than this to 0 or 1, so that no offer is infinitely surprising."""
+"""A learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising."""
 
 
 def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
     """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B].
 
     Args:
-        quality, count: [A, P] parameters.
+        quality, count: [A, P] parameters of the two networks.
         batch: ``clients`` [A, B, k, 4], ``served`` [A, B, k] and ``situation`` [A, B, 2].
     """
     clients, served = batch["clients"], batch["served"]
@@ -40,18 +40,18 @@ def win_loss(win: Tensor, batch: Mapping[str, Tensor], cores: int) -> Tensor:
     """Return the cross-entropy of which contested offers were served, mean over offers, summed over agents.
 
     Args:
-        win: [A, P] parameters.
+        win: [A, P] parameters of the network.
         batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
             [A, B, 1].
         cores: K.
 
     Raises:
-        RunError: the parameters are no numbers any more.
+        RunError: training diverged: the parameters are not finite.
     """
     served, rivals, counts = batch["served"], batch["rivals"], batch["offered"] * batch["contested"]
     outbid = WIN.forward(win, features(rivals, torch).flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
     chance = fewer_than(cores, outbid * batch["active"][:, :, None]).clip(UNSURE, 1.0 - UNSURE)
     if not bool(chance.isfinite().all()):
-        raise RunError("the networks' weights grew beyond all bounds; learn slower")
+        raise RunError("training diverged; lower the learning rate")
     losses = binary_cross_entropy(chance, served, weight=counts, reduction="none")
     return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()

@@ -24,14 +24,14 @@ class Mlp:
     """Fully connected layers with ReLU between them.
 
     Attributes:
-        sizes: width of the input, of each hidden layer, and of the output.
+        sizes: widths of the input, each hidden layer and the output.
     """
 
     sizes: tuple[int, ...]
 
     @property
     def parameters(self) -> int:
-        """P, the number of weights and biases."""
+        """P, how many weights and biases there are."""
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
     def initial(self, rng: Generator, agents: int = 1) -> Float32Array:
@@ -47,7 +47,7 @@ class Mlp:
 
         Args:
             parameters: [A, P], NumPy or torch.
-            x: [A, n, inputs], of the same kind.
+            x: [A, n, inputs], of the same library.
 
         Returns:
             [A, n, outputs].
@@ -64,5 +64,5 @@ class Mlp:
 
 
 def sigmoid(x: Any) -> Any:
-    """Return the logistic function of a NumPy array, without overflow."""
+    """Return the logistic function of a NumPy array; it does not overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * x))

@@ -1,9 +1,9 @@
 """Eq. (7) for the set-valued critic: which clients, at which prices, promise the most?
 
-The critic values a set S of served clients as V(S) = mean of q over S + kappa(|S|), and each offer is served with
-probability w(price). The planner fills the budget one client at a time (the paper's serial selection) in several
-orders of preference, each of which weighs a client's worth against its price differently, and keeps the best
-beginning of the best order: where adding a client promises less than stopping, it stops.
+The critic values a set S of served clients at V(S) = mean of q over S + kappa(|S|), and each offer is served with
+probability w(price). The planner fills the budget one client at a time (the paper's serial selection) in several orders
+of preference, each of which weighs a client's worth against its price differently, and keeps the best beginning of the
+best order: where adding a client promises less than stopping, it stops.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
-"""Worth of money tried, in standard deviations of q per mean price: 0 ignores prices."""
+"""Values of money that are tried, in standard deviations of q per mean price: 0 ignores prices."""
 
 ANCHORS = (0.0, 0.5)
-"""Quantiles of q that count as worthless when a chance to be served is weighed against q."""
+"""Quantiles of q that count as worth nothing when q is weighed against the chance to be served."""
 
 RIVAL_LEVELS = 6
-"""Prices just above a rival's bid that are considered for a client, the highest ones; at least K, so that the one that
-is enough against rivals who pay their bids is among them."""
+"""How many prices just above a rival's bid are considered for a client, the highest ones. If K is larger, K are: the
+one that suffices against rivals who pay their bids is then among them."""
 
 OVERBIDS = (1.08, 1.2)
-"""Prices considered beyond the highest rival's bid, as factors: against rivals that overbid as well."""
+"""Prices considered beyond the highest rival's bid, as factors of it, against rivals that overbid as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CountValue:
     curvature: float
 
     def of(self, expected: Any, none: Any) -> FloatArray:
-        """Return kappa for the number of clients expected given that any are served; ``none`` is P(nobody)."""
+        """Return kappa for the number of clients expected if any are served; ``none`` is the chance that none is."""
         log_count = np.log(np.maximum(expected, 1.0))
         value: FloatArray = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count + none * self.nobody
         return value
@@ -47,12 +47,12 @@ class CountValue:
 def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
-    The bid itself; just above each of the highest rival bids; and a little beyond the highest. Where fewer than K
-    rivals are left nobody can be outbid, and the bid is the only level.
+    These are the bid itself, prices just above each of the highest rival bids, and a little beyond the highest. With
+    fewer than K rivals left, no offer can be outbid, and the bid is the only level.
 
     Args:
-        observation: of the service that decides.
-        rivals: [R, C] as ``rivalry.Rivals.bids``.
+        observation: what the deciding service sees.
+        rivals: [R, C], see ``rivalry.Rivals.bids``.
     """
     bids = observation.own_bids
     if len(rivals) < observation.cores:
@@ -72,23 +72,23 @@ def plan(
     available: BoolArray | None = None,
     stop: bool = True,
 ) -> Offer:
-    """Return the offers that promise the most within the budget (eq. 4): to somebody, where anybody can be paid.
+    """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable.
 
     Args:
         q: [C] what each client adds to the mean quality of the set.
         kappa: what the number of served clients is worth.
         prices: [C, L] levels considered for each client, money with six decimals.
-        chance: [C, L] probability to be served at each level.
-        budget: B_m.
-        available: [C] who can be selected; all when not given.
-        stop: consider every beginning of an order, not only all of what the budget allows.
+        chance: [C, L] probability that an offer at each level is served.
+        budget: B_m, money.
+        available: [C] who can be selected; all if not given.
+        stop: consider every beginning of an order, not only everything that the budget allows.
     """
     exact, left = to_micro(prices), to_micro(budget)
     if available is not None:
         exact = np.where(available[:, None], exact, left + 1)  # never fits
     if left < exact.min():
         return Offer.none()
-    # A level that the budget can't pay stands for the bid: a client is never lost to a price that nobody asked for.
+    # A level beyond the budget is replaced by the bid: a client is never lost to a price that nobody asked for.
     beyond = exact > left
     exact = np.where(beyond, exact[:, :1], exact)
     prices, chance = np.where(beyond, prices[:, :1], prices), np.where(beyond, chance[:, :1], chance)
@@ -102,7 +102,7 @@ def plan(
     none = np.cumprod(1.0 - w, axis=1)
     mean = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
     value = (1.0 - none) * mean + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
-    # The first of equal values: the shortest beginning of the order that looks least at prices.
+    # Of equal values argmax takes the first: the shortest beginning of the order that weighs prices the least.
     ends = taken if stop else taken & (taken.sum(axis=1, keepdims=True) == taken.cumsum(axis=1))
     value = np.where(ends, value, -np.inf)
     best, length = np.unravel_index(int(np.argmax(value)), value.shape)
@@ -112,7 +112,7 @@ def plan(
 
 
 def _worth(q: FloatArray, prices: FloatArray, chance: FloatArray) -> FloatArray:
-    """Return [orders, C, L] by which the planner orders clients and picks their prices."""
+    """Return the worth [orders, C, L] by which the planner orders clients and picks their prices."""
     certain = bool((chance >= 1.0).all())
     anchors = np.quantile(q, ANCHORS[:1] if certain else ANCHORS) - 1e-3
     unit = max(float(q.std()), 1e-6) / max(float(prices[:, 0].mean()), 1e-6)
@@ -123,7 +123,7 @@ def _worth(q: FloatArray, prices: FloatArray, chance: FloatArray) -> FloatArray:
 
 
 def _fill(prices: IntArray, budget: int) -> BoolArray:
-    """Return which clients are taken, [orders, C], when each order fills the budget, skipping what does not fit."""
+    """Return [orders, C] which clients each order takes when it fills the budget, skipping those that do not fit."""
     taken = np.zeros(prices.shape, dtype=np.bool_)
     left = np.full(len(prices), budget)
     cheapest = prices.min()

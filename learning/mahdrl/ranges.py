@@ -1,4 +1,4 @@
-"""What hyper-parameters may be: types that say it, for whoever reads options from a user (``scenarios.train``)."""
+"""Types of hyper-parameters that hold their ranges, to validate what a user asks for (``scenarios.train``)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The replay buffers of all agents: ring buffers over arrays, one row for each agent."""
+"""The replay buffers of all agents: ring buffers in arrays with one row for each agent."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ class Replay:
 
     Attributes:
         fields: name -> [A, capacity, *shape].
-        stored: [A] transitions ever stored; the ring's position is ``stored % capacity``.
+        stored: [A] transitions ever stored; the next one is put at ``stored % capacity``.
     """
 
     def __init__(self, agents: int, capacity: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -26,7 +26,11 @@ class Replay:
         self.stored: IntArray = np.zeros(agents, dtype=np.int64)
 
     def add(self, agent: int, **values: npt.ArrayLike) -> None:
-        """Store one transition; a field shorter than its row is padded with zeros."""
+        """Store one transition. A field that is shorter than its row is padded with zeros.
+
+        Raises:
+            ValueError: the transition has other fields than the buffer.
+        """
         at = int(self.stored[agent]) % self.capacity
         if values.keys() != self.fields.keys():
             raise ValueError(f"a transition has {sorted(self.fields)}, not {sorted(values)}")
@@ -41,7 +45,7 @@ class Replay:
 
     @property
     def held(self) -> IntArray:
-        """[A] transitions that each agent's buffer holds."""
+        """How many transitions each agent's buffer holds, [A]."""
         return np.minimum(self.stored, self.capacity)
 
     def sample(self, rng: Generator, batch: int) -> dict[str, Float32Array]:
@@ -60,7 +64,7 @@ class Replay:
         return {**state, "replay.stored": self.stored}
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
         self.stored[...] = state["replay.stored"]
         for name, values in self.fields.items():
             saved = state[f"replay.{name}"]

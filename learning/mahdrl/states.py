@@ -1,4 +1,4 @@
-"""States of a training: what a resumed one goes on from, and what it refuses."""
+"""States of a training: what a training is resumed from, and which states are refused."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,33 +10,33 @@ from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
 
 KEPT = 2
-"""States kept: the last, to resume from, and the one before it, for whoever has to delete the last."""
+"""States kept: the last one, to resume from, and the one before it, in case the last one has to be deleted."""
 
 GROWS = ("episodes", "epsilon_episodes")
-"""What may change when a training is resumed: how long it is. How long it explores stays as it was begun."""
+"""Parts of the plan that may change when a training is resumed. A longer training explores no longer than planned."""
 
 _NAME = "episode-"
 
 
 class Resumable(Protocol):
-    """Who has a state: a learner."""
+    """What has a state: a learner."""
 
     def state(self) -> Tensors:
-        """Return all that decides how learning goes on."""
+        """Return everything that later learning depends on."""
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a state says besides tensors.
+    """The description of a state that was found.
 
     Attributes:
-        episode: after which it was taken.
+        episode: the last episode before it was saved.
         curve: evaluations until then.
         log_bytes: length of the log at that time.
-        epsilon_episodes: of the plan that the training was begun with.
+        epsilon_episodes: how long the training was to explore when it was started.
         identity: what must be the same when it is resumed.
     """
 
@@ -51,7 +51,7 @@ class Found:
         """Read a state's description.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it is none.
+            KeyError, TypeError, ValueError, AttributeError: it is not a state's description.
         """
         return cls(
             episode=int(description["episode"]),
@@ -63,20 +63,20 @@ class Found:
 
 
 def file_of(folder: Path, episode: int) -> Path:
-    """Return where the state after an episode is kept."""
+    """Return the file of the state after an episode."""
     return folder / f"{_NAME}{episode:06d}{checkpoint.TENSORS}"
 
 
 def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str, Any]]) -> Found | None:
-    """Restore the last state of a folder; None if there is none.
+    """Restore a learner from the last state in a folder; return its description, or None if the folder has no state.
 
     Args:
-        learner: new.
-        folder: of the training's states.
-        identity: what must be as it was, but for what ``GROWS``.
+        learner: a new one.
+        folder: the training's states.
+        identity: what must be the same as when the state was saved, except for what ``GROWS``.
 
     Raises:
-        CheckpointError: the state is damaged, or of another training.
+        CheckpointError: the state is damaged, or is that of another training.
     """
     path = next(_states(folder), None)
     if path is None:
@@ -87,7 +87,7 @@ def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, repr(error)) from error
     if path != file_of(folder, found.episode):
-        raise _damaged(path, f"it says it is of episode {found.episode}")
+        raise _damaged(path, f"it is that of episode {found.episode}")
     for part, now in identity.items():
         before = found.identity[part]
         for key in sorted(now.keys() | before.keys()):
@@ -111,13 +111,13 @@ def prune(folder: Path) -> None:
 def _damaged(path: Path, why: str) -> CheckpointError:
     described = path.with_suffix(checkpoint.DESCRIPTION)
     return CheckpointError(
-        f"{described}: does not describe a state of a training: {why}; delete it and {path.name} to go on from the "
-        "state before, or from the start"
+        f"{described}: does not describe a state of a training: {why}; delete it and {path.name} to resume from the "
+        "state before it, or from the start"
     )
 
 
 def _require_shapes(path: Path, tensors: Tensors, own: Tensors) -> None:
-    """Refuse tensors that are not a state of this learner; a replay may hold any number of transitions."""
+    """Refuse tensors that are not a state of this learner; a replay buffer may hold any number of transitions."""
     shapes = {}
     for name, values in own.items():
         shapes[name] = values.shape
@@ -127,6 +127,6 @@ def _require_shapes(path: Path, tensors: Tensors, own: Tensors) -> None:
 
 
 def _states(folder: Path) -> Iterator[Path]:
-    """Yield the tensors of the states that are whole, the last one first: the JSON is written after them."""
+    """Yield the tensor files of complete states, the last one first: the JSON is written after the tensors."""
     for described in sorted(folder.glob(f"{_NAME}*{checkpoint.DESCRIPTION}"), reverse=True):
         yield described.with_suffix(checkpoint.TENSORS)

@@ -1,7 +1,7 @@
 """Trains a learner: episodes with exploration, evaluations without, a log, and states to resume from.
 
 A training is a function of its plan: every random draw is keyed by (training seed, episode), and the state that is
-saved between episodes holds all that learning depends on. Resumed after any kill, it gives the same bytes.
+saved between episodes holds everything that learning depends on. Resumed after any kill, it gives the same bytes.
 """
 
 import json
@@ -24,32 +24,32 @@ from learning.mahdrl.networks import Tensors
 from learning.mahdrl.states import file_of, prune, resumed
 from learning.mahdrl.training_log import Row, TrainingLog
 from learning.play import decide
-from learning.play import learn as tell_rivals
+from learning.play import learn as let_learn
 from learning.policy import Policy
 
 
 class Learner(Protocol):
-    """What can be trained: ``learner.Learner`` and ``paper.Learner``."""
+    """What can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
 
     def begin(self, episode: int) -> None:
         """Start an episode."""
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
-        """Return offers, exploring with probability ``epsilon``; 0 must draw nothing and change nothing."""
+        """Return offers, exploring with probability ``epsilon``; with 0, nothing that is learned may change."""
 
     def observe(
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> dict[str, float]:
-        """Take in what came of a round; return losses by name."""
+        """Take in what came of a round; return the losses by name."""
 
     def end(self) -> dict[str, float]:
-        """End the episode; return losses by name."""
+        """End the episode; return the losses by name."""
 
     def state(self) -> Tensors:
-        """Return all that decides how learning goes on."""
+        """Return everything that later learning depends on."""
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
 
     def agent(self) -> Tensors:
         """Return what a trained agent needs to play."""
@@ -60,9 +60,9 @@ class Table:
     """A market at its start, and who plays it.
 
     Attributes:
-        market: to be played to its end.
+        market: before its first round.
         learners: names of the services that learn.
-        rivals: policies of all other services.
+        rivals: policies of all other services, by name.
     """
 
     market: Market
@@ -71,7 +71,7 @@ class Table:
 
 
 OpenTable = Callable[[int, int, Sequence[str]], AbstractContextManager[Table]]
-"""Opens a table for (episode, market seed, seats): only the services in the seats learn, or all if there are none."""
+"""Opens a table for (episode, market seed, seats): the services in the seats learn, or all if no seats are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class Plan:
 
     Attributes:
         episodes: markets played while learning.
-        seed: of the training: networks, exploration, replay, and the markets' seeds.
+        seed: the training's seed: networks, exploration, replay and the markets' seeds are drawn from it.
         epsilon: probability of a random action at the start and at the end.
-        epsilon_episodes: over which it falls, on a straight line.
+        epsilon_episodes: episodes over which epsilon falls, on a straight line.
         evaluate_every: episodes between two evaluations; a state to resume from is saved with each.
-        evaluation_seeds: markets of an evaluation, which no episode plays.
-        seats: services that take turns to learn; none: all learn at once.
-        together: services of the seats that learn in the same episode.
+        evaluation_seeds: seeds of the markets of an evaluation, which no episode plays.
+        seats: services that take turns to learn; if empty, all learn at once.
+        together: how many services of the seats learn in the same episode.
     """
 
     episodes: int = 200
@@ -104,11 +104,11 @@ class Plan:
         return max(end, start - (start - end) * (episode - 1) / max(self.epsilon_episodes, 1))
 
     def market_seed(self, episode: int) -> int:
-        """Return the seed of an episode's market: at least 2^31, so never one of an evaluation or of a small run."""
+        """Return the seed of an episode's market: at least 2^31, so never that of an evaluation or of a usual run."""
         return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
 
     def learners(self, episode: int) -> tuple[str, ...]:
-        """Return who learns in an episode: one after another, or some drawn at random; nobody named: all."""
+        """Return who learns in an episode: the seats in turn, or some of them drawn at random; none if all learn."""
         if self.together == 1 or not self.seats:
             return self.seats[episode % len(self.seats) :][:1] if self.seats else ()
         drawn = stream(self.seed, "episode", episode, "learners").permutation(len(self.seats))[: self.together]
@@ -124,27 +124,29 @@ def train(
     about: Mapping[str, Any],
     *,
     resume: bool = False,
-    tell: Callable[[Row], None] = lambda _: None,
+    report: Callable[[Row], None] = lambda _: None,
 ) -> None:
     """Train to the end of the plan and write the agent.
 
     Args:
-        learner: new.
-        open_table: gives markets.
+        learner: a new one.
+        open_table: opens each market.
         plan: how long and on what.
-        out: the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside it.
-        provenance: what the agent's description says besides; must be equal where a training is resumed.
-        about: what it says, too, and may change: versions, revision.
-        resume: go on from the last state in ``NAME.training``, if there is one.
-        tell: hears every line of the log.
+        out: file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside
+            it.
+        provenance: part of the agent's description; must be the same when a training is resumed.
+        about: another part of it, which may change: versions, revision.
+        resume: continue from the last state in ``NAME.training``, if there is one.
+        report: called with every row of the log.
 
     Raises:
-        CheckpointError: a state can't be used or written.
+        CheckpointError: a state cannot be used or written.
+        RunError: training diverged.
     """
     # Networks this small gain nothing from a second thread, and the bits of a sum depend on how many there are.
     torch.set_num_threads(1)
     states, log = out.with_suffix(".training"), out.with_suffix(".csv")
-    # As JSON gives it back: tuples become lists.
+    # As it will be read from JSON: tuples become lists.
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
     done, curve, logged = 0, [], 0
     if resume and (found := resumed(learner, states, identity)) is not None:
@@ -152,22 +154,24 @@ def train(
         plan = replace(plan, epsilon_episodes=found.epsilon_episodes)
         identity["plan"]["epsilon_episodes"] = found.epsilon_episodes
         if plan.episodes < done:
-            raise CheckpointError(f"{states}: {done} episodes are played already, more than {plan.episodes}")
+            raise CheckpointError(
+                f"{states}: {done} episodes have been played already, more than {plan.episodes}; raise --episodes"
+            )
     elif resume and out.exists():
-        raise CheckpointError(f"{out}: there is an agent, but no state in {states} to go on from; choose another --out")
+        raise CheckpointError(f"{out}: already exists, but {states} has no state to resume from; choose another --out")
     with TrainingLog(log, logged) as writer:
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             with open_table(episode, plan.market_seed(episode), plan.learners(episode)) as table:
-                row = _play(learner, table, episode, epsilon, learn=True)
+                row = play_episode(learner, table, episode, epsilon, learn=True)
             writer.write(row)
-            tell(row)
+            report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
             row = _evaluate(learner, open_table, plan, episode)
             writer.write(row)
-            tell(row)
+            report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             progress = {"episode": episode, "curve": curve, "log_bytes": writer.size()}
             checkpoint.write(file_of(states, episode), "training", learner.state(), identity | progress)
@@ -177,8 +181,8 @@ def train(
     )
 
 
-def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
-    """Play one market to the end, or until no learner is left in it."""
+def play_episode(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
+    """Play one market to the end, or until no learner is left in it; return the row of the log."""
     market, mine = table.market, set(table.learners)
     labels = {spec.name: spec.policy for spec in market.services}
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
@@ -197,7 +201,7 @@ def _play(learner: Learner, table: Table, episode: int, epsilon: float, *, learn
             offered += float(offers[name].payments.sum())
         others = decide(table.rivals, labels, observations, given=offers)
         report = market.close_round(offers | {name: decision.offer for name, decision in others.items()})
-        tell_rivals(table.rivals, labels, others, report)
+        let_learn(table.rivals, labels, others, report)
         for name in own:
             accuracies[name].append(report.feedback[name].accuracy)
         if learn:
@@ -225,7 +229,7 @@ def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int)
     for seed in plan.evaluation_seeds:
         for seat in plan.seats or (None,):
             with open_table(0, seed, () if seat is None else (seat,)) as table:
-                rows.append(_play(learner, table, episode, 0.0, learn=False))
+                rows.append(play_episode(learner, table, episode, 0.0, learn=False))
     means = {
         name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")
     }
@@ -233,7 +237,7 @@ def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int)
 
 
 def _held(values: Sequence[float], rounds: int) -> Any:
-    """Return accuracies [N], the last one held."""
+    """Return accuracies [N]: the last one is held to the last round."""
     return np.concatenate([values, np.full(rounds - len(values), values[-1])])
 
 
@@ -243,7 +247,7 @@ def _gather(into: dict[str, list[float]], losses: Mapping[str, float]) -> None:
 
 
 def _require_finite(learner: Learner, row: Row) -> None:
-    """Refuse to go on with networks that hold no numbers any more."""
+    """Stop a training whose networks hold values that are not finite."""
     weights = all(np.isfinite(values).all() for values in learner.agent().values())
     if not weights or not np.isfinite(list(row.losses.values())).all():
-        raise RunError(f"episode {row.episode}: the networks' weights or losses grew beyond all bounds; learn slower")
+        raise RunError(f"episode {row.episode}: training diverged; lower the learning rate")

@@ -13,17 +13,17 @@ from learning.mahdrl.checkpoint import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the training log. Means over the learners (and, of evaluations, over markets and seats).
+    """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats.
 
     Attributes:
         episode: from 1.
         phase: ``train`` or ``evaluate``.
         epsilon: probability of a random action.
-        reward: mean over rounds of Omega^accuracy / Omega^target, with the absorbing reward.
+        reward: mean over all rounds of Omega^accuracy / Omega^target, held once the target is met.
         auc: mean accuracy over all rounds, held once the target is met.
         reached: share of services that met their target.
-        markup: what was offered over the bids, as a part of the bids.
-        losses: by name, of training episodes.
+        markup: how much more than the bids was offered, as a part of the bids.
+        losses: by name; empty for evaluations.
     """
 
     episode: int
@@ -51,18 +51,27 @@ LOG_COLUMNS = (
 
 
 class TrainingLog:
-    """The training log, a CSV file. Holds no times: a resumed training writes the same bytes."""
+    """Writes the training log. It holds no times, so that a resumed training writes the same bytes."""
 
     def __init__(self, path: Path, start: int) -> None:
+        """Open a log.
+
+        Args:
+            path: the file.
+            start: bytes of it to keep, all that was written when the state that is resumed was saved; 0 for a new log.
+
+        Raises:
+            CheckpointError: it cannot be written, or is shorter than that.
+        """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if start and path.stat().st_size < start:
-                raise CheckpointError(f"{path}: is shorter than it was when the last state was saved; restore it")
+                raise CheckpointError(f"{path}: is shorter than when the last state was saved; restore it")
             self._file = path.open("r+b" if start else "wb")
         except OSError as error:
-            raise CheckpointError(f"{path}: can't be written: {error.strerror}") from error
+            raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from error
         if start:
-            self._file.truncate(start)  # what came after the state that is resumed is played again
+            self._file.truncate(start)  # what came after the state is played again
             self._file.seek(start)
         else:
             self._write_line(LOG_COLUMNS)
@@ -74,7 +83,7 @@ class TrainingLog:
         self._file.close()
 
     def write(self, row: Row) -> None:
-        """Add one line."""
+        """Add one row."""
         values = asdict(row) | dict(row.losses)
         self._write_line([_text(values.get(name, "")) for name in LOG_COLUMNS])
 

@@ -14,6 +14,7 @@ from scenarios.file.schema import Scenario, Service
 from scenarios.loader import load
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.writing import TABLES
+from scenarios.plugins import require_loaded
 
 Row = Mapping[str, str]
 
@@ -55,8 +56,9 @@ def verify(run: RunDirectory) -> Verdict:
     """Check a run's logs.
 
     Raises:
-        InputError: the logs can't be read at all.
+        InputError: the logs cannot be read at all, or a plug-in that the scenario names is not loaded.
     """
+    require_loaded(run.meta().get("plugins", {}), str(run.path))
     verdict = Verdict(run.path)
     if run.state is not State.COMPLETE:
         verdict.problems.append("the run is not complete")

@@ -100,7 +100,9 @@ def test_a_failure_of_training_comes_out_as_it_is(make_market, make_offer, stub_
 
     market = make_market(["alpha"], federation=Failing())
     market.open_round()
-    with pytest.raises(Diverged, match="service 'alpha' diverged in round 1: the training of client 2") as caught:
+    with pytest.raises(
+        Diverged, match="service 'alpha': training diverged in round 1: the loss of client 2 is not finite"
+    ) as caught:
         market.close_round({"alpha": make_offer((2, 2.1))})
     assert (caught.value.service, caught.value.round, caught.value.client) == ("alpha", 1, 2)
 

@@ -101,6 +101,9 @@ def test_a_recorder_changes_nothing_and_keeps_rounds_without_a_job() -> None:
     assert trace.sizes == [[100], []]
     assert trace.accuracies == [plain.accuracy("s")] * 2
     assert len(trace.losses[0]) == 1
+    assert recorder.kernels == plain.kernels
+    recorder.restore({name: array * 0.5 for name, array in plain.state().items()})
+    assert recorder.accuracy("s") == recorder.state()["s"][0] == 0.5 * plain.accuracy("s")
 
 
 def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> None:
@@ -110,5 +113,5 @@ def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> Non
     assert traces.read(path, {"a": 1}) == [kept]
     assert traces.read(path, {"a": 2}) is None
     path.write_text("{")
-    with pytest.raises(InputError, match="no file of traces"):
+    with pytest.raises(InputError, match="is not a file of traces"):
         traces.read(path, {"a": 1})

@@ -1,4 +1,4 @@
-"""The book of fits: the user's own go first, what is missing names the command, and files are checked."""
+"""Fits: the user's own go first, what is missing names the command, and files are checked."""
 
 from pathlib import Path
 
@@ -21,14 +21,16 @@ def entry(kind: str = "dqi", dataset: str = "kmnist", regime: Regime = REGIME, v
 
 
 def test_a_missing_fit_names_the_command_that_makes_it() -> None:
-    with pytest.raises(FitError, match=r"data set 'kmnist'; make one with flmarket calibrate dqi SCENARIO"):
+    with pytest.raises(
+        FitError, match=r"data set 'kmnist' has no fit .*; make one with flmarket calibrate dqi SCENARIO"
+    ):
         dqi_fit("kmnist")
     with pytest.raises(FitError, match="flmarket calibrate surrogate SCENARIO"):
         surrogate_fit("kmnist", REGIME)
 
 
 def test_a_missing_regime_says_which_there_is() -> None:
-    with pytest.raises(FitError, match=r"learning_rate 9, .*there is one with cnn, local_epochs"):
+    with pytest.raises(FitError, match=r"learning_rate 9, .*it has one for cnn, local_epochs"):
         surrogate_fit("mnist", Regime("cnn", 1, 10, 9.0, 0.0))
 
 

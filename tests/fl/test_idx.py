@@ -80,7 +80,7 @@ def test_what_is_read_cannot_be_changed(images_file: Path, labels_file: Path) ->
         (IMAGE_HEADER[:10], "it ends within its header"),
         (GOOD_IMAGES[:-1], "it is cut off: 2,367 bytes instead of 2,368"),
         (IMAGE_HEADER, "it is cut off: 16 bytes instead of 2,368"),
-        (GOOD_IMAGES + b"\0", "it goes on after the 2,368 bytes that its header announces"),
+        (GOOD_IMAGES + b"\0", "it is longer than the 2,368 bytes that its header announces"),
         (
             bytes.fromhex("00000803 00000003 00000020 0000001c") + bytes(3 * 32 * 28),
             "its items have the dimensions 32 x 28; they must be 28 x 28",
@@ -149,11 +149,11 @@ COMPRESSED = gzip.compress(GOOD_IMAGES, mtime=0)
 def test_damaged_compression_is_a_bad_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(content)
-    with pytest.raises(IdxError, match="it can't be read: "):
+    with pytest.raises(IdxError, match="it cannot be read: "):
         read_images(path, 28, 28)
 
 
 def test_a_file_that_the_system_does_not_open_is_a_bad_file(images_file: Path) -> None:
     images_file.mkdir()
-    with pytest.raises(IdxError, match=r"it can't be read: .*directory"):
+    with pytest.raises(IdxError, match=r"it cannot be read: .*directory"):
         read_images(images_file, 28, 28)

@@ -136,10 +136,10 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 @pytest.mark.parametrize(
     ("first", "second", "options", "problem"),
     [
-        ([1, 2], [1, 2, 3], {}, "can't be paired"),
-        (np.ones((2, 3)), np.ones((3, 3)), {}, "can't be paired"),
-        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, "can't be paired"),
-        ([1, np.nan], [1, 2], {}, "first must be finite"),
+        ([1, 2], [1, 2, 3], {}, "cannot be paired by seed"),
+        (np.ones((2, 3)), np.ones((3, 3)), {}, "cannot be paired by seed"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, "cannot be paired by seed"),
+        ([1, np.nan], [1, 2], {}, "first must hold only finite numbers"),
         ([], [], {}, "must not be empty"),
         ([1], [1], {"level": 1.0}, "level"),
         ([1], [1], {"level": float("nan")}, "level"),
@@ -211,10 +211,10 @@ def test_censored_at_the_horizon_alone_it_is_the_mean_of_what_was_seen(rounds):
 @pytest.mark.parametrize(
     ("rounds", "reached", "horizon", "problem"),
     [
-        ([1, 2], [True], 10, "one length"),
+        ([1, 2], [True], 10, "rounds and reached must be lists of the same length"),
         ([0], [True], 10, "positive"),
         ([], [], 10, "empty"),
-        ([1], [True], 0, "horizon"),
+        ([1], [True], 0, "horizon must be a finite number above 0, not 0"),
         ([1], [True], float("nan"), "horizon"),
         ([float("nan")], [True], 10, "finite"),
     ],

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from learning.mahdrl import checkpoint
-from learning.mahdrl.policy import SHIPPED, shipped
+from learning.mahdrl.policy import NAME
+from learning.mahdrl.trained import shipped
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import StoreError
@@ -23,8 +24,8 @@ class Listener:
 def agent(tmp_path: Path) -> Path:
     """A file with the agent that comes with flmarket."""
     for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-        shutil.copy(shipped(SHIPPED).with_suffix(part), tmp_path)
-    return tmp_path / f"{SHIPPED}{checkpoint.TENSORS}"
+        shutil.copy(shipped(NAME).with_suffix(part), tmp_path)
+    return tmp_path / f"{NAME}{checkpoint.TENSORS}"
 
 
 def train_anew(agent: Path) -> None:

@@ -1,6 +1,8 @@
 """A market over a user's own data set, whose images are small and in colour: from its function to the logs of a run."""
 
 import csv
+import hashlib
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 from fl.datasets import dataset
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
+from scenarios.plugins import load_plugin
 from scenarios.running.batch import plan, run_all
+from scenarios.running.notes import notes
 from scenarios.running.runner import Run
 
 SCENARIO = """\
@@ -86,12 +90,44 @@ def test_its_models_learn_on_the_reference_path(
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
 
 
+def test_notes_say_that_it_is_ones_own_and_that_the_fused_kernel_cannot_train_it() -> None:
+    assert notes([parse(SCENARIO)], Shelf())[1:] == [
+        "data set 'lamps' is a plug-in: meta.json holds its digests; publish them with any result",
+        "the fused kernel trains on images of 1 x 28 x 28, not 3 x 12 x 10; training takes the reference path, which "
+        "is about ten times slower (docs/performance.md)",
+    ]
+    assert len(notes([parse(SCENARIO, overrides=["training.kernel=reference"])], Shelf())) == 2
+
+
 def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: Path) -> None:
     scenario = parse(SCENARIO)
     (before,) = plan([scenario], [], [0], tmp_path, Shelf())
     dataset("lamps")(lambda: (*lamps(seed=2), *lamps(90, seed=1)))
     (after,) = plan([scenario], [], [0], tmp_path, Shelf())
     assert before.digest != after.digest
+
+
+def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
+    tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from fl.datasets import dataset\n\n"
+        f"{inspect.getsource(lamps)}\n"
+        '@dataset("more-lamps")\n'
+        "def more_lamps():\n"
+        "    return *lamps(seed=3), *lamps(90, seed=4)\n"
+    )
+    load_plugin(file)
+    scenario = parse(SCENARIO, overrides=["services.alpha.dataset=more-lamps", "rounds=1"])
+    for folder, jobs in (("alone", 1), ("together", 2)):
+        shelf, out = Shelf(), tmp_path / folder
+        runs = run_all(plan([scenario], [], [0, 1], out, shelf), shelf, Silent(), jobs=jobs, workers=0).complete
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        for run in runs:
+            assert run.directory.meta()["plugins"] == {"data set more-lamps": {"file": "mine.py", "sha256": digest}}
+    assert files_of(tmp_path / "alone") == files_of(tmp_path / "together")
 
 
 def problems(*overrides: str) -> list[str]:

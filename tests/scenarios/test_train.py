@@ -16,7 +16,7 @@ from des.records import Offer
 from fl.errors import InputError, RunError
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.policy import shipped
+from learning.mahdrl.trained import shipped
 from learning.mahdrl.training import Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
@@ -74,7 +74,7 @@ def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
 def test_another_training_is_not_resumed(tmp_path):
     out = tmp_path / "agent.safetensors"
     run(small(), 3, out, Shelf())
-    with pytest.raises(InputError, match="is there already; go on with --resume"):
+    with pytest.raises(InputError, match="already exists; continue with --resume, or choose another --out"):
         run(small(), 3, out, Shelf())
     with pytest.raises(InputError, match=r"trained with plan.seed = 3, not 4"):
         run(small(), 4, out, Shelf(), resume=True)
@@ -94,7 +94,7 @@ def test_a_damaged_state_is_not_resumed(tmp_path):
 def test_taking_turns_against_rivals(tmp_path):
     rows = []
     training = small(rotate=True, rivals=("hqfa", "lcfa"))
-    run(training, 0, tmp_path / "agent.safetensors", Shelf(), tell=rows.append)
+    run(training, 0, tmp_path / "agent.safetensors", Shelf(), report=rows.append)
     assert [row.episode for row in rows if row.phase == "train"] == [1, 2, 3, 4, 5, 6]
     assert all((row.phase == "evaluate") == (row.epsilon == 0.0 and not row.losses) for row in rows[1:])
 
@@ -144,7 +144,7 @@ def test_training_explores_and_evaluations_do_not(tmp_path):
         return open_table(training, seats, episode, seed, Shelf(), 1)
 
     rows = []
-    train(watcher, opened, plan, tmp_path / "agent.safetensors", {}, {}, tell=rows.append)
+    train(watcher, opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
     episodes = watcher.played[::8]  # one entry for each of eight rounds
     assert [names for names, _ in episodes[:4]] == [("emnist",), ("mnist",)] * 2
     np.testing.assert_allclose([epsilon for _, epsilon in episodes[:4]], [1.0, 0.7625, 0.525, 0.2875])
@@ -171,7 +171,7 @@ def test_one_client_nobody_can_afford(tmp_path, policy):
 @pytest.mark.parametrize("options", [{"learning_rate": 1e30}, {"learning_rate": 1e8}])
 def test_a_training_that_grows_beyond_all_bounds_fails(tmp_path, options):
     out = tmp_path / "agent.safetensors"
-    with pytest.raises(RunError, match="beyond all bounds"), np.errstate(all="ignore"):
+    with pytest.raises(RunError, match="training diverged; lower the learning rate"), np.errstate(all="ignore"):
         run(small(options=options), 0, out, Shelf())
     assert not out.exists()
 
@@ -197,8 +197,8 @@ def test_a_state_that_describes_none_is_refused(tmp_path, change):
     ("change", "message"),
     [
         (lambda state: {**state, "brain.quality": state["brain.quality"][:, :1]}, r"tensor 'brain.quality' has shape"),
-        (lambda state: {**state, "brain.win": state["brain.win"] * np.nan}, "holds numbers that are not finite"),
-        (lambda state: {name: v for name, v in state.items() if name != "due"}, "has no tensor 'due'"),
+        (lambda state: {**state, "brain.win": state["brain.win"] * np.nan}, "holds values that are not finite"),
+        (lambda state: {name: v for name, v in state.items() if name != "due"}, "tensor 'due' is missing"),
         (lambda state: {**state, "replay.clients": state["replay.clients"][:, :, :2]}, "tensor 'replay.clients' has"),
     ],
 )
@@ -215,7 +215,9 @@ def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
 
 def test_nothing_is_written_over(tmp_path):
     (tmp_path / "results.csv").write_text("mine")
-    with pytest.raises(InputError, match=r"results\.csv: is there already"):
+    with pytest.raises(
+        InputError, match=r"results\.csv: already exists; continue with --resume, or choose another --out"
+    ):
         run(small(), 0, tmp_path / "results.safetensors", Shelf())
     assert (tmp_path / "results.csv").read_text() == "mine"
 
@@ -225,7 +227,10 @@ def test_an_agent_without_states_is_not_trained_over(tmp_path):
     run(small(), 0, out, Shelf())
     rmtree(out.with_suffix(".training"))
     before = out.read_bytes()
-    with pytest.raises(CheckpointError, match="there is an agent, but no state"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"agent\.safetensors: already exists, but .* has no state to resume from; choose another --out",
+    ):
         run(small(), 0, out, Shelf(), resume=True)
     assert out.read_bytes() == before
 
@@ -234,7 +239,7 @@ def test_a_log_that_lost_lines_is_refused(tmp_path):
     out = tmp_path / "agent.safetensors"
     run(small(), 0, out, Shelf())
     out.with_suffix(".csv").write_text("episode")
-    with pytest.raises(CheckpointError, match="is shorter than it was"):
+    with pytest.raises(CheckpointError, match="is shorter than when the last state was saved; restore it"):
         run(small(), 0, out, Shelf(), resume=True)
 
 
@@ -245,15 +250,15 @@ def test_a_training_can_be_made_longer_but_not_shorter(tmp_path):
     run(small(plan=longer), 0, out, Shelf(), resume=True)
     described = json.loads(out.with_suffix(".json").read_text())
     assert (described["plan"]["episodes"], described["plan"]["epsilon_episodes"]) == (8, 3)
-    with pytest.raises(CheckpointError, match="8 episodes are played already, more than 6"):
+    with pytest.raises(CheckpointError, match="8 episodes have been played already, more than 6; raise --episodes"):
         run(small(), 0, out, Shelf(), resume=True)
 
 
 def test_options_that_would_do_nothing_are_refused(tmp_path):
     out = tmp_path / "agent.safetensors"
-    with pytest.raises(InputError, match="all services learn, there is no rival; add --rotate"):
+    with pytest.raises(InputError, match="all services learn, so there are no rivals; add --rotate"):
         run(small(rivals=("hqfa",)), 0, out, Shelf())
-    with pytest.raises(InputError, match="--together 9: only 3 services learn"):
+    with pytest.raises(InputError, match="--together 9: only 3 services learn; choose fewer"):
         run(small(rotate=True, plan=replace(small().plan, together=9)), 0, out, Shelf())
 
 
@@ -264,7 +269,7 @@ def test_a_folder_is_no_agent(out):
 
 
 def test_a_name_that_is_too_long(tmp_path):
-    with pytest.raises(InputError, match="can't be written: File name too long"):
+    with pytest.raises(InputError, match="cannot be written: File name too long"):
         run(small(), 0, tmp_path / ("x" * 300 + ".safetensors"), Shelf())
 
 
@@ -278,7 +283,7 @@ def test_hyper_parameters_are_checked():
     with pytest.raises(InputError, match="must be KEY=VALUE"):
         parse_options(["share"])
     wrong = [
-        ({"shar": 1}, "has no such hyper-parameter; it has share, payments"),
+        ({"shar": 1}, "has no such hyper-parameter; it has payments, standardise"),
         ({"share": 1}, "share: input should be a valid boolean, not 1"),
         ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
         ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
@@ -323,3 +328,10 @@ def test_the_agents_that_were_met_are_part_of_what_was_trained_on():
     assert learned_rivals(small(rotate=True, rivals=("hqfa",))) == {}
     met = learned_rivals(small(rotate=True, rivals=("hqfa", "mahdrl-paper")))
     assert met == {"mahdrl-paper": checkpoint.digest(shipped("mahdrl-paper"))}
+
+
+def test_a_checkpoint_that_nobody_plays_while_training_is_not_read():
+    gone = small("services.mnist.policy=mahdrl", "services.mnist.checkpoint=gone.safetensors")
+    assert learned_rivals(gone) == {}, "mnist learns in every episode"
+    with pytest.raises(CheckpointError, match=r"gone\.safetensors: cannot be read"):
+        learned_rivals(replace(gone, rotate=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fl.cores import usable_cores
-from tui.commands.arguments import Assignments, Source
+from tui.commands.arguments import Assignments, Plugins, Source, load_plugins
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
@@ -22,6 +22,7 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the 
 def calibrate_dqi(
     source: Source,
     assignments: Assignments = None,
+    plugin: Plugins = None,
     out: Output = Path("calibration"),
     epochs: Annotated[int, typer.Option(min=1, help="Epochs that each new network is trained for.")] = 50,
     repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
@@ -36,6 +37,7 @@ def calibrate_dqi(
     from scenarios.build import Shelf
     from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
 
+    load_plugins(plugin)
     plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
     calibrate_dqi(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "dqi")
@@ -45,6 +47,7 @@ def calibrate_dqi(
 def calibrate_surrogate(
     source: Source,
     assignments: Assignments = None,
+    plugin: Plugins = None,
     out: Output = Path("calibration"),
     runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each held-out policy to test with.")] = 3,
@@ -57,6 +60,7 @@ def calibrate_surrogate(
     from scenarios.build import Shelf
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
+    load_plugins(plugin)
     plan = SurrogatePlan(runs, seeds, workers or usable_cores())
     calibrate_surrogate(_load(source, assignments or []), out, plan, Shelf(), _report)
     _close(out, "surrogate")

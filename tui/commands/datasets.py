@@ -2,15 +2,17 @@
 
 import typer
 
+from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.console import stdout
 
 
-def datasets() -> None:
+def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
 
     from fl.datasets import data_root, listing
 
+    load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
     for entry in listing():
         sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded

@@ -1,16 +1,18 @@
 """``flmarket policies``: a table of the policies that are installed."""
 
+from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.console import stdout
 
 
-def policies() -> None:
+def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
-    from learning.policy import load, names
+    from learning.policy import POLICIES
 
-    table = Table("name", "privileged", "what it does")
-    for name in names():
-        found = load(name)
-        table.add_row(name, "yes" if found.privileged else "", found.summary)
+    load_plugins(plugin)
+    table = Table("name", "privileged", "from", "what it does")
+    for entry in POLICIES.listing():
+        privileged = "yes" if entry.thing and entry.thing.privileged else ""
+        table.add_row(entry.name, privileged, entry.source, entry.thing.summary if entry.thing else entry.problem)
     stdout().print(table)

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.launch import run_directory, start
 
 
 def replay(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or growing.")],
+    plugin: Plugins = None,
 ) -> None:
     """Watch a run again, round by round, in the terminal user interface."""
+    load_plugins(plugin)
     start(str(run_directory(run)), Path("runs"))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui.commands.arguments import Runs
+from tui.commands.arguments import Plugins, Runs, load_plugins
 
 
 def report(
@@ -17,12 +17,14 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
     ] = None,
+    plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
     from scenarios.judging.render import csv_text, html_page, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import read
 
+    load_plugins(plugin)  # tables mark privileged policies
     found = read(runs)
     made = make_report(found, baseline)
     if figures is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fl.errors import InputError
-from tui.commands.arguments import Assignments, Quiet, Sources, check_policies, load_all
+from tui.commands.arguments import Assignments, Plugins, Quiet, Sources, check_policies, load_all, load_plugins
 from tui.commands.console import stdout
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def run(
     seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run for each.")] = "1",
     rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,
     assignments: Assignments = None,
+    plugin: Plugins = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
     workers: Annotated[
         int | None, typer.Option(min=0, help="Training threads of each run; cores divided by jobs if not given.")
@@ -48,6 +49,7 @@ def run(
     chosen_seeds = parse_seeds(seeds)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
+    load_plugins(plugin)
     check_policies(policy or [])
     scenarios = load_all(sources, assignments or [], rounds)
     if dry_run:

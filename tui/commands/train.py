@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tui.commands.arguments import Assignments, Quiet, Source, load_all
+from tui.commands.arguments import Assignments, Plugins, Quiet, Source, load_all, load_plugins
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +46,7 @@ def train(
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
     ] = None,
     assignments: Assignments = None,
+    plugin: Plugins = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a training that was stopped or killed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
     workers: Annotated[
@@ -60,6 +61,7 @@ def train(
     from scenarios.logs.directory import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
+    load_plugins(plugin)
     (scenario,) = load_all([source], [*(assignments or []), *backends])
 
     from scenarios.running.batch import threads  # brings torch
@@ -111,7 +113,10 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        from scenarios.plugins import packed, unpack
+
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=unpack, initargs=(packed(),)) as pool:
             running = [
                 pool.submit(_train_plainly, training, seed, at, manner) for seed, at in zip(seeds, places, strict=True)
             ]
@@ -163,7 +168,7 @@ def _train(
     from scenarios.train import run
 
     if manner.tensorboard is None:
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report)
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report)
         return
     from learning.mahdrl.board import Board
 
@@ -173,7 +178,7 @@ def _train(
             board(row)
             report(row)
 
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, tell=report_to_both)
+        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report_to_both)
 
 
 def _lines(console: "Console", seed: int, episodes: int) -> "Callable[[Row], None]":

@@ -1,11 +1,13 @@
 """``flmarket tui``: opens the terminal user interface, in the terminal or for a browser."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fl.errors import InputError
+from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.launch import resolve, start
 
 
@@ -14,17 +16,19 @@ def tui(
         str | None, typer.Argument(metavar="[SCENARIO|RUN]", help="A scenario to run, or a run directory to replay.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for run directories, old and new.")] = Path("runs"),
+    plugin: Plugins = None,
     web: Annotated[bool, typer.Option("--web", help="Serve it to browsers on this machine.")] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port for --web, on the loopback address.")] = 8000,
 ) -> None:
     """Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs."""
+    load_plugins(plugin)
     if web:
-        _serve(what, out, port)
+        _serve(what, out, port, plugin or [])
     else:
         start(what, out)
 
 
-def _serve(what: str | None, out: Path, port: int) -> None:
+def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> None:
     """Serve the app to browsers on this machine only.
 
     Raises:
@@ -35,4 +39,5 @@ def _serve(what: str | None, out: Path, port: int) -> None:
         from tui.commands.web import serve
     except ImportError as error:
         raise InputError(f"--web needs the extra `web`: pip install 'flmarket[web]' ({error})") from error
-    serve([] if what is None else [what], out, port)
+    options = [word for file in plugins for word in ("--plugin", str(file))]
+    serve([*options, *([] if what is None else [what])], out, port)

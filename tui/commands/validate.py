@@ -2,11 +2,12 @@
 
 import typer
 
-from tui.commands.arguments import Assignments, Sources, load_all
+from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 
 
-def validate(sources: Sources, assignments: Assignments = None) -> None:
+def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
+    load_plugins(plugin)
     scenarios = load_all(sources, assignments or [])
 
     from scenarios.loader import points

@@ -6,17 +6,19 @@ import typer
 
 from fl.cores import usable_cores
 from fl.errors import InputError
-from tui.commands.arguments import Runs
+from tui.commands.arguments import Plugins, Runs, load_plugins
 
 
 def verify(
     runs: Runs,
     rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
+    plugin: Plugins = None,
 ) -> None:
     """Check from the logs that every constraint holds and that the money adds up."""
     from scenarios.judging.verify import text, verify
     from scenarios.logs.directory import find_runs
 
+    load_plugins(plugin)
     found = find_runs(runs)
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from tui.app import MarketApp
+from tui.commands.arguments import load_plugins
 from tui.commands.launch import resolve
 
 
@@ -11,8 +12,10 @@ def main() -> None:
     """Run the app for one browser window."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--plugin", type=Path, action="append")
     parser.add_argument("what", nargs="?")
     arguments = parser.parse_args()
+    load_plugins(arguments.plugin)
     scenario, run = resolve(arguments.what)
     MarketApp(scenario=scenario, run=run, out=arguments.out).run()
 

@@ -12,6 +12,7 @@ from scenarios.loader import ScenarioError
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.logs.writing import TABLES
+from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
 
 INTERVAL = 0.25
@@ -52,6 +53,8 @@ class DirectoryFeed:
                 file.close()
 
     def _identify(self) -> None:
+        if (self._path / META).exists():
+            require_loaded(RunDirectory(self._path).meta().get("plugins", {}), "its scenario")
         scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
         seed = self._path.name.removeprefix("seed-")
         if not seed.isdigit():

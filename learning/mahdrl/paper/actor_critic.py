@@ -1,4 +1,4 @@
-"""Actor and critic of `mahdrl-paper`, as slots (the paper's) or shared by all clients."""
+"""The actor mu_theta and the critic Q_omega, with one output per client (the paper's) or shared by all clients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,12 @@ from fl.arrays import Float32Array
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
 from learning.mahdrl.networks import Mlp
 
+ACTOR_BIAS = 2.0
+"""Subtracted from the actor's output, so that an untrained actor pays about 12 % above the bid, not 50 %. Ours."""
+
+SMALLEST_BUDGET = 1e-6
+"""Money; keeps bids in units of the budget finite."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -23,7 +29,7 @@ class Weights:
     critic: Tensor
 
     def copy(self) -> "Weights":
-        """Return target networks that start as these (line 1 of Algorithm 1)."""
+        """Return target networks that start as these."""
         return Weights(self.actor.detach().clone(), self.critic.detach().clone())
 
     def of(self, agents: Sequence[int]) -> "Weights":
@@ -37,6 +43,10 @@ class Weights:
 
 class Networks:
     """mu_theta(s) -> a_c and Q_omega(s, a_c) -> Q of each client, for states [A, B, S] of A agents.
+
+    The paper's critic values a discrete action, of which there are 2^C. Here it has one output per client, and the Q of
+    a set of clients is made of those (``equations.mean_q``). Each output sees the continuous action of all clients, as
+    in P-DQN (Xiong et al., "Parametrized deep Q-networks learning", 2018).
 
     Attributes:
         state: S, numbers in a state.
@@ -64,7 +74,7 @@ class Networks:
             self._critic = Mlp((CLIENT_FEATURES + 1, *hidden, 1))
 
     def initial(self, rng: Generator, agents: int) -> Weights:
-        """Draw parameters."""
+        """Draw the parameters of agents that have learned nothing."""
         actor, critic = self._actor.initial(rng, agents), self._critic.initial(rng, agents)
         return Weights(torch.from_numpy(actor), torch.from_numpy(critic))
 
@@ -73,14 +83,21 @@ class Networks:
         return {"actor": (agents, self._actor.parameters), "critic": (agents, self._critic.parameters)}
 
     def encode(self, observation: Observation) -> Float32Array:
-        """Return the state [S] of design 3.7: own DQI row, all bids, own budget. Money in units of the budget."""
+        """Return s_m = {Psi_m, O, B_m} as numbers [S]: own DQI [C], all bids [M, C], own budget.
+
+        The paper does not scale its state. Here money is in units of the service's own budget, which is therefore 1.
+        """
         if not self._slots:
             return client_features(observation).ravel()
-        unit = max(observation.budget, 1e-6)
+        unit = max(observation.budget, SMALLEST_BUDGET)
         return np.concatenate([observation.dqi, observation.bids.ravel() / unit, [1.0]]).astype(np.float32)
 
     def markup(self, actor: Tensor, states: Tensor) -> Tensor:
-        """Return a_c = mu(s): the markup on each client's bid, in [0, 1]; [A, B, C]."""
+        """Return a_c = mu(s): the markup on each client's bid, in [0, 1]; [A, B, C].
+
+        The paper leaves the payments' range open. A markup of a client's bid keeps eq. (5) whatever the actor's output
+        is: a payment is at least the bid, and at most twice that.
+        """
         if self._slots:
             output = self._actor.forward(actor, states)
         else:
@@ -99,7 +116,3 @@ class Networks:
     def _by_client(self, states: Tensor) -> Tensor:
         """Return [A, B * C, F] from [A, B, C * F]."""
         return states.reshape(len(states), -1, CLIENT_FEATURES)
-
-
-ACTOR_BIAS = 2.0
-"""Taken off the actor's output, so that an untrained actor pays about 12 % over the bid, not 50 %."""

@@ -1,31 +1,34 @@
-"""`mahdrl-paper`: Algorithm 1 and eqs. (7)-(12), one independent agent for each service.
+"""Algorithm 1 of the paper, line by line: one independent agent for each service (`mahdrl-paper`).
 
-All agents step together in each round (design 3.11), so their networks are stacked [A, P] and updated in one batch; no
-agent sees another's parameters, transitions or reward.
+The loops are those of every training, in ``learning.mahdrl.training``; what the agents do in them is here, in the order
+of the lines:
 
-Where the paper is silent or slips, we chose:
+    1   initialise actor and critic, and their target networks        Learner.__init__
+    2   initialise learning parameters and the replay buffer B        Settings, Learner.__init__, training.Plan
+    3   for each agent                                                below, (a)
+    4     obtain an initial state                                     below, (b)
+    5     for each episode                                            training.train
+    6       generate a random process xi; total reward R = 0          Learner.begin
+    7       for each training step                                    training.play_episode
+    8         obtain the state; a_c = mu(s) + xi                      Learner.act
+    9         a_d by a preset policy, e.g. epsilon-greedy             Learner.act
+    10        execute (a_d, a_c); obtain reward and next state        the market; Learner.observe
+    11        store the tuple in B                                    Learner.observe
+    12        R += r                                                  training.play_episode
+    13        sample a mini-batch                                     Learner.update
+    14        update the actor by (9), the critic by (10) and (11)    Learner.update
+    15        update the target networks by (12)                      Learner.update
+    18    return R                                                    the training log
 
-    state          [C] DQI, [M, C] bids / B_m, and 1 for the own budget / B_m
-    payment        bid * (1 + a), a = sigmoid(actor) in [0, 1]: at least the bid (eq. 5), at most twice that
-    a_c            of all clients, also of those that a_d leaves out, as in P-DQN: the critic decides seeing them all
-    random process Ornstein-Uhlenbeck for each client, restarted in each episode, as in DDPG
-    set of clients descending Q, stopping at the first client that does not fit; epsilon-greedy at each pick
-    Q of a set     the mean of its clients' Q, so that the targets do not grow with the number of clients
-    reward         Omega^accuracy / Omega, at most 1; what an exit leaves to come (the absorbing reward) is added to the
-                   last one
-    bounds of Q    no value of a next state counts for more than rewards can add up to, 1 / (1 - gamma): the greedy set
-                   takes the clients whose Q is overestimated the most, and without bounds Q ends several times too high
-    eq. (9)        the gradient runs through the continuous action a_c; (8) is the P-DQN objective
-    eq. (11)       the next action is the target actor's a_c and the greedy set by the target critic
-    learning rates those of DDPG: 1e-4 for the actor, 1e-3 for the critic, Adam
+Two departures concern the loops. The others, and what the paper leaves open, are said where they occur.
 
-The switches lead step by step to what works; with all of them set it is the study's agent "U2" (docs/mahdrl.md).
+(a) As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here
+    all agents step together. They stay independent: none sees another's parameters, transitions or rewards. Their
+    parameters are stacked, [A, P], only so that one batched operation serves them all.
+(b) The state of line 4 is not used again: line 8 obtains the first one, too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf
-from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -37,51 +40,13 @@ from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.credit import Baseline, advantages, progress
-from learning.mahdrl.learner import Shape
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.paper.actor_critic import Networks, Weights
-from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_order, soft_update, targets
-from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
+from learning.mahdrl.paper.actor_critic import Networks
+from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_selection, soft_update, targets
+from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.paper.transitions import CreditedTransitions, Transitions
 from learning.mahdrl.replay import Replay
-from learning.selection import fill_budget
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Hyper-parameters; the paper's where it prints them.
-
-    Attributes:
-        network: ``slots`` maps the state to one output per client; ``clients`` is one network that all clients share.
-        payments: ``actor``, or ``bid``: no payment is learned.
-        target: ``td``, eq. (11); ``double``, the same with Double-Q; or ``advantage``: the n-step advantage of
-            ``credit`` in place of it.
-        hidden: neurons of the hidden layers of actor and critic.
-        replay: transitions kept for each agent.
-        batch: transitions in an update; one update in each round.
-        discount: gamma.
-        bounded: cut Q of the next state at what it can be.
-        soft: varsigma of eq. (12).
-        actor_rate, critic_rate: learning rates of Adam.
-        noise, reversion: of the random process xi: its standard deviation per round, and pull towards 0.
-        horizon, scale: of the advantage.
-    """
-
-    network: Literal["slots", "clients"] = "slots"
-    payments: Literal["actor", "bid"] = "actor"
-    target: Literal["td", "double", "advantage"] = "td"
-    hidden: tuple[Count, ...] = (120, 60)
-    replay: Count = 4000
-    batch: Count = 32
-    discount: Part = 0.95
-    bounded: bool = True
-    soft: Rate = 0.01
-    actor_rate: Positive = 1e-4
-    critic_rate: Positive = 1e-3
-    noise: NotNegative = 0.2
-    reversion: Part = 0.15
-    horizon: Count = 10
-    scale: Positive = 3.0
+from learning.mahdrl.shape import Shape
 
 
 class Learner:
@@ -90,179 +55,171 @@ class Learner:
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
         self.services, self.settings = tuple(services), settings
         self._seed, self._episode, self._shape = seed, 0, shape
-        agents = len(self.services)
-        self.networks = Networks(settings.network, settings.hidden, len(shape.services), shape.clients)
-        weights = self.networks.initial(stream(seed, "agent"), agents)
-        self.weights = Weights(weights.actor.requires_grad_(), weights.critic.requires_grad_())
-        self.target_weights = weights.copy()
-        self._adams = (
-            Adam(self.weights.actor, settings.actor_rate),
-            Adam(self.weights.critic, settings.critic_rate),
-        )
+        s, agents, clients = settings, len(self.services), (shape.clients,)
+
+        # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
+        self.networks = Networks(s.network, s.hidden, len(shape.services), shape.clients)
+        self.weights = self.networks.initial(stream(seed, "agent"), agents)
+        self.target_weights = self.weights.copy()
+        # The paper names no optimiser and no learning rates; these are DDPG's.
+        self._adam_actor = Adam(self.weights.actor.requires_grad_(), s.actor_rate)
+        self._adam_critic = Adam(self.weights.critic.requires_grad_(), s.critic_rate)
+
+        # Line 2. One replay buffer for each agent; EP and N are the training's and the market's.
         state = (self.networks.state,)
-        clients = (shape.clients,)
-        self._replay = Replay(
-            agents,
-            settings.replay,
-            {
-                "state": state, "chosen": clients, "markup": clients, "reward": (),
-                "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
-            },
-        )  # fmt: skip
-        self._baseline = Baseline(agents, shape.rounds)
+        fields = {
+            "state": state, "chosen": clients, "markup": clients, "reward": (),
+            "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
+        }  # fmt: skip
+        self._replay = Replay(agents, s.replay, fields)
+        self._transitions = Transitions(self._replay)
+        if s.target == "advantage":
+            self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)
+
         self._noise: FloatArray = np.zeros((agents, shape.clients))
-        self._continuous: dict[str, FloatArray] = {}
-        self._waiting: dict[str, dict[str, Any]] = {}
-        self._gone: dict[str, _Gone] = {}
+        self._continuous: dict[str, Float32Array] = {}
 
     def begin(self, episode: int) -> None:
-        """Restart the random process xi (line 6 of Algorithm 1)."""
-        self._episode, self._waiting, self._gone = episode, {}, {}
+        """Start an episode: line 6.
+
+        The paper names no random process; this is DDPG's, an Ornstein-Uhlenbeck process for each client of each agent.
+        """
+        self._episode = episode
+        self._transitions.begin()
         self._noise[...] = 0.0
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
-        """Return each service's offers: lines 8 and 9 of Algorithm 1."""
+        """Return each service's offers: lines 8 and 9. With an ``epsilon`` of 0 nothing is explored."""
         if not observations:
             return {}
         for observation in observations.values():
             require_finite(observation)
         agents = [self.services.index(name) for name in observations]
-        states = np.stack([self.networks.encode(observation) for observation in observations.values()])[:, None]
-        if epsilon > 0:
-            self._wander(next(iter(observations.values())).round)
-        weights = self.weights.of(agents)
+        explores = epsilon > 0
         with torch.no_grad():
-            inputs = torch.from_numpy(states)
-            markup = self._markups(weights.actor, inputs)
-            if epsilon > 0 and self.settings.payments == "actor":
-                markup = (markup + torch.from_numpy(self._noise[agents, None].astype(np.float32))).clip(0.0, 1.0)
-            q = self.networks.q(weights.critic, inputs, markup)
+            # Line 8. The actor's output is a markup in [0, 1] (actor_critic.Networks.markup); xi must not leave that.
+            weights = self.weights.of(agents)
+            encoded = np.stack([self.networks.encode(observation) for observation in observations.values()])
+            states = torch.from_numpy(encoded)[:, None]
+            markup = self._markup(weights.actor, states)
+            if explores:
+                self._step_noise(next(iter(observations.values())).round)
+                if self.settings.payments == "actor":
+                    noise = torch.from_numpy(self._noise[agents, None].astype(np.float32))
+                    markup = (markup + noise).clip(0.0, 1.0)
+            q = self.networks.q(weights.critic, states, markup)
+        # Line 9.
         offers = {}
         for row, (name, observation) in enumerate(observations.items()):
-            rng = stream(self._seed, "explore", self._episode, observation.round, name) if epsilon > 0 else None
-            order = serial_order(q[row, 0].numpy(), epsilon, rng)
-            self._continuous[name] = markup[row, 0].numpy().astype(np.float64)
-            payments = observation.own_bids * (1.0 + self._continuous[name])
-            offers[name] = fill_budget(
-                order, payments, observation.budget, stop_at_misfit=True, available=observation.available
-            )
+            rng = stream(self._seed, "explore", self._episode, observation.round, name) if explores else None
+            self._continuous[name] = markup[row, 0].numpy()
+            offers[name] = serial_selection(observation, self._continuous[name], q[row, 0].numpy(), epsilon, rng)
         return offers
 
     def observe(
-        self,
-        observations: Mapping[str, Observation],
-        offers: Mapping[str, Offer],
-        feedback: Mapping[str, Feedback],
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> dict[str, float]:
-        """Store the transitions (line 11) and update all networks once (lines 13 to 15)."""
+        """Take in what came of a round, and learn: lines 10 to 15. Returns the losses by name."""
         for name, observation in observations.items():
-            came = feedback[name]
-            state, bids = self.networks.encode(observation), observation.own_bids
-            if name in self._waiting:
-                self._store(name, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
-            chosen = np.zeros(len(bids))
-            chosen[offers[name].clients] = 1.0
-            left = observation.rounds - observation.round
-            over = came.status is Status.REACHED or left == 0
-            reward = self._reward(name, came, left if over else 0)
-            self._waiting[name] = {
-                "state": state, "chosen": chosen, "markup": self._continuous[name], "reward": reward,
-                "budget": observation.budget,
-            }  # fmt: skip
-            self._gone.setdefault(name, _Gone()).accuracies.append(came.accuracy)
-            if over:
-                nothing = {"next_state": 0 * state, "next_bids": 0 * bids, "next_here": 0 * bids}
-                self._store(name, **nothing, final=1.0)
+            self._store(self.services.index(name), observation, offers[name], feedback[name])
+        # The paper does not say when the updates begin: here, as soon as there is a transition of each agent.
         if not self._replay.stored.all():
             return {}
-        return self._update(stream(self._seed, "replay", self._episode, next(iter(observations.values())).round))
+        return self.update(stream(self._seed, "replay", self._episode, next(iter(observations.values())).round))
+
+    def _store(self, agent: int, observation: Observation, offer: Offer, came: Feedback) -> None:
+        """Store what is complete by now: lines 10 and 11.
+
+        The paper's tuple is (s, a_d, a_c, s'). Eq. (11) also needs the reward, whether anything follows, and, to find
+        the greedy a_d', the bids of the next round, who is online in it, and the budget.
+        """
+        state, bids = self.networks.encode(observation), observation.own_bids
+        self._transitions.followed(agent, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
+        # a_c of all clients is stored, also of those that a_d leaves out: the critic saw them all.
+        chosen = np.zeros(len(bids))
+        chosen[offer.clients] = 1.0
+        left = observation.rounds - observation.round
+        over = came.status is Status.REACHED or left == 0
+        transition = {
+            "state": state, "chosen": chosen, "markup": self._continuous[observation.service],
+            "reward": self._reward(observation.service, came, left if over else 0), "budget": observation.budget,
+        }  # fmt: skip
+        self._transitions.played(agent, came.accuracy, transition)
+        if over:
+            nothing = {"next_state": 0 * state, "next_bids": 0 * bids, "next_here": 0 * bids}
+            self._transitions.followed(agent, **nothing, final=1.0)
+
+    def update(self, rng: Generator) -> dict[str, float]:
+        """Update all networks once: lines 13 to 15. Returns the losses by name."""
+        s = self.settings
+        # Line 13.
+        batch = {name: torch.from_numpy(values) for name, values in self._replay.sample(rng, s.batch).items()}
+
+        # Line 14. Which network goes first makes a difference. We follow DDPG: the critic.
+        learned = s.payments == "actor"
+        with torch.no_grad():
+            y = targets(
+                self.networks, self.target_weights, batch, s.discount, learned_payments=learned,
+                chooser=self.weights.critic if s.target == "double" else None, most=s.highest_value,
+            )  # fmt: skip
+        critic = critic_loss(self.networks, self.weights.critic, batch, y)
+        losses = {"critic_loss": float(critic.detach())}
+        self._adam_critic.step(torch.autograd.grad(critic, self.weights.critic)[0])
+        if learned:
+            actor = actor_loss(self.networks, self.weights, batch)
+            losses["actor_loss"] = float(actor.detach())
+            self._adam_actor.step(torch.autograd.grad(actor, self.weights.actor)[0])
+
+        # Line 15.
+        soft_update(self.target_weights, self.weights, s.soft)
+        return losses
 
     def end(self) -> dict[str, float]:
-        """End the episode; with ``target = "advantage"`` its transitions are stored only now."""
-        s = self.settings
-        if s.target == "advantage":
-            for name, gone in self._gone.items():
-                agent = self.services.index(name)
-                deviations = self._baseline.deviations(agent, progress(gone.accuracies))
-                if deviations is None:
-                    continue
-                credit = advantages(deviations, np.ones(len(deviations)), horizon=s.horizon, scale=s.scale)
-                for transition, advantage in zip(gone.transitions, credit.tolist(), strict=True):
-                    self._replay.add(agent, **transition | {"reward": advantage, "final": 1.0})
+        """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
+        self._transitions.end()
         return {}
 
-    def _markups(self, actor: Tensor, states: Tensor) -> Tensor:
+    def _markup(self, actor: Tensor, states: Tensor) -> Tensor:
+        """Return a_c; with ``payments="bid"``, a departure, it is 0 for all clients."""
         if self.settings.payments == "bid":
             return torch.zeros(*states.shape[:2], self._shape.clients)
         return self.networks.markup(actor, states)
 
-    def _wander(self, round_: int) -> None:
+    def _step_noise(self, round_: int) -> None:
         """Let the random process xi take one step."""
         step = stream(self._seed, "noise", self._episode, round_).normal(size=self._noise.shape)
         self._noise += self.settings.noise * step - self.settings.reversion * self._noise
 
     def _reward(self, name: str, came: Feedback, left: int) -> float:
-        """Return r / Omega; an episode's last with the discounted absorbing reward of the ``left`` rounds."""
+        """Return r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
+
+        A service that exits "still gets a constant reward" in the ``left`` rounds to come. It takes no decisions in
+        them, so its last transition gets all of that, discounted.
+        """
         reward = float(came.reward / self._shape.reward_bases[name])
         gamma = self.settings.discount
         return reward * (1.0 + sum(gamma**k for k in range(1, left + 1)))
 
-    def _store(self, name: str, **after: Any) -> None:
-        transition = self._waiting.pop(name) | after
-        if self.settings.target != "advantage":
-            self._replay.add(self.services.index(name), **transition)
-        else:
-            self._gone[name].transitions.append(transition)
-
-    def _update(self, rng: Generator) -> dict[str, float]:
-        s = self.settings
-        batch = {k: torch.from_numpy(v) for k, v in self._replay.sample(rng, s.batch).items()}
-        with torch.no_grad():
-            y = targets(
-                self.networks, self.target_weights, batch, s.discount, learned_payments=s.payments == "actor",
-                chooser=self.weights.critic if s.target == "double" else None,
-                most=1.0 / (1.0 - s.discount) if s.bounded and s.discount < 1 else inf,
-            )  # fmt: skip
-        critic = critic_loss(self.networks, self.weights.critic, batch, y)
-        losses = {"critic_loss": float(critic.detach())}
-        self._adams[1].step(torch.autograd.grad(critic, self.weights.critic)[0])
-        if s.payments == "actor":
-            actor = actor_loss(self.networks, self.weights, batch)
-            losses["actor_loss"] = float(actor.detach())
-            self._adams[0].step(torch.autograd.grad(actor, self.weights.actor)[0])
-        soft_update(self.target_weights, self.weights, s.soft)
-        return losses
-
     def state(self) -> Tensors:
-        """Return all that decides how learning goes on, between two episodes."""
+        """Return everything that later learning depends on, between two episodes."""
         own, target = self.weights.tensors(), self.target_weights.tensors()
         return {
             **{f"own.{name}": values for name, values in own.items()},
             **{f"target.{name}": values for name, values in target.items()},
-            **self._adams[0].state("adam.actor"),
-            **self._adams[1].state("adam.critic"),
-            **self._replay.state(),
-            **self._baseline.state(),
+            **self._adam_actor.state("adam.actor"),
+            **self._adam_critic.state("adam.critic"),
+            **self._transitions.state(),
         }
 
     def restore(self, state: Tensors) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a ``state``."""
         for prefix, weights in (("own", self.weights), ("target", self.target_weights)):
             for name, values in weights.tensors().items():
                 values[...] = state[f"{prefix}.{name}"]
-        self._adams[0].restore("adam.actor", state)
-        self._adams[1].restore("adam.critic", state)
-        self._replay.restore(state)
-        self._baseline.restore(state)
+        self._adam_actor.restore("adam.actor", state)
+        self._adam_critic.restore("adam.critic", state)
+        self._transitions.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return what a trained agent needs to play: its actor and its critic."""
         return self.weights.tensors()
-
-
-@dataclass
-class _Gone:
-    """What one service did in the current episode."""
-
-    transitions: list[dict[str, Any]] = field(default_factory=list)
-    accuracies: list[float] = field(default_factory=list)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.random import Generator
 from torch import Tensor, no_grad, zeros_like
 
+from des.records import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
 from learning.mahdrl.paper.actor_critic import Weights
+from learning.selection import fill_budget
 
 Batch = Mapping[str, Tensor]
 """A mini-batch: ``state`` [A, B, S], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
@@ -27,8 +29,32 @@ class ActorCritic(Protocol):
         """Return Q_omega(s, c, a_c) of each client, [A, B, C]."""
 
 
+def serial_selection(
+    observation: Observation, markup: Float32Array, q: Float32Array, epsilon: float = 0.0, rng: Generator | None = None
+) -> Offer:
+    """Eq. (7): the hybrid action (a_d, a_c) of the highest Q, as offers; with exploration, line 9 of Algorithm 1.
+
+    The maximum runs over 2^C sets of clients; the paper's serial selection picks one client at a time until exceeding
+    the budget. So we pick by falling Q, and stop at the first client that does not fit. Each gets its bid and the
+    markup on it.
+
+    Args:
+        observation: of the service.
+        markup: [C] a_c.
+        q: [C] Q of each client.
+        epsilon: probability that a pick is random.
+        rng: draws; may be None if nothing is to be explored.
+    """
+    payments = observation.own_bids * (1.0 + markup.astype(np.float64))
+    order = serial_order(q, epsilon, rng)
+    return fill_budget(order, payments, observation.budget, stop_at_misfit=True, available=observation.available)
+
+
 def serial_order(q: FloatArray | Float32Array, epsilon: float, rng: Generator | None) -> list[int]:
-    """Return the order in which clients are picked: the highest Q first (eq. 7), each pick random with ``epsilon``."""
+    """Return the order in which clients are picked: the highest Q first, each pick random with ``epsilon``.
+
+    The paper's epsilon-greedy leaves open what is random: here, each pick of its own.
+    """
     order = [int(client) for client in np.argsort(-q, kind="stable")]
     if rng is None:
         return order
@@ -39,7 +65,7 @@ def serial_order(q: FloatArray | Float32Array, epsilon: float, rng: Generator | 
 
 
 def greedy_set(q: Tensor, prices: Tensor, budget: Tensor, here: Tensor) -> Tensor:
-    """Return [A, B, C] which clients the serial selection takes: by falling Q, until the first that does not fit.
+    """Return [A, B, C] which clients the serial selection takes, without exploration: eq. (7) for a batch.
 
     Args:
         q: [A, B, C].
@@ -53,8 +79,29 @@ def greedy_set(q: Tensor, prices: Tensor, budget: Tensor, here: Tensor) -> Tenso
 
 
 def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
-    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for nobody. Both arguments are [A, B, C]."""
+    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for nobody. Both arguments are [A, B, C].
+
+    The paper does not say how the Q of a set follows from its clients'. With the sum, targets would grow with the
+    number of clients.
+    """
     return (q * chosen).sum(dim=2) / chosen.sum(dim=2).clip(min=1.0)
+
+
+def actor_loss(networks: ActorCritic, weights: Weights, batch: Batch) -> Tensor:
+    """Eqs. (8) and (9): minus the mean of Q(s, a_d, mu(s)), whose gradient reaches theta through a_c = mu(s) alone.
+
+    As printed, eq. (8) takes its maximum over the discrete a_d, and eq. (9) the gradient of Q with respect to it; but
+    what depends on theta is the continuous a_c. As in P-DQN, which the paper follows, both are read with a_c: the actor
+    maximises Q(s, a_d, mu(s)).
+    """
+    q = networks.q(weights.critic.detach(), batch["state"], networks.markup(weights.actor, batch["state"]))
+    return -mean_q(q, batch["chosen"]).mean(dim=1).sum()
+
+
+def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
+    """Eq. (10): the mean over the batch of (y - Q(s, a_d, a_c))^2, summed over the independent agents."""
+    q = networks.q(critic, batch["state"], batch["markup"])
+    return (y - mean_q(q, batch["chosen"])).square().mean(dim=1).sum()
 
 
 def targets(
@@ -67,11 +114,21 @@ def targets(
     chooser: Tensor | None = None,
     most: float = inf,
 ) -> Tensor:
-    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), with a_c' of the target actor and a_d' greedy by Q'. [A, B].
+    """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), [A, B].
 
-    With the parameters of another critic as the ``chooser``, a_d' is greedy by that one: Double-Q (van Hasselt, Guez
-    and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016). What follows is worth 0 at the least
-    and ``most`` at the most.
+    The paper does not say where the next action comes from: here a_c' is the target actor's, and a_d' is greedy by the
+    target critic. Nothing follows a final transition, so its y is r.
+
+    Args:
+        networks: mu and Q.
+        target: theta' and omega'.
+        batch: the mini-batch.
+        discount: gamma.
+        learned_payments: whether a_c is the actor's; otherwise it is 0, and each client is paid its bid.
+        chooser: a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez
+            and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
+        most: a departure: Q' is cut to [0, ``most``], what rewards can add up to. The greedy set takes the clients
+            whose Q is overestimated the most, and without bounds Q ends several times too high.
     """
     states = batch["next_state"]
     markup = networks.markup(target.actor, states) if learned_payments else zeros_like(batch["next_bids"])
@@ -79,18 +136,6 @@ def targets(
     by = q if chooser is None else networks.q(chooser, states, markup)
     chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
     return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
-
-
-def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
-    """Eq. (10): mean over the batch of (y - Q(s, a_d, a_c))^2, summed over the independent agents."""
-    q = networks.q(critic, batch["state"], batch["markup"])
-    return (y - mean_q(q, batch["chosen"])).square().mean(dim=1).sum()
-
-
-def actor_loss(networks: ActorCritic, weights: Weights, batch: Batch) -> Tensor:
-    """Eqs. (8) and (9): minus the mean of Q(s, a_d, mu(s)), whose gradient reaches theta through a_c = mu(s) alone."""
-    q = networks.q(weights.critic.detach(), batch["state"], networks.markup(weights.actor, batch["state"]))
-    return -mean_q(q, batch["chosen"]).mean(dim=1).sum()
 
 
 def soft_update(target: Weights, own: Weights, soft: float) -> None:

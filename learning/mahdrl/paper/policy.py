@@ -1,21 +1,16 @@
 """`mahdrl-paper` in a market: plays a trained agent without exploring."""
 
-from pathlib import Path
-
-import numpy as np
 import torch
 
 from des.records import Observation, Offer
 from learning.checks import require_finite
-from learning.mahdrl import checkpoint as checkpoints
+from learning.mahdrl import trained
+from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.paper.actor_critic import Networks, Weights
-from learning.mahdrl.paper.equations import serial_order
-from learning.mahdrl.policy import agent_of, shipped
+from learning.mahdrl.paper.equations import serial_selection
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
 
-SHIPPED = "mahdrl-paper"
-"""Trained in the paper's market; fits no other number of clients or services."""
+NAME = "mahdrl-paper"
 
 
 class MahdrlPaper(Policy):
@@ -27,31 +22,31 @@ class MahdrlPaper(Policy):
         """Load the agent of one service.
 
         Args:
-            context: of the service.
-            checkpoint: file of ``flmarket train --policy mahdrl-paper``; the agent that comes with flmarket, for the
-                scenario ``paper``, when not given.
+            context: the market.
+            checkpoint: file of ``flmarket train --policy mahdrl-paper``; if not given, the agent that comes with
+                flmarket, for the scenario ``paper``.
 
         Raises:
-            CheckpointError: the checkpoint can't be used, or was trained in a market of another size.
+            CheckpointError: the checkpoint cannot be used, or was trained in a market of another size.
         """
         super().__init__(context)
-        path = Path(checkpoint) if checkpoint else shipped(SHIPPED)
-        tensors, description = checkpoints.read(path, "agent")
-        index = agent_of(description, path, "mahdrl-paper", context.service)
-        settings = checkpoints.settings(path, description)
+        found = trained.load(checkpoint, NAME, context.service)
+        settings = found.settings
         try:
             self._networks = Networks(settings["network"], settings["hidden"], context.services, context.clients)
             self._learned_payments = {"actor": True, "bid": False}[settings["payments"]]
         except (KeyError, TypeError) as error:
-            raise checkpoints.CheckpointError(f"{path}: was trained with settings that can't be: {error!r}") from error
-        checkpoints.require_shapes(path, tensors, self._networks.shapes(len(description["agents"])))
-        weights = Weights(torch.from_numpy(tensors["actor"]), torch.from_numpy(tensors["critic"]))
-        self._weights = weights.of([index])
+            raise CheckpointError(
+                f"{found.path}: was trained with invalid settings: {error!r}; train it again"
+            ) from error
+        found.require_shapes(self._networks.shapes(found.agents))
+        weights = Weights(torch.from_numpy(found.tensors["actor"]), torch.from_numpy(found.tensors["critic"]))
+        self._weights = weights.of([found.agent])
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
         """Return the SHA-256 of the agent that a new policy would load."""
-        return checkpoints.digest(Path(checkpoint) if checkpoint else shipped(SHIPPED))
+        return trained.digest(checkpoint, NAME)
 
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
@@ -62,6 +57,4 @@ class MahdrlPaper(Policy):
             if not self._learned_payments:
                 markup = torch.zeros_like(markup)
             q = self._networks.q(self._weights.critic, states, markup)
-        payments = observation.own_bids * (1.0 + markup[0, 0].numpy().astype(np.float64))
-        order, budget = serial_order(q[0, 0].numpy(), 0.0, None), observation.budget
-        return fill_budget(order, payments, budget, stop_at_misfit=True, available=observation.available)
+        return serial_selection(observation, markup[0, 0].numpy(), q[0, 0].numpy())

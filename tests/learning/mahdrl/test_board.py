@@ -69,14 +69,14 @@ def test_a_resumed_training_goes_on_in_the_same_curves(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), closing(board):
-        run(training, 0, out, Shelf(), tell=stopped)
+        run(training, 0, out, Shelf(), report=stopped)
     with closing(Board(folder)) as resumed:
-        run(training, 0, out, Shelf(), resume=True, tell=resumed)
+        run(training, 0, out, Shelf(), resume=True, report=resumed)
     assert curve(folder, "train/auc") == pytest.approx(logged(out, "train", "auc"), abs=1e-5)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     taken = tmp_path / "file"
     taken.write_text("")
-    with pytest.raises(InputError, match=r"--tensorboard: .*file: can't be written"):
+    with pytest.raises(InputError, match=r"--tensorboard: .*file: cannot be written"):
         Board(taken)

@@ -47,7 +47,9 @@ def test_what_was_written_is_read(tmp_path):
 @pytest.mark.parametrize("damage", [lambda b: b[:-10], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b""])
 def test_a_damaged_file_is_refused(agent, make_context, damage):
     agent.write_bytes(damage(agent.read_bytes()))
-    with pytest.raises(CheckpointError, match="truncated, corrupt or of another training"):
+    with pytest.raises(
+        CheckpointError, match=r"checksum mismatch: agent\.json describes another file .* restore both or train again"
+    ):
         Mahdrl(make_context(), checkpoint=str(agent))
 
 
@@ -63,14 +65,17 @@ def test_a_pickle_is_refused(tmp_path, make_context):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 0}, "has version 0, this flmarket reads version 2"),
+        ({"version": 0}, "has version 0, but this flmarket reads version 2; train again"),
         ({"flmarket": "training"}, "does not describe a checkpoint of kind 'agent'"),
         ({"policy": "mahdrl-paper"}, "holds an agent of policy 'mahdrl-paper', not 'mahdrl'"),
-        ({"agents": ["x", "y"]}, "has agents for x, y, and none for service 's0'"),
+        ({"agents": ["x", "y"]}, "has agents for x, y, but none for service 's0'"),
         ({"agents": ["s0", "y"]}, r"tensor 'quality' has shape \(1, "),
-        ({"agents": {"s0": 0}}, "its agents must be a list of services' names"),
-        ({"settings": None}, "does not say with which settings it was trained"),
-        ({"settings": {"payments": "plan"}}, "settings that can't be: standardise must be true or false, not None"),
+        ({"agents": {"s0": 0}}, r"its agents must be a list of names of services, not \{'s0': 0\}"),
+        ({"settings": None}, "has no settings; restore it or train again"),
+        (
+            {"settings": {"payments": "plan"}},
+            "invalid settings: standardise must be true or false, not None; train it again",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
@@ -81,10 +86,12 @@ def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
 
 def test_a_missing_half_is_refused(agent, make_context):
     agent.with_suffix(".json").write_text("{")
-    with pytest.raises(CheckpointError, match="is not JSON"):
+    with pytest.raises(CheckpointError, match="is not valid JSON"):
         Mahdrl(make_context(), checkpoint=str(agent))
     agent.with_suffix(".json").unlink()
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with pytest.raises(
+        CheckpointError, match="cannot be read: No such file or directory; train one with flmarket train"
+    ):
         Mahdrl(make_context(), checkpoint=str(agent))
 
 
@@ -92,7 +99,7 @@ def test_numbers_that_are_none_are_refused(tmp_path, make_context):
     path = tmp_path / "agent.safetensors"
     tensors = {name: np.full(size, np.nan, np.float32) for name, size in Brain.shapes(1).items()}
     checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
-    with pytest.raises(CheckpointError, match="holds numbers that are not finite"):
+    with pytest.raises(CheckpointError, match="holds values that are not finite"):
         Mahdrl(make_context(), checkpoint=str(path))
 
 

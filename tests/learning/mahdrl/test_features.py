@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from learning.mahdrl.features import (
-    client_features,
-    means,
-    standardised,
-)
+from learning.mahdrl.features import client_features, means
 
 
 def test_dqi_and_bids_are_standardised_over_the_clients(make_observation):
@@ -15,11 +11,6 @@ def test_dqi_and_bids_are_standardised_over_the_clients(make_observation):
     np.testing.assert_allclose(features[:, 0], expected, rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(features[:, 1], expected, rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(features[:, 2], 0.25)
-
-
-def test_equal_clients_are_told_apart_by_nothing():
-    assert standardised(np.full(5, 0.3)).tolist() == [0.0] * 5
-    assert standardised(np.array([7.0])).tolist() == [0.0]
 
 
 def test_what_the_budget_can_buy(make_observation):

@@ -6,10 +6,11 @@ import torch
 
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, wander
-from learning.mahdrl.learner import Learner, Settings, Shape
+from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, random_offer
+from learning.mahdrl.learner import Learner, Settings
 from learning.mahdrl.losses import critic_loss, set_values, win_loss
 from learning.mahdrl.rivalry import STANDING, Rivals
+from learning.mahdrl.shape import Shape
 from learning.policy import create
 
 
@@ -142,7 +143,7 @@ def test_the_only_client_is_contested(make_observation):
 def test_nobody_is_affordable(make_observation):
     seen = make_observation([[5.0, 6.0]], budget=1.0)
     assert len(Brain.initial(stream(5, "test"), 1).decide(seen).clients) == 0
-    assert len(wander(seen, stream(0, "test")).clients) == 0
+    assert len(random_offer(seen, stream(0, "test")).clients) == 0
 
 
 def test_all_leave_in_the_first_round(make_market):

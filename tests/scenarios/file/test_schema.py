@@ -1,5 +1,6 @@
 """The models: what they promise to the documentation and the form, and to callers."""
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from fl.regime import Regime
 from scenarios.file.checks import Catalogue
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Training, TrainingOverride
 from scenarios.file.wording import annotation_at
 from scenarios.loader import parse
 
@@ -62,6 +63,18 @@ def test_a_data_set_may_train_differently(market: str, catalogue: Catalogue) -> 
     scenario = parse(market, catalogue=catalogue)
     assert scenario.training_for("mnist") == Regime(learning_rate=0.05, local_epochs=1)
     assert scenario.training_for("digits") == Regime(learning_rate=0.05, local_epochs=3)
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Regime), ids=lambda field: field.name)
+def test_the_keys_of_a_regime_are_declared_by_the_regime(field: dataclasses.Field[Any]) -> None:
+    key, override = Training.model_fields[field.name], TrainingOverride.model_fields[field.name]
+    assert (key.annotation, key.default) == (field.type, field.default)
+    assert override.default is None
+    for found in (key, override):
+        assert found.description == field.metadata["description"]
+        limits = {name: getattr(limit, name) for limit in found.metadata for name in ("ge", "gt", "le", "lt")
+                  if hasattr(limit, name)}  # fmt: skip
+        assert limits == {name: limit for name, limit in field.metadata.items() if name != "description"}
 
 
 def test_services_are_found_by_name(market: str, catalogue: Catalogue) -> None:

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from fl.streams import stream
-from learning.mahdrl.learner import Shape
 from learning.mahdrl.paper.actor_critic import Networks, Weights
-from learning.mahdrl.paper.algorithm import Learner, Settings
+from learning.mahdrl.paper.algorithm import Learner
 from learning.mahdrl.paper.equations import (
     actor_loss,
     critic_loss,
@@ -17,6 +16,8 @@ from learning.mahdrl.paper.equations import (
     soft_update,
     targets,
 )
+from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.shape import Shape
 
 
 class Linear:

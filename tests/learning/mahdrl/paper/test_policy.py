@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.policy import shipped
+from learning.mahdrl.trained import shipped
 from learning.play import play
 from learning.policy import create
 from learning.seats import seat
@@ -36,7 +36,10 @@ def test_it_fits_no_other_market():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [(None, "does not say with which settings"), ({"network": "slots", "hidden": [120, 60]}, "settings that can't be")],
+    [
+        (None, "has no settings; restore it or train again"),
+        ({"network": "slots", "hidden": [120, 60]}, r"invalid settings: KeyError\('payments'\); train it again"),
+    ],
 )
 def test_settings_that_cannot_be_are_refused(tmp_path, make_context, settings, message):
     path = tmp_path / "agent.safetensors"

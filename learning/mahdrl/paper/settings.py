@@ -1,0 +1,55 @@
+"""The hyper-parameters of `mahdrl-paper`: the paper's where it prints them, and switches for departures."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Hyper-parameters of Algorithm 1. The defaults are the paper's, or chosen by us where the paper prints none.
+
+    With ``network="clients"``, ``target="advantage"`` and ``payments="bid"`` nothing is left of Algorithm 1 that keeps
+    it from learning; docs/mahdrl.md says what each switch is worth.
+
+    Attributes:
+        network: ``slots`` (the paper's) maps the state to one output per client; ``clients`` is one network that all
+            clients share.
+        payments: ``actor`` (the paper's), or ``bid``: no payment is learned.
+        target: ``td``, eq. (11); ``double``, eq. (11) with Double-Q; or ``advantage``, the n-step advantage in its
+            place (see ``transitions``).
+        hidden: neurons of the hidden layers of actor and critic; the paper's.
+        replay: transitions kept for each agent; the paper's.
+        batch: transitions in an update; the paper's.
+        discount: gamma; the paper's.
+        bounded: whether the value of the next state is cut to what rewards can add up to (see ``equations.targets``);
+            ours.
+        soft: varsigma of eq. (12); the paper's.
+        actor_rate, critic_rate: learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep
+            reinforcement learning", ICLR 2016).
+        noise, reversion: the random process xi: its standard deviation per round, and its pull towards 0; those of
+            DDPG.
+        horizon, scale: of the advantage; see ``credit.advantages``.
+    """
+
+    network: Literal["slots", "clients"] = "slots"
+    payments: Literal["actor", "bid"] = "actor"
+    target: Literal["td", "double", "advantage"] = "td"
+    hidden: tuple[Count, ...] = (120, 60)
+    replay: Count = 4000
+    batch: Count = 32
+    discount: Part = 0.95
+    bounded: bool = True
+    soft: Rate = 0.01
+    actor_rate: Positive = 1e-4
+    critic_rate: Positive = 1e-3
+    noise: NotNegative = 0.2
+    reversion: Part = 0.15
+    horizon: Count = 10
+    scale: Positive = 3.0
+
+    @property
+    def highest_value(self) -> float:
+        """What the value of a next state is cut to: rewards of at most 1, discounted, cannot add up to more."""
+        return 1.0 / (1.0 - self.discount) if self.bounded and self.discount < 1 else float("inf")

@@ -1,0 +1,23 @@
+"""What a learner must know of a market before its first round."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The fixed quantities of a market.
+
+    Attributes:
+        services: names of all services of the market, in order.
+        clients: C.
+        cores: K.
+        rounds: N.
+        reward_bases: Omega of each service, by name.
+    """
+
+    services: tuple[str, ...]
+    clients: int
+    cores: int
+    rounds: int
+    reward_bases: Mapping[str, float]

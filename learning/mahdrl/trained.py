@@ -1,0 +1,84 @@
+"""Trained agents on disk: those that come with flmarket, and your own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from learning.mahdrl import checkpoint as checkpoints
+from learning.mahdrl.checkpoint import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A checkpoint that holds the agent of a service.
+
+    Attributes:
+        path: file of the tensors.
+        tensors: arrays by name; the first axis of each counts the agents.
+        description: the JSON file beside it.
+        agent: index of the agent that decides for the service.
+        agents: how many agents the checkpoint holds.
+    """
+
+    path: Path
+    tensors: Mapping[str, Any]
+    description: Mapping[str, Any]
+    agent: int
+    agents: int
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The hyper-parameters that the agent was trained with; a CheckpointError if the description has none."""
+        return checkpoints.settings(self.path, self.description)
+
+    def require_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse tensors that do not fit the policy's networks; see ``checkpoint.require_shapes``."""
+        checkpoints.require_shapes(self.path, self.tensors, shapes)
+
+
+def shipped(policy: str) -> Path:
+    """Return where the agent that comes with flmarket for a learned policy is, whether or not there is one.
+
+    Its provenance is in the JSON file beside it.
+    """
+    return Path(str(files("learning") / "agents" / f"{policy}{checkpoints.TENSORS}"))
+
+
+def load(checkpoint: str | None, policy: str, service: str) -> Trained:
+    """Read the agent that decides for a service.
+
+    Args:
+        checkpoint: file of ``flmarket train``; if None, the agent that comes with flmarket.
+        policy: name of the policy that is to play it.
+        service: name of the service.
+
+    Raises:
+        CheckpointError: the file cannot be used, is of another policy, or has no agent for this service.
+    """
+    path = _path(checkpoint, policy)
+    tensors, description = checkpoints.read(path, "agent")
+    if description.get("policy") != policy:
+        raise CheckpointError(f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}")
+    names = description.get("agents")
+    if names is None:  # one agent for all services
+        return Trained(path, tensors, description, agent=0, agents=1)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CheckpointError(f"{path}: its agents must be a list of names of services, not {names!r}")
+    if service not in names:
+        raise CheckpointError(f"{path}: has agents for {', '.join(names)}, but none for service {service!r}")
+    return Trained(path, tensors, description, agent=names.index(service), agents=len(names))
+
+
+def digest(checkpoint: str | None, policy: str) -> str:
+    """Return the SHA-256 of what ``load`` would read, part of the hash of runs that use it.
+
+    Raises:
+        CheckpointError: the file cannot be read.
+    """
+    return checkpoints.digest(_path(checkpoint, policy))
+
+
+def _path(checkpoint: str | None, policy: str) -> Path:
+    return Path(checkpoint) if checkpoint else shipped(policy)

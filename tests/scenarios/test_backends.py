@@ -1,0 +1,94 @@
+"""Backends: what stands behind a market's federation is chosen by name, and known nowhere else."""
+
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
+from fl.datasets import load as load_dataset
+from fl.fitted import FitError
+from fl.regime import Regime
+from scenarios.build import backend_of, fits_of, images_of
+from scenarios.file.wording import annotation_at
+from scenarios.loader import ScenarioError, load
+
+each = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+
+
+def test_a_scenario_chooses_among_them_and_gets_the_first_if_it_names_none() -> None:
+    assert list(BACKENDS) == ["real", "surrogate"]
+    assert get_args(annotation_at(("training", "backend"))) == tuple(BACKENDS)
+    assert backend_of(load("quickstart")).name == "real"
+    assert backend_of(load("quickstart", ["training.backend=surrogate"])).name == "surrogate"
+    with pytest.raises(ScenarioError) as caught:
+        load("quickstart", ["training.backend=reel"])
+    assert str(caught.value) == (
+        "--set training.backend=reel: must be real or surrogate, not the text \"reel\"; did you mean 'real'?"
+    )
+
+
+@each
+def test_each_says_what_it_needs(backend: Backend) -> None:
+    scenario = load("quickstart", [f"training.backend={backend.name}", "dqi=published"])
+    assert images_of(scenario) == (["digits", "scribbles", "strokes"] if backend.trains else [])
+    curves = [(fit.kind, fit.dataset) for fit in fits_of(scenario)]
+    assert curves == ([] if backend.trains else [("surrogate", name) for name in ("digits", "scribbles", "strokes")])
+
+
+@each
+def test_each_makes_a_federation_that_can_be_resumed(backend: Backend) -> None:
+    scenario = load("quickstart")
+    spec = FederationSpec([TaskSpec("alpha", "digits", scenario.training_for("digits"))], 0, load_dataset, 20, 0)
+    one, other = backend.federation(spec), backend.federation(spec)
+    try:
+        assert list(one.kernels) == ["alpha"]
+        other.restore({name: array.copy() for name, array in one.state().items()})
+        assert other.accuracy("alpha") == one.accuracy("alpha")
+    finally:
+        one.close()
+        other.close()
+
+
+def test_what_a_backend_lacks_is_said_before_anything_runs() -> None:
+    with pytest.raises(FitError, match=r"flmarket calibrate surrogate SCENARIO, or choose another training.backend"):
+        BACKENDS["surrogate"].fits("digits", Regime(learning_rate=9.0))
+
+
+def test_a_third_backend_is_a_federation_and_its_name() -> None:
+    """Scenario files, checks and runs learn of it from the registry alone."""
+    program = """
+import sys
+from fl import backends
+from fl.jobs import Federation, TrainingOutcome
+
+class Still(Federation):
+    kernels = {}
+    def accuracy(self, service): return 0.5
+    def train_round(self, round_, jobs):
+        return {name: TrainingOutcome(0.5, [1.0 for job in jobs if job.service == name])
+                for name in {job.service: None for job in jobs}}
+    def state(self): return {}
+    def restore(self, state): pass
+    def close(self): pass
+
+class Stillness(backends.Backend):
+    name, summary, trains, note = "still", "learn nothing", False, "nothing is learned"
+    def federation(self, spec): return Still()
+
+backends.BACKENDS = {**backends.BACKENDS, "still": Stillness()}
+
+from learning.play import play_round
+from scenarios.build import Shelf, build
+from scenarios.file.schema import Training
+from scenarios.loader import load
+from scenarios.running.notes import notes
+
+assert Training.model_fields["backend"].description.endswith("; still: learn nothing.")
+scenario = load("quickstart", ["training.backend=still", "services.scribbles.policy=random"])
+assert notes([scenario], Shelf()) == ['backend = "still": nothing is learned']
+setup = build(scenario, 0, Shelf())
+assert [row.accuracy for row in play_round(setup.market, setup.policies).services] == [0.5] * 3
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,295 @@
+"""Plug-in files: what they register, what is wrong with those that cannot be used, and where they travel."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from des.mechanisms import MECHANISMS
+from fl.datasets import DATASETS
+from fl.errors import InputError
+from fl.installation import fingerprint
+from fl.model_names import MODELS
+from fl.plugins import PluginError
+from learning.policy import BUILTIN, POLICIES
+from scenarios.build import Shelf
+from scenarios.judging.rerun import rerun
+from scenarios.loader import ScenarioError, parse
+from scenarios.logs.directory import META, State, StoreError
+from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
+from scenarios.running import worker
+from scenarios.running.batch import due, plan, run_all
+from scenarios.running.cluster import play_there
+from scenarios.running.listener import Progress
+from scenarios.running.runner import Run, execute
+from scenarios.train import plan_training
+from scenarios.train import run as run_training
+
+SPENDER = """
+    from flmarket import Policy, fill_budget, policy
+
+    @policy("big-spender")
+    class BigSpender(Policy):
+        summary = "pays a markup of MARKUP"
+
+        def act(self, observation):
+            payments = observation.own_bids + MARKUP
+            return fill_budget(range(observation.clients), payments, observation.budget)
+"""
+
+Write = Callable[..., Path]
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def started(self, run: Run) -> None: ...
+
+    def round_done(self, run: Run, progress: Progress) -> None: ...
+
+    def completed(self, run: Run) -> None:
+        self.heard.append(("completed", run.policy))
+
+    def skipped(self, run: Run) -> None:
+        self.heard.append(("skipped", run.policy))
+
+    def failed(self, run: Run, error: Exception) -> None:
+        self.heard.append(("failed", str(error)))
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """``write("text", "mine.py")``: a plug-in file."""
+
+    def write(text: str, name: str = "mine.py") -> Path:
+        path = tmp_path / name
+        path.write_text(dedent(text))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def spender(write: Write) -> Path:
+    return write(SPENDER.replace("MARKUP", "0.5"))
+
+
+def test_a_file_registers_every_kind_of_plugin(write: Write) -> None:
+    path = write("""
+        import numpy as np
+        from flmarket import Mechanism, Policy, dataset, mechanism, model, policy
+
+        @policy("hermit")
+        class Hermit(Policy):
+            def act(self, observation):
+                raise NotImplementedError
+
+        @model("tiny")
+        def tiny(labels):
+            from torch import nn
+            return nn.Linear(1, labels)
+
+        @dataset("noise")
+        def noise():
+            return np.zeros((4, 8, 8), np.uint8), np.arange(4), np.zeros((4, 8, 8), np.uint8), np.arange(4)
+
+        @mechanism("free")
+        class Free(Mechanism):
+            def clear(self, book):
+                raise NotImplementedError
+    """)
+    load_plugin(path)
+    assert POLICIES.names() == [*BUILTIN, "hermit"]
+    names = [registry.names()[-1] for registry in (MODELS, DATASETS, MECHANISMS)]
+    assert names == ["tiny", "noise", "free"]
+    assert [file.path for file in loaded()] == [str(path)]
+    load_plugin(str(path))  # once more changes nothing
+    assert POLICIES.names() == [*BUILTIN, "hermit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = (\n", "mine.py:1: '(' was never closed"),
+        ("x = 1\ny = = 2\n", "mine.py:2: invalid syntax"),
+        ("x = 1\n", "mine.py: registers nothing; put @policy(NAME) or another decorator on what it defines"),
+        ("import no_such_package\n", "mine.py:1: ModuleNotFoundError: No module named 'no_such_package'"),
+        ("def f():\n    return 1 / 0\n\nf()\n", "mine.py:2: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit('no')\n", "mine.py:2: SystemExit: no"),
+        ("class Odd(BaseException): pass\nraise Odd\n", "mine.py:2: Odd"),
+        (
+            "from flmarket import model\n\n@model('a')\ndef a(labels): ...\n\n@model('a')\ndef b(labels): ...\n",
+            "mine.py:6: model 'a': is registered twice",
+        ),
+        (
+            "from flmarket import policy\n\n@policy('p')\nclass P: ...\n",
+            "mine.py:3: policy 'p': <class 'flmarket_plugin_{}.P'> is not a subclass of flmarket.Policy",
+        ),
+        (
+            "from flmarket import policy, Policy\n\n@policy('lcfa')\nclass P(Policy): ...\n",
+            "mine.py:3: policy 'lcfa': the name belongs to a built-in policy; choose another one",
+        ),
+        (
+            "from flmarket import policy, Policy\n\n@policy\nclass P(Policy): ...\n",
+            'mine.py:3: the decorator needs the name of the policy: write ("name") after it',
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_used(
+    text: str, message: str, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write("").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    before = [registry.names() for registry in (POLICIES, MODELS)]
+    with pytest.raises(PluginError) as caught:
+        load_plugin("mine.py")
+    assert str(caught.value) == message.replace("{}", PluginFile.read("mine.py").sha256[:16])
+    assert [registry.names() for registry in (POLICIES, MODELS)] == before
+    assert not loaded()
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    for path, message in (
+        (tmp_path / "mine.py", "no such file; --plugin takes the path of a Python file"),
+        (tmp_path, "cannot be read: Is a directory"),
+    ):
+        with pytest.raises(PluginError) as caught:
+            load_plugin(path)
+        assert str(caught.value) == f"{path}: {message}"
+    (tmp_path / "latin.py").write_bytes("# coding: latin-1\nx = 'ü'\n".encode("latin-1"))
+    with pytest.raises(PluginError, match=r"latin\.py: is not UTF-8 text: "):
+        load_plugin(tmp_path / "latin.py")
+    (tmp_path / "null.py").write_bytes(b"x = 'a\0b'\n")
+    with pytest.raises(PluginError, match=r"null\.py:.* null bytes"):
+        load_plugin(tmp_path / "null.py")
+
+
+def test_two_files_cannot_have_one_name(spender: Path, write: Write) -> None:
+    other = write(SPENDER.replace("MARKUP", "1.0"), "other.py")
+    load_plugin(spender)
+    with pytest.raises(PluginError) as caught:
+        load_plugin(other)
+    assert str(caught.value) == f"{other}:4: policy 'big-spender': is registered by {spender}, too"
+    assert POLICIES.load("big-spender").summary == "pays a markup of 0.5"
+
+
+def test_a_new_text_of_a_file_takes_the_place_of_the_old_one(spender: Path, write: Write) -> None:
+    load_plugin(spender)
+    load_plugin(write(SPENDER.replace("MARKUP", "1.0").replace("big-spender", "bigger-spender")))
+    assert POLICIES.names() == [*BUILTIN, "bigger-spender"]
+    write("1 / 0")
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        load_plugin(spender)
+    assert POLICIES.names() == [*BUILTIN, "bigger-spender"]
+
+
+def test_a_scenario_names_plugins_but_never_loads_them(one_service: str, spender: Path) -> None:
+    text = one_service.replace('"random"', '"big-spender"')
+    with pytest.raises(ScenarioError, match="unknown policy 'big-spender'; choose from random, lcfa, "):
+        parse(text)
+    load_plugin(spender)
+    assert plugins_of(parse(text)) == {
+        "policy big-spender": {"file": "mine.py", "sha256": PluginFile.read(spender).sha256}
+    }
+    assert not plugins_of(parse(one_service))
+
+
+def test_a_plugin_travels_to_other_processes_and_machines(
+    one_service: str, spender: Path, tmp_path: Path, shelf: Shelf, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    load_plugin(spender)
+    scenario = parse(one_service)
+    here, there = (plan([scenario], ["big-spender"], [0, 1], tmp_path / place, shelf) for place in ("here", "there"))
+    assert not run_all(here, shelf, Listener(), workers=0).failed
+    spender.unlink()  # what was read counts, whatever becomes of the file
+    result = run_all(there, shelf, listener := Listener(), jobs=2, workers=0)
+    assert not result.failed, listener.heard
+    assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
+    order = json.loads(worker.order(here[0], workers=0, fresh=False))
+    asked = json.dumps(order | {"data": shelf.digests(scenario), "fingerprint": fingerprint()})
+    POLICIES._registered.clear()  # as on another machine
+    returned = play_there(asked)
+    assert returned["error"] is None
+    assert returned["files"]["rounds.csv"] == (here[0].directory.path / "rounds.csv").read_bytes()
+
+
+def test_a_run_records_its_plugins_and_another_text_is_refused(
+    one_service: str, spender: Path, write: Write, tmp_path: Path, shelf: Shelf
+) -> None:
+    scenario = parse(one_service)
+    out = tmp_path / "runs"
+    load_plugin(spender)
+    runs = plan([scenario], ["big-spender", "lcfa"], [0], out, shelf)
+    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    spent, other = (json.loads((run.directory.path / META).read_text()) for run in runs)
+    assert spent["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
+    assert other["plugins"] == {}
+    assert due(runs) == ([], runs)
+    assert not rerun(runs[0].directory, shelf)
+
+    load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
+    with pytest.raises(StoreError) as caught:
+        due(runs)
+    assert str(caught.value) == (
+        f"{runs[0].directory.path / META}: is of a run with another text of policy big-spender; "
+        "choose another --out, or run again with --fresh to play the present one"
+    )
+    assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
+    with pytest.raises(PluginError, match=r"was played with another text of mine\.py, which defines policy 'big-sp"):
+        rerun(runs[0].directory, shelf)
+
+    POLICIES._registered.clear()
+    with pytest.raises(PluginError) as refused:
+        rerun(runs[0].directory, shelf)
+    assert str(refused.value) == (
+        f"{runs[0].directory.path}: uses policy 'big-spender' of the plug-in file mine.py; load it with --plugin FILE"
+    )
+
+
+def test_a_run_is_not_resumed_with_another_text(
+    one_service: str, spender: Path, write: Write, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scenarios.running.checkpoint.INTERVAL", 0.0)
+    load_plugin(spender)
+    (run,) = plan([parse(one_service)], ["big-spender"], [0], tmp_path / "runs", shelf)
+
+    def stop(report) -> None:
+        if report.round == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(run, shelf, workers=0, observers=[stop])
+    assert run.directory.state is State.INCOMPLETE
+    old, new = PluginFile.read(spender).sha256, None
+    load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
+    new = PluginFile.read(spender).sha256
+    with pytest.raises(StoreError, match="holds an unfinished run with another plug-in file") as caught:
+        execute(run, shelf, workers=0)
+    assert old in str(caught.value)
+    assert new in str(caught.value)
+
+
+def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:
+    with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
+        require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
+
+
+def test_an_agent_says_which_plugins_it_was_trained_against(
+    two_services: str, spender: Path, tmp_path: Path, shelf: Shelf
+) -> None:
+    load_plugin(spender)
+    scenario = parse(two_services, overrides=["rounds=1", "training.backend=surrogate", "training.local_epochs=2"])
+    plan = plan_training(
+        scenario, "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
+    )
+    run_training(plan, 0, tmp_path / "agent.safetensors", shelf)
+    described = json.loads((tmp_path / "agent.json").read_text())
+    assert described["plugins"] == {"policy big-spender": PluginFile.read(spender).record}

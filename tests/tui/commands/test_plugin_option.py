@@ -1,0 +1,89 @@
+"""``--plugin FILE.py`` on the command line: wherever a name is resolved."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui.cli import main
+
+PLUGIN = """
+from flmarket import Policy, fill_budget, policy
+
+@policy("big-spender")
+class BigSpender(Policy):
+    summary = "pays what it has"
+    privileged = True
+
+    def act(self, observation):
+        return fill_budget(range(observation.clients), observation.own_bids + 1, observation.budget)
+"""
+
+
+class Shell:
+    """``flmarket ...`` in a folder of its own, in this process."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._patch, self._capsys = monkeypatch, capsys
+        monkeypatch.chdir(folder)
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Return the exit status, and what was printed on stdout and stderr."""
+        from scenarios.plugins import REGISTRIES
+
+        for registry in REGISTRIES:  # as in a new process
+            registry._registered.clear()
+        self._patch.setattr(sys, "argv", ["flmarket", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = self._capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+
+@pytest.fixture
+def shell(
+    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    (tmp_path / "market.toml").write_text(one_service)
+    (tmp_path / "own.toml").write_text(one_service.replace('"random"', '"big-spender"'))
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shell: Shell) -> None:
+    plugin = ["--plugin", "mine.py"]
+    status, out, _ = shell("policies", *plugin)
+    (line,) = (line for line in out.splitlines() if "big-spender" in line)
+    assert (status, "mine.py" in line, "pays what it has" in line) == (0, True, True)
+    assert shell("validate", "own.toml", *plugin)[0] == 0
+    status, out, err = shell("run", "market.toml", "--policy", "big-spender", *plugin, "--workers", "0")
+    assert status == 0, err
+    assert "big-spender" in out
+    assert shell("verify", "runs", "--rerun", *plugin)[:1] == (0,)
+    status, out, _ = shell("report", "runs", *plugin)
+    assert (status, "big-spender*" in out) == (0, True)  # privileged
+
+
+def test_without_the_file_its_names_are_unknown(shell: Shell) -> None:
+    status, _, err = shell("validate", "own.toml")
+    assert (status, "services.alpha.policy: unknown policy 'big-spender'; choose from random," in err) == (2, True)
+    status, _, err = shell("run", "market.toml", "--policy", "big-spender")
+    assert (status, err.startswith("unknown policy 'big-spender'; choose from random, ")) == (2, True)
+
+
+def test_a_file_that_cannot_be_used_ends_with_2_and_one_line(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from flmarket import policy\n\nraise RuntimeError('not today')\n")
+    for command in (
+        ["run", "market.toml"],
+        ["train", "market.toml", "--out", "agent"],
+        ["validate", "market.toml"],
+        ["policies"],
+        ["datasets"],
+        ["report", "runs"],
+        ["verify", "runs"],
+        ["tui"],
+        ["replay", "runs"],
+        ["calibrate", "dqi", "market.toml"],
+        ["calibrate", "surrogate", "market.toml"],
+    ):
+        assert shell(*command, "--plugin", "mine.py") == (2, "", "mine.py:3: RuntimeError: not today\n"), command
