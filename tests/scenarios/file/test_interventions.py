@@ -16,7 +16,8 @@ from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, digest, dumps, parse
-from scenarios.logs.reading import LogError, LoggedRound, round_text
+from scenarios.logs.columns import round_text
+from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
 
 BASE = """\
