@@ -115,7 +115,7 @@ def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
     dataset = task.dataset
 
     def tensors(images: np.ndarray, labels: np.ndarray) -> plain.Client:
-        x = torch.from_numpy(images.astype(np.float32)).unsqueeze(1) * dataset.scale + dataset.offset
+        x = torch.from_numpy(images.astype(np.float32)) * dataset.scale + dataset.offset
         return x, torch.from_numpy(labels.astype(np.int64))
 
     order = stream(0, "benchmark").permutation(len(dataset.train_labels)).reshape(-1)[: CLIENTS * SAMPLES]

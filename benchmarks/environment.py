@@ -17,7 +17,7 @@ from des.client import Timeline
 from des.market import Market
 from des.population import PopulationSpec
 from des.service import ServiceSpec
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from learning.environment import MarketEnv
 from learning.play import play_round
@@ -29,8 +29,10 @@ SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "ra
 CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
 
 
-class NoTraining:
+class NoTraining(Federation):
     """A federation whose services never get better."""
+
+    kernels: Mapping[str, str] = {}
 
     def accuracy(self, service: str) -> float:
         return 0.1
@@ -40,6 +42,11 @@ class NoTraining:
         for job in jobs:
             counts[job.service] = counts.get(job.service, 0) + 1
         return {service: TrainingOutcome(0.1, np.ones(count)) for service, count in counts.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
     def close(self) -> None: ...
 

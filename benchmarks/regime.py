@@ -5,7 +5,7 @@
 
 One service is alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), for 80 rounds with
 the whole test set. For each candidate and policy, one row of a Markdown table is printed as soon as it is measured: the
-first round at or above the target (81: never) by seed, its mean, and the mean accuracy over all rounds (AUC) and over
+first round at or above the target by seed, its restricted mean, and the mean accuracy over all rounds (AUC) and over
 the last ten.
 """
 
@@ -15,6 +15,7 @@ from statistics import mean
 
 from des.market import Market
 from learning.play import play
+from learning.targets import RoundsToTarget
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load
 
@@ -60,16 +61,16 @@ def main() -> None:
     for candidate in options.candidates or CANDIDATES[options.dataset]:
         epochs, rate = candidate.split(":")
         for policy in options.policy or ["d-first"]:
-            firsts, areas, lasts = [], [], []
+            curves, areas, lasts = [], [], []
             for seed in range(options.seeds):
                 accuracies, target = curve(options.dataset, int(epochs), float(rate), policy, seed, shelf)
-                reached = (i for i, accuracy in enumerate(accuracies, start=1) if accuracy >= target)
-                firsts.append(next(reached, len(accuracies) + 1))
+                curves.append(accuracies)
                 areas.append(mean(accuracies))
                 lasts.append(mean(accuracies[-10:]))
-            shown = ", ".join(map(str, firsts))
+            found = RoundsToTarget.of_curves(curves, target)
+            shown = ", ".join(str(n) if met else "never" for n, met in zip(*found, strict=True))
             print(
-                f"| {options.dataset} | {epochs} | {rate} | {policy} | {shown} | {mean(firsts):.0f} "
+                f"| {options.dataset} | {epochs} | {rate} | {policy} | {shown} | {found.text()} "
                 f"| {mean(areas):.4f} | {mean(lasts):.4f} |",
                 flush=True,
             )
