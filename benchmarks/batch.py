@@ -1,6 +1,8 @@
-"""How batches scale, and what checkpoints, reports and Ray cost: `python benchmarks/batch.py [--ray]`.
+"""How batches scale, and what checkpoints, reports and Ray cost.
 
-Ratios within one run on one machine; run it on an idle one.
+    python benchmarks/batch.py [--ray]
+
+Only ratios within one run are claimed; run it on an idle machine.
 """
 
 import argparse
@@ -20,13 +22,13 @@ from scenarios.running import checkpoint
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 
-# Long enough, some ten seconds each, that starting Python is not what is measured; nobody leaves early.
+# Each run takes some ten seconds, so that starting Python hardly counts, and no service leaves early.
 TARGETS = [f"--set=services.{name}.target_accuracy=1.0" for name in ("digits", "strokes", "scribbles")]
 RUN = ["run", "quickstart", "--rounds", "300", *TARGETS, "--workers", "1", "-q"]
 
 
 def flmarket(*arguments: str) -> float:
-    """Return the seconds that a command takes."""
+    """Return how many seconds a command takes."""
     begun = time.perf_counter()
     subprocess.run([sys.executable, "-P", "-m", "tui.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begun
@@ -41,7 +43,7 @@ def jobs(folder: Path, seeds: str, *, ray: bool) -> None:
 
 
 def checkpoints(folder: Path, scenario: str) -> None:
-    """Time every save of a run on its own, against the round before it."""
+    """Time each save of a checkpoint, against the round before it."""
     shelf, rounds, saves = Shelf(), [], []
     save = checkpoint.save
 
@@ -70,7 +72,7 @@ def checkpoints(folder: Path, scenario: str) -> None:
 
 
 def reports(folder: Path, runs: int) -> None:
-    """Copy one run of 80 rounds under many seeds, and report on all."""
+    """Copy one run of 80 rounds to many seeds, and report on all of them."""
     shelf = Shelf()
     overrides = ["rounds=80", "training.backend=surrogate"]
     [run] = plan([load("paper", overrides)], ["random"], [0], folder / "many", shelf)
@@ -86,11 +88,11 @@ def reports(folder: Path, runs: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ray", action="store_true", help="also with Ray")
-    parser.add_argument("--seeds", default="8", help="equal runs")
-    parser.add_argument("--runs", type=int, default=1000, help="runs to report on")
-    parser.add_argument("--scenario", default="quickstart", help="whose checkpoints to time")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ray", action="store_true", help="also measure with Ray")
+    parser.add_argument("--seeds", default="8", help="number of equal runs (default: 8)")
+    parser.add_argument("--runs", type=int, default=1000, help="number of runs to report on (default: 1000)")
+    parser.add_argument("--scenario", default="quickstart", help="scenario whose checkpoints are timed")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         checkpoints(Path(folder), chosen.scenario)

@@ -1,11 +1,16 @@
-"""How fast federated training is: flmarket against plain PyTorch, and against other frameworks where installed.
+"""How fast federated training is: flmarket against plain PyTorch, and against other frameworks if installed.
 
     python benchmarks/engine.py --repeat 7
 
-Parts (``--only`` picks some): ``round`` the reference workload against a plain loop, ``paper`` a round of the paper's
-market on full test sets with one and two workers, ``evaluate``, ``pools`` threads against processes, ``limit`` the
-distance to the arithmetic limit, ``memory`` of the scenario ``paper``, ``peers`` other frameworks (``make bench-peers``
-installs them).
+The parts, of which ``--only`` picks some:
+
+    round       the reference workload against a plain loop
+    paper       a round of the paper's market on full test sets, with one and two workers
+    evaluate    evaluation alone
+    pools       threads against processes
+    limit       the distance to the arithmetic limit
+    memory      peak memory of the scenario ``paper``
+    peers       other frameworks (``make bench-peers`` installs them)
 """
 
 import argparse
@@ -46,7 +51,7 @@ CLIENTS, CHOSEN, SAMPLES, TESTED, BATCH, RATE = 20, 5, 250, 2000, 32, 0.05
 """The reference workload: each round 5 of 20 clients train on 250 images, and 2,000 test images are evaluated."""
 
 TRAIN_FLOP, EVALUATE_FLOP = 1.517e6, 0.563e6
-"""Dense arithmetic of the paper's network for one image; training is forward, and backward to weights and inputs."""
+"""Dense arithmetic of the paper's network for one image. Training is forward, and backward to weights and inputs."""
 
 KERNELS: tuple[Kernel, ...] = ("reference", "auto")
 
@@ -63,13 +68,13 @@ class Choice:
 
 
 def workload_task() -> Task:
-    """Return the reference workload's data and regime: an embedded data set, so that it runs without a download."""
+    """Return the reference workload's data and regime. The data set is embedded, so that nothing is downloaded."""
     regime = Regime(batch_size=BATCH, learning_rate=RATE)
     return Task("service", load("strokes"), regime, TESTED)
 
 
 def workload_jobs() -> Iterator[tuple[int, list[TrainingJob]]]:
-    """Yield the rounds: every four rounds, each client has trained once."""
+    """Yield the rounds. In every four rounds, each client trains once."""
     for round_ in count(1):
         first = CHOSEN * round_ % CLIENTS
         yield round_, [TrainingJob("service", first + i, SAMPLES, 0.0) for i in range(CHOSEN)]
@@ -110,7 +115,7 @@ def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
     dataset = task.dataset
 
     def tensors(images: np.ndarray, labels: np.ndarray) -> plain.Client:
-        x = torch.from_numpy(images.astype(np.float32)).unsqueeze(1) * dataset.scale + dataset.offset
+        x = torch.from_numpy(images.astype(np.float32)) * dataset.scale + dataset.offset
         return x, torch.from_numpy(labels.astype(np.int64))
 
     order = stream(0, "benchmark").permutation(len(dataset.train_labels)).reshape(-1)[: CLIENTS * SAMPLES]
@@ -150,7 +155,7 @@ def bench_round(report: Report, choice: Choice) -> None:
 
 
 def paper_rounds(shelf: Shelf, workers: int, kernel: Kernel) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Return a call that plays the paper's next round, policies and market included, and one that ends it.
+    """Return a call that plays the paper's next round, including policies and market, and a call that closes it.
 
     Every service's target is out of reach, so that all three train in every round.
     """
@@ -180,7 +185,7 @@ def bench_paper(report: Report, choice: Choice) -> None:
             play, close = paper_rounds(shelf, workers, kernel)
             stack.callback(close)
             contestants[f"{kernel}, {workers} worker{'s' * (workers > 1)}"] = play
-        # Rounds differ in their work, but each contestant plays the same ones.
+        # Rounds differ in how much work they are, but each contestant plays the same ones.
         timings = take_turns(contestants, 3 * choice.repeat)
     one = timings["auto, 1 worker"]
     report.table(
@@ -259,7 +264,7 @@ def _train_in_process(task: tuple[Float32Array, int]) -> tuple[Float32Array, flo
 
 
 def bench_pools(report: Report, choice: Choice) -> None:
-    """Train 8 clients at batch 10 on two threads and on two processes, which send the parameters to and fro."""
+    """Train 8 clients at batch 10 in two threads and in two processes, which send the parameters back and forth."""
     rows = []
     for kernel in KERNELS:
         timings = _time_pools(kernel, 2 * choice.repeat)
@@ -338,8 +343,8 @@ def bench_limit(report: Report, choice: Choice) -> None:
 
 
 def bench_memory(report: Report, choice: Choice) -> None:
-    """Run two rounds of the scenario ``paper`` in a process of its own: target at most 1.5 GB at the peak."""
-    # Peak memory is reached at once: data sets are loaded and evaluated before the first round.
+    """Run five rounds of the scenario ``paper`` in a process of its own: target at most 1.5 GB at the peak."""
+    # The peak comes early: data sets are loaded and evaluated before the first round.
     program = (
         "import resource, sys, tempfile\nfrom pathlib import Path\n"
         "from scenarios.running.batch import plan\nfrom scenarios.build import Shelf\n"
@@ -362,7 +367,7 @@ def bench_memory(report: Report, choice: Choice) -> None:
 
 
 def bench_peers(report: Report, choice: Choice) -> None:
-    """Play the reference workload in other frameworks, each in the virtual environment that it was installed in."""
+    """Play the reference workload in other frameworks, each in the virtual environment where it is installed."""
     task = workload_task()
     clients, (test_images, test_labels) = plain_data(task)
     here = Path(__file__).parent / "peers"
@@ -411,7 +416,7 @@ def bench_peers(report: Report, choice: Choice) -> None:
 
 
 def _paired(one: Timing, other: Timing) -> float:
-    """Return the median over repetitions of how much faster the second was: both played the same rounds."""
+    """Return the median over repetitions of how much faster the second was; both played the same rounds."""
     return float(np.median(np.array(one.seconds) / np.array(other.seconds)))
 
 
@@ -427,7 +432,7 @@ PARTS = {
 
 
 def main() -> None:
-    """Run the parts that the command line asks for."""
+    """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7, help="alternating repetitions (default 7)")
     parser.add_argument("--rounds", type=int, default=4, help="rounds in one repetition of the workload (default 4)")

@@ -2,8 +2,8 @@
 
     python benchmarks/environment.py [--seconds 2]
 
-Training is replaced by a formula, so this is the ceiling for a surrogate. "market" is the bare market with all services
-playing a heuristic; the environments play random actions, which the projection cuts to the budget.
+Training is replaced by a stub, so this is the ceiling for a surrogate. "market" is the bare market with all services
+playing the named policy; the environments play random actions, which the projection cuts to the budget.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from des.client import Timeline
 from des.market import Market
 from des.population import PopulationSpec
 from des.service import ServiceSpec
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from learning.environment import MarketEnv
 from learning.play import play_round
@@ -29,8 +29,10 @@ SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "ra
 CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
 
 
-class NoTraining:
+class NoTraining(Federation):
     """A federation whose services never get better."""
+
+    kernels: Mapping[str, str] = {}
 
     def accuracy(self, service: str) -> float:
         return 0.1
@@ -40,6 +42,11 @@ class NoTraining:
         for job in jobs:
             counts[job.service] = counts.get(job.service, 0) + 1
         return {service: TrainingOutcome(0.1, np.ones(count)) for service, count in counts.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -97,7 +104,7 @@ def rate(episode: Callable[[], int], seconds: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each line")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time for each line (default: 2)")
     seconds = parser.parse_args().seconds
     print("| services x clients | what | rounds/s | service decisions/s | of the market |")
     print("|---|---|---:|---:|---:|")

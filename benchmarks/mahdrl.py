@@ -1,4 +1,4 @@
-r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the same worlds, writes CSV and tables.
+r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the same worlds, and writes CSV and tables.
 
     python benchmarks/mahdrl.py paper --seeds 5 --markets 10 --out docs/results/mahdrl-surrogate.csv
     python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl share=false" "mahdrl-paper target=double" \
@@ -6,9 +6,9 @@ r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the sa
     python benchmarks/mahdrl.py scarce --rotate --rivals hqfa random --agents-of "mahdrl" "mahdrl | payments=bid" \
         --seeds 5 --out docs/results/mahdrl-scarce.csv
 
-An agent is named by its policy and the hyper-parameters that differ from the defaults; what follows a bar is told to
-the trained agent when it plays. Trained agents are kept in --agents and trained only once, so that an interrupted
-benchmark goes on where it was. One line of the CSV is one service of one run.
+An agent is named by its policy and the hyper-parameters that differ from the defaults; what follows a bar are options
+of the policy when it plays. Trained agents are kept in --agents and trained only once, so that an interrupted benchmark
+resumes where it was. One line of the CSV is one service of one run.
 """
 
 import argparse
@@ -52,18 +52,18 @@ ABLATION = (
     "mahdrl-paper network=clients hidden=[64,32] target=advantage",
     "mahdrl-paper network=clients hidden=[64,32] target=advantage payments=bid",
 )
-"""`mahdrl` without each of its parts, and what lies between it and Algorithm 1."""
+"""`mahdrl` without each of its parts, and the steps between it and Algorithm 1."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """What a name says.
+    """An agent, as its name describes it.
 
     Attributes:
-        name: as given.
+        name: the name that was given.
         policy: ``mahdrl`` or ``mahdrl-paper``.
         trained: hyper-parameters of the training.
-        played: options of the policy that plays.
+        played: options of the policy when it plays.
     """
 
     name: str
@@ -117,7 +117,7 @@ def train(scenario: Scenario, shelf: Shelf, agent: Agent, seed: int, out: Path, 
     training = Training(scenario, agent.policy, agent.trained, plan, arguments.rotate, tuple(arguments.rivals))
     start = time.perf_counter()
     run(training, seed, out, shelf, resume=True, workers=arguments.workers)
-    print(f"{out.stem} is trained, after {time.perf_counter() - start:.1f} s", flush=True)
+    print(f"{out.stem}: trained in {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def play(
@@ -130,7 +130,7 @@ def play(
     seats: Any,
     arguments: Any,
 ) -> None:
-    """Play all market seeds; a seat means that only its service plays the entrant."""
+    """Play all market seeds; with a seat, only its service plays the entrant."""
     options = {key: value for key, value in entry.items() if key != "policy"}
     for seat in seats:
         services = [service.name for service in scenario.services]
@@ -156,17 +156,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--agents", type=Path, default=Path("runs/agents"))
     parser.add_argument("--backend", default="surrogate", choices=["surrogate", "real"])
-    parser.add_argument("--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="`all`: the ablation")
+    parser.add_argument(
+        "--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="agents; `all`: the ablation"
+    )
     parser.add_argument("--heuristics", nargs="*", default=list(HEURISTICS))
-    parser.add_argument("--shipped", action="store_true", help="play the agent that comes with flmarket, too")
+    parser.add_argument("--shipped", action="store_true", help="also play the agent that comes with flmarket")
     parser.add_argument("--seeds", default="5", help="training seeds: 5 (0 to 4), 0,3,7 or 0..9")
-    parser.add_argument("--markets", type=int, default=10, help="market seeds")
+    parser.add_argument("--markets", type=int, default=10, help="number of market seeds (default: 10)")
     parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--rotate", action="store_true", help="one learner at a time, in every seat")
+    parser.add_argument("--rotate", action="store_true", help="services take turns to learn; evaluate in every seat")
     parser.add_argument("--together", type=int, default=1, help="with --rotate: how many learn in the same episode")
-    parser.add_argument("--rivals", nargs="*", default=[], help="what the others play; evaluated against the first")
-    parser.add_argument("--set", nargs="*", default=[], help="KEY=VALUE of the scenario")
-    parser.add_argument("--played-on", nargs="*", default=[], help="KEY=VALUE that no agent was trained with")
+    parser.add_argument("--rivals", nargs="*", default=[], help="policies of the others; evaluations use the first")
+    parser.add_argument("--set", nargs="*", default=[], help="KEY=VALUE in the scenario")
+    parser.add_argument("--played-on", nargs="*", default=[], help="KEY=VALUE in the scenario of evaluations only")
     parser.add_argument("--workers", type=int, default=1)
     return parser.parse_args()
 

@@ -1,8 +1,8 @@
-"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, stacked against per-agent updates.
+"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, and stacked against single updates.
 
     python benchmarks/mahdrl_speed.py [--episodes 20]
 
-CPU time, not wall time, so that a busy machine does not show; everything runs on one core.
+CPU time, not wall time, so that a busy machine matters less; everything runs on one core.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def updates(services: tuple[str, ...]) -> float:
-    """Return seconds of one update of all agents of ``mahdrl-paper``."""
+    """Return how many seconds one update of all agents of ``mahdrl-paper`` takes."""
     shape = Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
     agents = algorithm.Learner(services, shape, 0, settings.Settings())
     rng = stream(0, "speed")
@@ -68,7 +68,7 @@ def updates(services: tuple[str, ...]) -> float:
 
 
 def decisions(backend: str) -> None:
-    """Print what the shipped agent's decisions cost, next to all else that happens in a round of the paper's market."""
+    """Print what the shipped agent's decisions cost, compared with the rest of a round of the paper's market."""
     scenario = load("paper", [f"training.backend={backend}", "training.eval_samples=2000", f"rounds={ROUNDS}"])
     federation = build_federation(scenario, 0, Shelf(), workers=1)
     market = build_market(scenario, 0, federation)

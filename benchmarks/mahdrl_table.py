@@ -1,9 +1,9 @@
-"""Tables of what `benchmarks/mahdrl.py` measured.
+"""Prints tables of what `benchmarks/mahdrl.py` measured.
 
     python benchmarks/mahdrl_table.py docs/results/mahdrl-real.csv --by-service
 
-Differences are paired: an agent and a policy meet in the same markets (and the same seat, with --rotate), so each pair
-of a training seed and a market seed gives one; the interval is a bootstrap over training seeds and over market seeds.
+Differences are paired: an agent and a policy play the same markets (with --rotate in the same seat), so each pair of a
+training seed and a market seed gives one. The interval is a bootstrap over training seeds and over market seeds.
 """
 
 import argparse
@@ -16,11 +16,11 @@ import pandas as pd
 from learning.statistics import paired_bootstrap
 
 AGENTS = ("mahdrl", "shipped")
-"""The entrant that the others are taken from, whichever comes first in the file."""
+"""The entrant with which the others are compared is the first of these in the file."""
 
 
 def summary(path: Path, service: str | None = None) -> str:
-    """Return a Markdown table: mean AUC, the worst training seed, and the agent minus this entrant."""
+    """Return a Markdown table of each entrant: mean AUC, its worst training seed, and the agent's AUC minus its own."""
     frame = pd.read_csv(path)
     if service is not None:
         frame = frame[frame.service == service]
@@ -49,7 +49,7 @@ def matrix(rows: pd.DataFrame) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--by-service", action="store_true", help="one more table for each service")
+    parser.add_argument("--by-service", action="store_true", help="also print a table for each service")
     arguments = parser.parse_args()
     print(summary(arguments.results))
     if arguments.by_service:

@@ -2,8 +2,10 @@
 
     python benchmarks/market.py --repeat 7
 
-Parts (``--only`` picks some): ``paper`` the paper's market, one core, nothing written; ``growth`` seconds per round and
-peak memory up to 10,000 clients x 50 services, each size in a process of its own.
+The parts, of which ``--only`` picks some:
+
+    paper     the paper's market on one core; nothing is written
+    growth    time per round and peak memory up to 10,000 clients x 50 services, each size in a process of its own
 """
 
 import argparse
@@ -32,7 +34,7 @@ SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))
 
 
 class Stub(Federation):
-    """A federation that learns nothing and costs nothing: what remains is the market."""
+    """A federation that learns nothing and costs nothing, so that only the market is measured."""
 
     kernels: Mapping[str, str] = {}
 
@@ -59,7 +61,7 @@ class Stub(Federation):
 
 
 def game(scenario: Scenario, federation: Federation) -> Callable[[int], None]:
-    """Return a call that plays so many rounds of a scenario with its policies."""
+    """Return a call that plays a number of rounds of a scenario with its policies."""
     market: Market = build_market(scenario, 0, federation)  # type: ignore[arg-type]
     policies: dict[str, Policy] = {service.name: build_policy(scenario, service) for service in scenario.services}
 
@@ -71,7 +73,7 @@ def game(scenario: Scenario, federation: Federation) -> Callable[[int], None]:
 
 
 def paper(policy: str, *more: str) -> Scenario:
-    """Return the paper's market with one policy for all, and targets that no service reaches: all rounds are full."""
+    """Return the paper's market with one policy for all. No service reaches its target, so that all rounds are full."""
     names = ("mnist", "fashion-mnist", "emnist")
     settings = [f"services.{name}.{key}" for name in names for key in ("target_accuracy=1.0", f'policy="{policy}"')]
     return load_scenario("paper", ["rounds=1000000", *settings, *more])
@@ -110,7 +112,7 @@ def bench_paper(report: Report, repeat: int) -> None:
 
 
 def large(clients: int, services: int) -> Scenario:
-    """Return a market of that size: budgets and cores as in the paper, so that awards grow with the services alone."""
+    """Return a market of a size. Budgets and cores are the paper's, so that awards grow with the services alone."""
     head = (
         f'name = "large"\nrounds = 1000000\ndqi = "published"\n[clients]\ncount = {clients}\ncores = 2\n'
         "data_size = [100, 200, 300, 400]\nemd = [0.4, 0.6, 0.8, 1.0]\ncost = { per_sample = 0.025, per_emd = 1.0 }\n"
@@ -123,7 +125,7 @@ def large(clients: int, services: int) -> Scenario:
 
 
 def measure_size(clients: int, services: int) -> dict[str, Any]:
-    """Return seconds per round and peak memory of one size. Meant for a process of its own."""
+    """Return the seconds per round and the peak memory of one size; to be called in a process of its own."""
     scenario = large(clients, services)
     play = game(scenario, Stub([service.name for service in scenario.services]))
     play(2)
@@ -164,7 +166,7 @@ PARTS = {"paper": bench_paper, "growth": bench_growth}
 
 
 def main() -> None:
-    """Run the parts that the command line asks for."""
+    """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7, help="alternating repetitions (default 7)")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="parts to run (default all)")

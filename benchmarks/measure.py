@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds that one contestant took in each repetition, on the clock and of computing on all cores together."""
+    """Seconds that one contestant took in each repetition: on the clock, and of computing on all cores together."""
 
     seconds: tuple[float, ...]
     computing: tuple[float, ...]
@@ -44,7 +44,7 @@ class Timing:
 
     @property
     def best(self) -> float:
-        """The least disturbed repetition: for what shared cores would otherwise hide, such as two workers' gain."""
+        """The least disturbed repetition. It shows what shared cores may hide, such as two workers' gain."""
         return min(self.seconds)
 
     @property

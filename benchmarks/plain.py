@@ -1,7 +1,7 @@
 """Federated averaging in plain PyTorch, as anyone would write it in an afternoon: the yardstick of engine.py.
 
-Nothing is done to slow it down: images lie in memory as float tensors, there is no DataLoader, one module and one
-optimiser serve all clients.
+Nothing slows it down on purpose: images are float tensors in memory, there is no DataLoader, and one module serves all
+clients.
 """
 
 import torch

@@ -1,11 +1,12 @@
-"""Which local training lets the best heuristics reach the paper's targets at about the paper's rounds?
+"""Finds the local training with which the best heuristics reach the paper's targets at about the paper's rounds.
 
     python benchmarks/regime.py mnist 1:0.04 1:0.05          epochs:rate of the candidates (batch 10, no momentum)
     python benchmarks/regime.py fashion-mnist --seeds 3 --policy d-first --policy hqfa
 
-One service alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), whole test set, 80
-rounds. Prints one row of a Markdown table for each candidate and policy as soon as it is measured: the first round at
-or above the target (81: never) by seed, its mean, the mean accuracy over all rounds (AUC), and over the last ten.
+One service is alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), for 80 rounds with
+the whole test set. For each candidate and policy, one row of a Markdown table is printed as soon as it is measured: the
+first round at or above the target by seed, its restricted mean, and the mean accuracy over all rounds (AUC) and over
+the last ten.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from statistics import mean
 
 from des.market import Market
 from learning.play import play
+from learning.targets import RoundsToTarget
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load
 
@@ -25,7 +27,7 @@ CANDIDATES = {
 
 
 def curve(dataset: str, epochs: int, rate: float, policy: str, seed: int, shelf: Shelf) -> tuple[list[float], float]:
-    """Return the accuracy after every round, and the target."""
+    """Return the accuracy after each round, and the target."""
     scenario = load("paper-fitted")
     service = next(it for it in scenario.services if it.dataset == dataset)
     service = service.model_copy(update={"policy": policy})
@@ -34,7 +36,7 @@ def curve(dataset: str, epochs: int, rate: float, policy: str, seed: int, shelf:
     )
     scenario = scenario.model_copy(update={"services": (service,), "training": training})
     federation = build_federation(scenario, seed, shelf, workers=2)
-    # No accuracy reaches 2: the service stays to the last round.
+    # No accuracy reaches 2, so that the service stays to the last round.
     spec = replace(service_spec(scenario, service), target_accuracy=2.0)
     accuracies: list[float] = []
     try:
@@ -59,16 +61,16 @@ def main() -> None:
     for candidate in options.candidates or CANDIDATES[options.dataset]:
         epochs, rate = candidate.split(":")
         for policy in options.policy or ["d-first"]:
-            firsts, areas, lasts = [], [], []
+            curves, areas, lasts = [], [], []
             for seed in range(options.seeds):
                 accuracies, target = curve(options.dataset, int(epochs), float(rate), policy, seed, shelf)
-                reached = (i for i, accuracy in enumerate(accuracies, start=1) if accuracy >= target)
-                firsts.append(next(reached, len(accuracies) + 1))
+                curves.append(accuracies)
                 areas.append(mean(accuracies))
                 lasts.append(mean(accuracies[-10:]))
-            shown = ", ".join(map(str, firsts))
+            found = RoundsToTarget.of_curves(curves, target)
+            shown = ", ".join(str(n) if met else "never" for n, met in zip(*found, strict=True))
             print(
-                f"| {options.dataset} | {epochs} | {rate} | {policy} | {shown} | {mean(firsts):.0f} "
+                f"| {options.dataset} | {epochs} | {rate} | {policy} | {shown} | {found.text()} "
                 f"| {mean(areas):.4f} | {mean(lasts):.4f} |",
                 flush=True,
             )

@@ -1,9 +1,9 @@
-"""Start-up of the terminal user interface to its first picture, at most 1.5 times that of an empty Textual app.
+"""Start-up time of the terminal user interface, which must be at most 1.5 times that of an empty Textual app.
 
     python benchmarks/tui_startup.py [REPETITIONS]
 
-Both run in a pseudo-terminal; what counts is the time from the start of the process until the title is on the screen.
-The two take turns, and the fastest of each counts: it is the one that other work on the machine disturbed least.
+Both run in a pseudo-terminal, and are timed from the start of the process until the title is on the screen. They take
+turns, and the fastest repetition of each counts: it is the one that other work on the machine disturbed the least.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ Empty().run()
 
 
 def first_picture(command: list[str], folder: str) -> float:
-    """Return the seconds until a command has drawn its title."""
+    """Return how many seconds it takes until a command has drawn its title."""
     master, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 48, 160, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color"}
@@ -46,7 +46,7 @@ def first_picture(command: list[str], folder: str) -> float:
     try:
         while MARK not in seen:
             ready, _, _ = select.select([master], [], [], PATIENCE)
-            assert ready, f"nothing was drawn: {seen[-500:]!r}"
+            assert ready, f"no title was drawn: {seen[-500:]!r}"
             seen = seen[-100:] + os.read(master, 65536)
         return time.perf_counter() - began
     finally:
@@ -61,7 +61,7 @@ def main(repetitions: int) -> int:
     times: dict[str, list[float]] = {"empty": [], "flmarket": []}
     with tempfile.TemporaryDirectory() as folder:
         for command in (ours, empty):
-            first_picture(command, folder)  # byte code and the disk's cache
+            first_picture(command, folder)  # fills the caches: byte code, files
         for _ in range(repetitions):
             times["empty"].append(first_picture(empty, folder))
             times["flmarket"].append(first_picture(ours, folder))

@@ -19,19 +19,19 @@ def allocate(
 ) -> IntArray:
     """Give each client's K cores to the K services that pay it most.
 
-    A client serves at most K services (eq. 2), those with the highest payments; every payment is already known to be at
-    least the bid (eq. 5) and within its service's budget (eq. 4).
+    A client serves at most K services (eq. 2), those with the highest payments. That each payment is at least the bid
+    (eq. 5) and within its service's budget (eq. 4) has been checked before.
 
     Args:
         services: [offers] index of the service that offers.
-        clients: [offers] index of the client it wants.
-        payments: [offers] what it would pay, in micro-units.
+        clients: [offers] index of the client that it wants.
+        payments: [offers] what it would pay, micro-units.
         cores: K.
-        tie_order: for a client, a random number [M] per service; of equal payments the lower number goes first. Called
-            only for clients on whom equal payments compete for the last core.
+        tie_order: returns, for a client, a random number for each service [M]; of equal payments, that of the service
+            with the lower number goes first. Called only for clients for whose last core equal payments compete.
 
     Returns:
-        [offers] the core that serves the offer, 0 for the highest payment, or NO_CORE for an offer that was outbid.
+        [offers] The core that serves the offer, 0 for the highest payment; NO_CORE for an offer that was outbid.
     """
     if not len(clients):
         return np.empty(0, dtype=np.int64)

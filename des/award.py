@@ -1,4 +1,4 @@
-"""Awards: from a round's offers to jobs, whose prices, lengths and fates are certain from then on."""
+"""Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fl.streams import stream
 
 
 class Platform:
-    """Clears each round by the market's mechanism, and knows how long each job takes."""
+    """Clears each round by the market's mechanism, and works out how long each job takes."""
 
     def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
         self._population = population
@@ -35,7 +35,7 @@ class Platform:
         payments = np.concatenate([offer.payments for offer in offers])
 
         def tie_order(client: int) -> FloatArray:
-            # One number for each service, not a permutation: one added at the end leaves the others' order as it was.
+            # One number for each service, not a permutation: a service added at the end does not change the order.
             return stream(self._seed, "ties", current.number, client).random(len(current.services))
 
         bids = current.world.bid[services, clients]
@@ -56,7 +56,7 @@ class Platform:
             current.jobs[m].append(job)
 
     def _limit(self, round_: int, client: int, compute: float) -> float:
-        """Return after how many seconds a job is cut off: the platform waits no longer, or the client leaves."""
+        """Return after how many seconds a job is cut off: the platform stops waiting, or the client leaves."""
         part = self._population.departs(round_, client)
         if part is None:
             return self._patience
@@ -64,7 +64,7 @@ class Platform:
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:
-    """Return the jobs whose updates will arrive; nothing else needs to be trained."""
+    """Return the jobs whose updates will arrive; no others need to be trained."""
     emd = current.world.emd
     return [
         TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))

@@ -1,4 +1,4 @@
-"""What clients ask for their work, given what it costs them. The one seam for client behaviour."""
+"""What clients ask for their work, given what it costs them: the one seam for client behaviour."""
 
 from abc import ABC, abstractmethod
 
@@ -6,7 +6,7 @@ from des.money import MicroArray
 
 
 class Behaviour(ABC):
-    """Makes a round's bids. They are drawn with the world, so they know nothing of what any policy did."""
+    """Makes a round's bids. They are part of the world, which is drawn first, so they depend on no policy's actions."""
 
     @abstractmethod
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
@@ -19,7 +19,11 @@ class Behaviour(ABC):
 
     @abstractmethod
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """Return the lowest [M] and the highest bids [M] that costs [M] in this range can lead to, micro-units."""
+        """Return the lowest [M] and the highest [M] bids that costs within these ranges can lead to, micro-units.
+
+        Args:
+            lowest, highest: [M] the range of the costs for each service, micro-units.
+        """
 
 
 class Truthful(Behaviour):

@@ -1,4 +1,4 @@
-"""A client: K cores, and the jobs it was awarded on their way through the simulation."""
+"""A client: its K cores, and the jobs it was awarded on their way through the simulation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ class Timeline:
     """How long things take, in simulated seconds.
 
     Attributes:
-        seconds_per_sample: computing time of one image in one epoch on a client of speed 1.
-        upload_seconds: sending the update.
-        slot: length of a slot; None lets each slot last until its last job is done (the paper's "long enough").
-        deadline: after the awards, by when an update must have arrived; None waits for all.
+        seconds_per_sample: time to train on one image in one epoch, on a client of speed 1.
+        upload_seconds: time to send the update.
+        slot: length of a slot; with None, each slot lasts until its last job is done (the paper's "long enough").
+        deadline: time after the awards by which an update must have arrived; with None, all are waited for.
     """
 
     seconds_per_sample: float
@@ -39,11 +39,11 @@ class Job:
     Attributes:
         service: name.
         client: index.
-        core: of the client, 0 to K - 1.
+        core: index of the client's core, 0 to K - 1.
         price: what the service pays for the update, micro-units.
-        samples: D, images it trains on.
-        compute, upload: seconds each takes.
-        limit: seconds after which the job is cut off: the platform's patience, or the client leaves.
+        samples: D, how many images it trains on.
+        compute, upload: how long each takes, seconds.
+        limit: when the job is cut off because the platform stops waiting or the client leaves, seconds.
         outcome: ``served`` when the update arrives in time, else ``dropped``; certain from the award on.
     """
 
@@ -71,10 +71,10 @@ class Client:
         self._cores = simpy.Resource(env, capacity=cores)
 
     def work(self, job: Job, journal: Journal, done: Callable[[], None]) -> None:
-        """Wait for a core, train, upload, give the core back, and then call ``done``.
+        """Wait for a core, train, upload, release the core, and then call ``done``.
 
-        SimPy calls the steps as their events happen. A process (a generator) for each job would add the two events at
-        which it starts and ends to the four that it needs.
+        SimPy calls the steps as their events happen. A process (a generator) for each job would add two events, its
+        start and its end, to the four that a job needs.
         """
         env, record = self._env, journal.record
 

@@ -1,4 +1,4 @@
-"""What a round is played under, and how interventions change it in the middle of a run."""
+"""The conditions of a round, and how interventions change them in the middle of a run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,13 +8,13 @@ from des.money import Micro
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """A change from outside, from the start of a round on. What is None or absent stays as it was.
+    """A change from outside, from the start of a round on. What is None or absent does not change.
 
     Attributes:
-        round: the first round that it holds for.
+        round: the first round that it applies to.
         budgets: new budgets by service, micro-units.
-        cores: new K.
-        offline: all clients that are offline from then on; the others are back.
+        cores: the new K.
+        offline: all clients that are offline from then on; the others are available again.
     """
 
     round: int
@@ -30,7 +30,7 @@ class Conditions:
     Attributes:
         budgets: B_m by service, micro-units.
         cores: K.
-        offline: clients that can't be selected. Their data is drawn like everybody's: the world stays the same.
+        offline: clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
     """
 
     budgets: Mapping[str, Micro]
@@ -38,9 +38,9 @@ class Conditions:
     offline: frozenset[int] = frozenset()
 
     def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
-        """Return the conditions of a round: these, after all interventions up to it, the earlier first.
+        """Return the conditions of a round: these, after all interventions up to it, the earliest first.
 
-        They depend on the round alone, so a market that is rebuilt at any round meets the same ones.
+        They depend on the round alone, so a market that is restored at any round has the same ones.
         """
         now = self
         for change in sorted(interventions, key=lambda change: change.round):

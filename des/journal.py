@@ -1,4 +1,4 @@
-"""The journal of one round: what happened on the market's timeline, in order of time."""
+"""The journal of one round: what happens on the market's timeline, in order of time."""
 
 import simpy
 
@@ -7,10 +7,10 @@ from des.records import Kind, MarketEvent
 
 
 class Journal:
-    """Writes down the events of one round, each at the simulated time at which it happens.
+    """Records the events of one round, each at the simulated time at which it happens.
 
     Attributes:
-        events: so far, in order.
+        events: what has been recorded so far, in order.
     """
 
     __slots__ = ("_env", "_round", "events")
@@ -28,7 +28,7 @@ class Journal:
         core: int | None = None,
         amount: Micro | float | None = None,
     ) -> None:
-        """Write down an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
-        # MarketEvent(...) is a call of a Python function that does this, and nothing is called more often in a market.
+        """Record an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
+        # MarketEvent(...) calls a Python function that does just this, and nothing in a market is called more often.
         event = (self._round, self._env.now, kind, service, client, core, amount)
         self.events.append(tuple.__new__(MarketEvent, event))

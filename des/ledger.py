@@ -1,7 +1,7 @@
-"""The ledger: who gave, holds and got how much money. Every micro-unit is accounted for.
+"""The ledger: who gave, holds and received how much money. Every micro-unit is accounted for.
 
-In each round a service receives its budget, offers hold part of it, served clients are paid from what is held, and the
-rest of the budget lapses (the paper's budget is per round and is not saved up).
+In each round a service receives its budget, its offers hold part of it, served clients are paid from what is held, and
+the rest of the budget lapses (the paper's budget is per round and cannot be saved).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,12 +12,12 @@ from des.money import Micro, text
 
 
 class LedgerError(Exception):
-    """A booking would create, lose or overdraw money. Always a defect in the market, never a user's mistake."""
+    """A booking would create, lose or overdraw money. This is always a defect of the market, never a user's mistake."""
 
 
 @dataclass(slots=True)
 class Account:
-    """A service's money: in this round what is free and held, over the run what was granted, paid and has lapsed."""
+    """A service's money: what is free and held in this round, and what was granted, paid and lapsed over the run."""
 
     free: Micro = 0
     held: Micro = 0
@@ -27,7 +27,12 @@ class Account:
 
 
 class Ledger:
-    """Books the money of a market. All amounts in micro-units."""
+    """Books the money of a market. All amounts are in micro-units.
+
+    Attributes:
+        accounts: by service.
+        income: what each client has received, by index.
+    """
 
     def __init__(self, services: Iterable[str], clients: int) -> None:
         self.accounts = {service: Account() for service in services}
@@ -39,7 +44,7 @@ class Ledger:
         if account.free or account.held:
             raise LedgerError(f"{service}: the last round's money has not lapsed")
         if budget < 0:
-            raise LedgerError(f"{service}: a budget of {text(budget)}")
+            raise LedgerError(f"{service}: a budget of {text(budget)} is negative")
         account.free = budget
         account.granted += budget
 
@@ -47,7 +52,7 @@ class Ledger:
         """Set aside the payments of a service's offers, which are binding (eq. 4)."""
         account = self.accounts[service]
         if not 0 <= amount <= account.free:
-            raise LedgerError(f"{service}: offers of {text(amount)} from {text(account.free)}")
+            raise LedgerError(f"{service}: offers of {text(amount)} with {text(account.free)} free")
         account.free -= amount
         account.held += amount
 
@@ -55,7 +60,7 @@ class Ledger:
         """Pay a served client from what the service's offers hold."""
         account = self.accounts[service]
         if not 0 <= amount <= account.held:
-            raise LedgerError(f"{service}: a payment of {text(amount)} from {text(account.held)} held")
+            raise LedgerError(f"{service}: a payment of {text(amount)} with {text(account.held)} held")
         account.held -= amount
         account.paid += amount
         self.income[client] += amount
@@ -67,14 +72,14 @@ class Ledger:
         account.free = account.held = 0
 
     def state(self) -> dict[str, Any]:
-        """Return all balances as plain data, micro-units."""
+        """Return all balances as plain data."""
         return {
             "accounts": {service: asdict(account) for service, account in self.accounts.items()},
             "income": list(self.income),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up the balances that ``state`` gave.
+        """Restore the balances of a ``state``.
 
         Raises:
             LedgerError: they do not add up.
@@ -84,9 +89,13 @@ class Ledger:
         self.check()
 
     def check(self) -> None:
-        """Raise LedgerError unless every micro-unit granted is accounted for, and clients got what services paid."""
+        """Check that every micro-unit granted is accounted for, and that clients received what services paid.
+
+        Raises:
+            LedgerError: it is not so.
+        """
         for service, account in self.accounts.items():
             if account.granted != account.free + account.held + account.paid + account.lapsed:
                 raise LedgerError(f"{service}: {account} does not add up")
         if sum(account.paid for account in self.accounts.values()) != sum(self.income):
-            raise LedgerError("clients received another sum than services paid")
+            raise LedgerError("clients did not receive the sum that services paid")

@@ -31,14 +31,15 @@ from fl.names import unknown
 
 
 class MarketError(Exception):
-    """The market was called out of turn: a round opened twice, closed unopened, or opened after the last."""
+    """The market was called out of turn: a round was opened twice, closed unopened or opened after the last one."""
 
 
 class Market:
     """M services compete for C clients over N rounds.
 
     Attributes:
-        services: as they are in the round; interventions change their budgets.
+        services: with the budgets of the current round, which interventions can change.
+        rounds: N.
         round: the last round that was closed, 0 before the first.
         states: one for each service, in order.
         ledger: all money so far.
@@ -55,17 +56,17 @@ class Market:
         interventions: Sequence[Intervention] = (),
         mechanism: Mechanism | None = None,
     ) -> None:
-        """Stand before the first round.
+        """Create a market before its first round.
 
         Args:
             population: the clients.
-            services: those that compete.
+            services: the services that compete.
             timeline: how long things take.
             rounds: N.
             federation: trains the services' models.
             seed: the seed of every random stream.
             interventions: changes from outside in the middle of the run.
-            mechanism: clears the rounds; ``PayAsOffered``, the paper's, if not given.
+            mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
         """
         self.services = tuple(services)
         self.rounds = rounds
@@ -84,7 +85,7 @@ class Market:
         self._env = simpy.Environment(initial_time=0.0)
         self._clients: dict[int, Client] = {}
         self._current: Round | None = None
-        self._offers_in = simpy.Event(self._env)  # this round's, and the process that plays it, are made when it opens
+        self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
         self._slot: simpy.Event = self._offers_in
 
     @property
@@ -94,16 +95,16 @@ class Market:
 
     @property
     def population(self) -> Population:
-        """The clients: how many there are, their cores, and what their data can be worth."""
+        """The clients: how many there are, their cores, and the range of their data's quality."""
         return self._population
 
     @property
     def finished(self) -> bool:
-        """Whether no round follows: the last one is over, or every service has left."""
+        """Whether no further round follows: the last one is over, or every service has left."""
         return self.round >= self.rounds or not any(state.active for state in self.states)
 
     def state(self) -> dict[str, Any]:
-        """Return all that the market needs to go on from here, as plain data. The federation's models are apart.
+        """Return what the market needs to continue from here, as plain data. The federation keeps its own state.
 
         Raises:
             MarketError: a round is open.
@@ -121,13 +122,13 @@ class Market:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a ``state`` of a market of the same scenario and seed.
+        """Continue from a ``state`` of a market with the same scenario and seed.
 
-        Random draws need no restoring: each comes from a stream that is keyed by its round.
+        Random draws need not be restored: each comes from a stream that is keyed by its round.
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
-        self._clients.clear()  # they belong to the clock that was; between rounds nobody is at work
+        self._clients.clear()  # they belong to the old clock; between rounds nobody is at work
         kept = state["services"]
         self.states = [ServiceState(kept[name]["accuracy"], Status(kept[name]["status"])) for name in self._names]
         self.ledger.restore(state["ledger"])
@@ -141,7 +142,7 @@ class Market:
             privileged: the policy sees ``Observation.privileged``.
 
         Raises:
-            MarketError: a round is open, or there is no such service.
+            MarketError: a round is open, or the service is unknown.
         """
         if self._current is not None:
             raise MarketError(f"round {self._current.number} is still open")
@@ -153,14 +154,14 @@ class Market:
         )
 
     def close(self) -> None:
-        """Release what the federation holds. The market can't be played on."""
+        """Release what the federation holds. No further round can be played."""
         self._federation.close()
 
     def open_round(self) -> dict[str, Observation]:
         """Refresh the clients' data and collect their bids.
 
         Returns:
-            what each service that still takes part observes, in the scenario's order.
+            What each service that still takes part observes, by name, in the scenario's order.
 
         Raises:
             MarketError: a round is open, or the market is finished.
@@ -168,7 +169,7 @@ class Market:
         if self._current is not None:
             raise MarketError(f"round {self._current.number} is still open")
         if self.finished:
-            raise MarketError(f"the market finished with round {self.round}")
+            raise MarketError(f"the market finished after round {self.round}")
         bids_closed = self._env.event()
         self._offers_in = self._env.event()
         self._slot = self._env.process(self._play_slot(bids_closed))
@@ -178,20 +179,20 @@ class Market:
         """Play the open round to its end with the services' offers.
 
         Args:
-            offers: one from each service that ``open_round`` returned.
+            offers: one from each service that ``open_round`` returned, by name.
 
         Raises:
-            MarketError: no round is open, or the offers are not from exactly the services that take part.
-            OfferError: an offer breaks a constraint. The round stays open, as it was.
+            MarketError: no round is open, or there is not exactly one offer from each service that takes part.
+            OfferError: an offer breaks a constraint. The round stays open, and nothing in it has changed.
             ClearingError: the mechanism broke a rule.
-            Diverged: a model's training failed.
+            Diverged: a model's training diverged.
         """
         current = self._current
         if current is None:
             raise MarketError("no round is open")
         expected = {self._names[m] for m in current.active}
         if set(offers) != expected:
-            raise MarketError(f"offers came from {sorted(offers)}, and are due from {sorted(expected)}")
+            raise MarketError(f"offers must come from {sorted(expected)}, not from {sorted(offers)}")
         checked = {
             m: check_offer(
                 offers[self._names[m]],
@@ -208,7 +209,7 @@ class Market:
         return cast("RoundReport", self._env.run(until=self._slot))
 
     def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
-        """Play one time slot: the platform's process."""
+        """Play one time slot. This is the platform's process."""
         env = self._env
         number = self.round + 1
         self._impose(number)
@@ -243,7 +244,7 @@ class Market:
         return report
 
     def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
-        """Play a service's part of the slot once cores are allocated: a process of its own."""
+        """Play a service's part of the slot once cores are allocated. This is the service's process."""
         name, state, record = self._names[m], self.states[m], current.journal.record
         jobs = current.jobs[m]
         if at_work := [job for job in jobs if job]:
@@ -264,7 +265,7 @@ class Market:
             record(Kind.EXIT, name, amount=state.accuracy)
 
     def _all_done(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
-        """Let clients work for a service; return the event that the last of them is done."""
+        """Let clients work for a service; return the event at which the last of them is done."""
         all_done, left = self._env.event(), len(jobs)
 
         def done() -> None:
@@ -278,17 +279,17 @@ class Market:
         return all_done
 
     def _impose(self, number: int) -> None:
-        """Play under a round's conditions from here on."""
+        """Apply a round's conditions from here on."""
         now = self._at_first.at(number, self._interventions)
         if now == self._conditions:
             return
         if now.cores != self._conditions.cores:
-            self._clients.clear()  # between rounds nobody is at work; with their next job they get their new cores
+            self._clients.clear()  # between rounds nobody is at work; with their next job they get the new cores
         self._conditions = now
         self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)
 
     def _client(self, index: int) -> Client:
-        """Return a client's process side; only clients that were ever awarded something have one."""
+        """Return a client's part of the simulation; only clients that have been awarded something have one."""
         if index not in self._clients:
             self._clients[index] = Client(self._env, self._conditions.cores)
         return self._clients[index]

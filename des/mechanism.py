@@ -1,4 +1,4 @@
-"""How a round is cleared: which offers win a core, and what each winner pays. The one seam for payment mechanisms."""
+"""How a round is cleared: which offers win a core, and what each winner pays; the one seam for payment mechanisms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from fl.errors import RunError
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All offers of a round, one entry for each; they keep constraints (4) and (5). Money in micro-units.
+    """All offers of a round, one entry for each. They keep constraints (4) and (5). Money is in micro-units.
 
     Attributes:
         services: [offers] index of the service that offers.
-        clients: [offers] index of the client it wants.
+        clients: [offers] index of the client that it wants.
         payments: [offers] what it offers to pay.
         bids: [offers] what the client asks of this service.
-        cores: K, the services a client can serve at once (eq. 2).
-        tie_order: for a client, a random number [M] per service that decides between equal payments: the lower goes
-            first. Drawn only when it is called.
+        cores: K, how many services a client can serve at once (eq. 2).
+        tie_order: returns, for a client, a random number for each service [M]. Of equal payments, that of the service
+            with the lower number goes first. The numbers are drawn when it is called.
     """
 
     services: IntArray
@@ -37,11 +37,11 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """What a mechanism makes of a book.
+    """What a mechanism decides.
 
     Attributes:
         core: [offers] the client's core that serves the offer, 0 to K - 1, or NO_CORE for a refused offer.
-        price: [offers] micro-units that the service pays if the client delivers; of refused offers it means nothing.
+        price: [offers] what the service pays if the client delivers, micro-units; without meaning for refused offers.
     """
 
     core: IntArray
@@ -56,21 +56,21 @@ class Mechanism(ABC):
 
     @abstractmethod
     def clear(self, book: Book) -> Clearing:
-        """Decide who is served at what price, from the book alone: equal books are cleared equally.
+        """Decide who is served at what price, from the book alone: equal books must be cleared equally.
 
-        Every mechanism keeps what ``clear`` checks.
+        The clearing must keep the rules that the function ``clear`` checks.
         """
 
 
 class ClearingError(RunError):
-    """A mechanism failed, or broke a rule that all of them keep."""
+    """A mechanism failed, or broke a rule that all mechanisms must keep."""
 
 
 def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
-    """Clear a round, and check that the clearing keeps what the market promises.
+    """Clear a round, and check that the clearing keeps the market's rules.
 
-    Each core of a client serves one offer at most (eq. 2), no client gets less than its bid (eq. 5), and no service
-    pays more than it offered, so that budgets hold (eq. 4).
+    Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
+    pays more than it offered, so that budgets are kept (eq. 4).
 
     Raises:
         ClearingError: the mechanism broke one of these rules, or raised an exception.

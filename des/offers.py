@@ -1,4 +1,4 @@
-"""Offers are checked, never repaired: constraints (4) and (5), shapes, and which clients exist."""
+"""Offers are checked, never repaired: constraints (4) and (5), shapes, and whether the clients exist."""
 
 import math
 from collections.abc import Set as AbstractSet
@@ -13,10 +13,10 @@ from fl.errors import RunError
 
 
 class OfferError(RunError):
-    """A policy's offer breaks a constraint. Nothing of the round has happened yet; another offer may be made.
+    """A policy's offer breaks a constraint. Nothing of the round has happened yet; another offer can be made.
 
     Attributes:
-        policy, service, round, client: who offered what, when; ``client`` is None where no single client is at fault.
+        policy, service, round, client: who offered what, when; ``client`` is None if no single client is concerned.
         problem: what is wrong with the offer.
     """
 
@@ -31,14 +31,19 @@ class OfferError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedOffer:
-    """An offer that holds all constraints, its payments in micro-units."""
+    """An offer that keeps all constraints.
+
+    Attributes:
+        clients: [k] as in ``Offer``.
+        payments: [k] micro-units.
+    """
 
     clients: IntArray
     payments: MicroArray
 
     @property
     def total(self) -> Micro:
-        """The sum of the payments."""
+        """The sum of the payments, micro-units."""
         return int(self.payments.sum())
 
 
@@ -52,14 +57,17 @@ def check_offer(
     budget: Micro,
     offline: AbstractSet[int] = frozenset(),
 ) -> CheckedOffer:
-    """Return the offer with exact payments, or raise OfferError saying which constraint it breaks.
+    """Return the offer with exact payments.
 
     Args:
         offer: what the policy returned.
         policy, service, round_: for the message.
-        bids: [C] the clients' bids to this service.
-        budget: B_m.
-        offline: clients that can't be selected.
+        bids: [C] the clients' bids to this service, micro-units.
+        budget: B_m, micro-units.
+        offline: clients that cannot be selected.
+
+    Raises:
+        OfferError: the offer breaks a constraint; names it.
     """
 
     def refuse(problem: str, client: int | None = None) -> OfferError:
@@ -70,10 +78,10 @@ def check_offer(
     try:
         clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
     except ValueError as error:  # lists of lists of different lengths
-        raise refuse(f"clients and payments must be two lists of one length: {error}") from None
+        raise refuse(f"clients and payments must be lists of the same length: {error}") from None
     if clients.ndim != 1 or payments.shape != clients.shape:
         raise refuse(
-            f"clients and payments must be two lists of one length, not of shapes {clients.shape} and {payments.shape}"
+            f"clients and payments must be lists of the same length, not of shapes {clients.shape} and {payments.shape}"
         )
     if not len(clients):
         return CheckedOffer(np.empty(0, np.int64), np.empty(0, np.int64))
@@ -88,12 +96,12 @@ def check_offer(
         if not 0 <= client < len(asked):
             raise refuse(f"there is no such client; clients are 0 to {len(asked) - 1}", client)
         if client in exact:
-            raise refuse("a client can be wanted only once", client)
+            raise refuse("a client can be offered only one payment", client)
         if client in offline:
             raise refuse("the client is offline", client)
         if not math.isfinite(payment):
             raise refuse("the payment is not a finite number", client)
-        # Before rounding: no sense in counting the micro-units of an absurd amount.
+        # This comes before rounding: an absurd amount may be too large to count in micro-units.
         if payment > most:
             raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", client)
         if payment < 0:

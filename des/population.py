@@ -1,6 +1,6 @@
 """The clients as a population: what data they hold in each round, its quality, and what they bid.
 
-Drawn as arrays for all clients and services at once, from (seed, round) alone: no policy can change the world that the
+All clients and services are drawn at once, as arrays, from (seed, round) alone: no policy can change the world that the
 others meet, and services that have left are drawn like the rest.
 """
 
@@ -23,12 +23,12 @@ class PopulationSpec:
 
     Attributes:
         count: C.
-        cores: K, services that a client can serve at once (eq. 2).
-        data_sizes: the set that D is drawn from, images.
-        emds: the set that the wanted EMD is drawn from.
+        cores: K, how many services a client can serve at once (eq. 2).
+        data_sizes: the set from which D is drawn, images.
+        emds: the set from which the wanted EMD is drawn.
         cost_per_sample, cost_per_emd: a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``.
-        speeds: each client has one of these for the whole run, relative to the timeline's seconds per sample.
-        departure_rate: probability that a client leaves in the middle of a round it was awarded in.
+        speeds: each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample.
+        departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
         behaviour: what clients bid, given their costs.
     """
 
@@ -66,20 +66,20 @@ class Population:
     def __init__(
         self, spec: PopulationSpec, labels: Sequence[int], parameters: Sequence[DQIParameters], seed: int
     ) -> None:
-        """Tabulate what every (D, EMD) pair is worth to every service.
+        """Tabulate the quality and the cost of every (D, EMD) pair for every service.
 
         Args:
             spec: the clients.
             labels: [M] L of each service's data set.
             parameters: [M] DQI parameters of each service's data set.
-            seed: of the run.
+            seed: the run's seed.
         """
         self.spec = spec
         self._seed = seed
         sizes = np.repeat(np.array(spec.data_sizes, dtype=np.int64), len(spec.emds))
         wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
         self._pairs = len(sizes)
-        self._row = np.arange(len(labels))[:, None] * self._pairs  # where a service's pairs begin in the flat tables
+        self._row = np.arange(len(labels))[:, None] * self._pairs  # where each service's pairs begin in the flat tables
         self._size = np.tile(sizes, (len(labels), 1))
         self._emd = np.array(
             [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
@@ -106,16 +106,16 @@ class Population:
 
     @property
     def dqi_range(self) -> tuple[FloatArray, FloatArray]:
-        """[M] the lowest and [M] the highest DQI that a client's data can have for each service."""
+        """The lowest [M] and the highest [M] DQI that a client's data can have for each service."""
         return self._dqi.min(axis=1), self._dqi.max(axis=1)
 
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
-        """[M] the lowest and [M] the highest bid that a client can make to each service, in micro-units."""
+        """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
         return self.spec.behaviour.bid_range(self._cost.min(axis=1), self._cost.max(axis=1))
 
     def departs(self, round_: int, client: int) -> float | None:
-        """Return the part of its work after which a client leaves in this round, in [0, 1), or None if it stays."""
+        """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""
         if not self.spec.departure_rate:
             return None
         leaves, part = stream(self._seed, "departure", round_, client).random(2)

@@ -1,6 +1,6 @@
 """What goes into a round and what comes out: plain data, shared by market, policies, logs and screens.
 
-Money is in units (floats with six decimals) towards policies, and in whole micro-units in reports.
+Policies see money in units (floats with six decimals); reports hold it in whole micro-units.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,14 @@ from fl.streams import generator
 
 @dataclass(frozen=True, slots=True)
 class Privileged:
-    """What no service of the paper can see; only policies that declare ``privileged = True`` get it.
+    """What the paper hides from services. Only policies that declare ``privileged = True`` see it.
 
     Attributes:
         data_size: [C] images that each client holds for this service.
         emd: [C] their realised EMD.
         rival_offers: what the other services offer in this round, by name; only for policies that declare
-            ``sees_offers``. Services whose policies also declare it, and services that have left, are not in it.
+            ``sees_offers``, otherwise None. It does not include services whose policies also declare it, or that have
+            left.
     """
 
     data_size: IntArray
@@ -40,18 +41,18 @@ class Observation:
 
     Attributes:
         round: n, from 1.
-        rounds: N, the rounds of the run.
+        rounds: N, the number of rounds in the run.
         service: name of the service that observes.
         services: names of all services, in the order of the rows of ``bids``.
         dqi: [C] DQI of each client's data set for this service (eq. 6).
-        bids: [M, C] every client's bid to every service, in money; zero where a service has left.
-        budget: B_m, the money this service may offer in this round.
-        cores: K, services a client can serve at once.
-        accuracy: of the own global model, in [0, 1].
-        target_accuracy: at which the service leaves.
-        key: names the service's own random stream of this round; use ``rng()``.
-        offline: clients that can't be selected in this round; an offer to one is an error. See ``available``.
-        privileged: only for policies that declare it.
+        bids: [M, C] every client's bid to every service, money; zero where a service has left.
+        budget: B_m, the money that this service may offer in this round.
+        cores: K, how many services a client can serve at once.
+        accuracy: the accuracy of the service's own global model, in [0, 1].
+        target_accuracy: the accuracy at which the service leaves.
+        key: identifies the service's own random stream of this round; use ``rng()``.
+        offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
+        privileged: what only policies that declare ``privileged`` see; otherwise None.
     """
 
     round: int
@@ -70,7 +71,7 @@ class Observation:
 
     @property
     def own_bids(self) -> FloatArray:
-        """[C] each client's bid to this service, in money."""
+        """Each client's bid to this service [C], money."""
         row: FloatArray = self.bids[self.services.index(self.service)]
         return row
 
@@ -81,24 +82,24 @@ class Observation:
 
     @property
     def available(self) -> BoolArray:
-        """[C] whether each client can be selected."""
+        """Whether each client can be selected, [C]."""
         mask = np.ones(self.clients, dtype=np.bool_)
         if self.offline:
             mask[list(self.offline)] = False
         return mask
 
     def rng(self) -> Generator:
-        """Return the generator of this service and round, at its start: the only randomness a policy may use to act."""
+        """Return a new generator for this service and round: the only randomness that a policy may use to act."""
         return generator(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A service's action in one round: the clients it wants (X_m) and what it offers to pay each (P_m). Binding.
+    """A service's action in one round: the clients it wants (X_m) and what it offers to pay each (P_m). It is binding.
 
     Attributes:
         clients: [k] indices of different clients, in the order in which they were chosen.
-        payments: [k] money, each at least the client's bid, together within the budget.
+        payments: [k] money: each at least the client's bid, all together within the budget.
     """
 
     clients: IntArray
@@ -114,8 +115,8 @@ class Outcome(StrEnum):
     """What became of an offer."""
 
     SERVED = "served"
-    OUTBID = "outbid"  # K services paid the client more
-    DROPPED = "dropped"  # awarded, but the update did not arrive: a deadline missed, or the client left
+    OUTBID = "outbid"  # K services offered the client more
+    DROPPED = "dropped"  # awarded, but the update did not arrive: it missed the deadline, or the client left
 
 
 class Status(StrEnum):
@@ -132,10 +133,10 @@ class Feedback:
 
     Attributes:
         round: n.
-        accuracy: of its new global model, in [0, 1].
-        reward: Omega^accuracy, or Omega^target from the round in which the target was met.
-        served: [k] which of the offered clients trained for it, in the order of the offer.
-        paid: [k] what each served client was paid, in money; 0 for the others.
+        accuracy: the accuracy of its new global model, in [0, 1].
+        reward: Omega^accuracy, at most Omega^target.
+        served: [k] whether each client of the offer trained for it, in the order of the offer.
+        paid: [k] what each served client was paid, money; 0 for the others.
         losses: [k] mean local training loss of each served client, NaN for the others.
         status: ``training`` or ``reached``.
     """
@@ -150,9 +151,9 @@ class Feedback:
 
 
 class OfferReport(NamedTuple):
-    """One offer and its outcome: a row of offers.csv. Money in micro-units, times in simulated seconds.
+    """One offer and its outcome: a row of offers.csv. Money is in micro-units, times are in simulated seconds.
 
-    ``payment`` is what the service offered, ``paid`` what the client got for it: None unless it was served.
+    ``payment`` is what the service offered, and ``paid`` what the client received for it: None unless it served.
     """
 
     round: int
@@ -189,8 +190,8 @@ class Kind(StrEnum):
 class MarketEvent(NamedTuple):
     """One event on the market's timeline: a row of events.csv.
 
-    ``amount`` is money for bid (the lowest on the service's book), decision (the sum offered), award and pay, the
-    accuracy for evaluate and exit, and the images trained on for aggregate.
+    ``amount`` is money for bid (the lowest bid to the service), decision (the sum offered), award and pay; the accuracy
+    for evaluate and exit; and the number of images trained on for aggregate.
     """
 
     round: int
@@ -203,9 +204,9 @@ class MarketEvent(NamedTuple):
 
 
 class ServiceReport(NamedTuple):
-    """One service's round: a row of rounds.csv. Money in micro-units, makespan in simulated seconds.
+    """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in simulated seconds.
 
-    Means are over served clients and None where there are none.
+    Means are over served clients, and None if there are none.
     """
 
     service: str
@@ -236,12 +237,12 @@ class RoundReport:
     Attributes:
         round: n.
         start: simulated time of the data refresh, seconds.
-        end: simulated time at which the slot ended.
-        services: one report for each service, in the scenario's order, also for those that have left.
-        offers: all offers, by service, in the order in which the service chose.
+        end: simulated time at which the slot ended, seconds.
+        services: one report for each service, including those that have left, in the scenario's order.
+        offers: all offers, service by service, in the order in which each service chose.
         events: the timeline, in order of time.
-        feedback: for each service that acted.
-        last: no further round follows.
+        feedback: by name, for each service that acted.
+        last: whether no further round follows.
     """
 
     round: int

@@ -1,4 +1,4 @@
-"""From a played round to its reports: the rows of offers.csv and rounds.csv, and what each service learns."""
+"""From a round that was played to its report: the rows of offers.csv and rounds.csv, and what each service learns."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -20,9 +20,9 @@ def round_report(current: Round, states: Sequence[ServiceState], *, end: float, 
 
     Args:
         current: the round.
-        states: of all services, as the round left them.
+        states: the states of all services, as the round left them.
         end: simulated time at which the slot ended, seconds.
-        last: no further round follows.
+        last: whether no further round follows.
     """
     offers: dict[str, list[OfferReport]] = {spec.name: [] for spec in current.services}
     for m, offer in current.offers.items():
@@ -65,14 +65,14 @@ def _offer_reports(
 
 
 def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | None, float | None]:
-    """Return what became of an offer: what was paid, outcome, core, start and end."""
+    """Return what became of an offer: the money paid, outcome, core, start and end."""
     if job is None:
         return None, Outcome.OUTBID, None, None, None
     return job.price if job.outcome is Outcome.SERVED else None, job.outcome, job.core, job.start, job.end
 
 
 def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
-    """Return a service's row of rounds.csv, from its rows of offers.csv."""
+    """Return a service's row of rounds.csv, given its rows of offers.csv."""
     served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
     columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
     of = dict(zip(OfferReport._fields, columns, strict=True))

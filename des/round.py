@@ -1,4 +1,4 @@
-"""A round as plain data: what it is played under, and what it gathers until its report is made."""
+"""A round as plain data: its conditions, and what is collected until its report is made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,19 +14,19 @@ from fl.jobs import TrainingOutcome
 
 @dataclass(slots=True)
 class Round:
-    """What a round gathers while it runs. Services go by their index.
+    """What is known of a round while it runs. Services are identified by their index.
 
     Attributes:
         number: n, from 1.
         start: simulated time of the data refresh, seconds.
         services: all of them, with the budgets of this round.
-        active: which of them take part.
-        conditions: that it is played under.
+        active: those that take part.
+        conditions: the conditions of the round.
         world: the clients' data and bids.
         journal: what has happened so far.
-        offers: of each service that takes part.
-        jobs: of each service, in the order of its offer; None where it was outbid.
-        trained: what training yielded, by name.
+        offers: the offer of each service that takes part.
+        jobs: the jobs of each service, in the order of its offer; None where it was outbid.
+        trained: what training yielded, by the service's name.
     """
 
     number: int

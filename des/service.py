@@ -13,15 +13,15 @@ class ServiceSpec:
 
     Attributes:
         name: unique in the market.
-        dataset: name of the data set it learns.
-        labels: L of that data set.
+        dataset: name of the data set that it learns.
+        labels: L, how many labels that data set has.
         dqi: the data set's DQI parameters (eq. 6).
         budget: B_m per round, micro-units.
-        target_accuracy: at which it leaves, in (0, 1].
-        reward_base: Omega_m > 1.
+        target_accuracy: the accuracy at which it leaves, in (0, 1].
+        reward_base: Omega_m, above 1.
         local_epochs: a client's passes over its data in one round.
-        policy: label of its policy, for logs and messages; the market runs no policy.
-        privileged: its policy may see what the paper hides (``Observation.privileged``).
+        policy: label of its policy, for logs and messages; the market itself runs no policy.
+        privileged: whether its policy sees what the paper hides (``Observation.privileged``).
     """
 
     name: str
@@ -38,11 +38,11 @@ class ServiceSpec:
 
 @dataclass(slots=True)
 class ServiceState:
-    """How far a service has come. Plain data: all that a market needs to go on at a round boundary.
+    """How far a service has come: plain data, from which a market can continue at a round boundary.
 
     Attributes:
-        accuracy: of its global model, in [0, 1]; held once it has left.
-        status: at the end of the last round.
+        accuracy: the accuracy of its global model, in [0, 1]; held once it has left.
+        status: its status at the end of the last round.
     """
 
     accuracy: float

@@ -1,4 +1,4 @@
-"""What each service sees when the bids are closed: all bids, its own quality and budget, nothing else of its rivals."""
+"""What each service sees when the bids are closed: all bids, and its own DQI and budget, but not its rivals'."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ def observations(current: Round, states: Sequence[ServiceState], rounds: int, se
     """Return what each service that takes part in the round observes, by name.
 
     Args:
-        current: the round, its bids closed.
-        states: of all services, as the last round left them.
+        current: the round, after its bids were closed.
+        states: the states of all services, as the last round left them.
         rounds: N.
-        seed: of the run.
+        seed: the run's seed.
     """
     world, active = current.world, list(current.active)
     names = tuple(spec.name for spec in current.services)

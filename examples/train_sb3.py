@@ -1,10 +1,10 @@
-"""Train one service of a scenario with PPO of stable-baselines3; its rivals play the policies of the scenario file.
+"""Train one service of a scenario with PPO from stable-baselines3; its rivals play the policies of the scenario file.
 
     pip install 'flmarket[rl]'
     python examples/train_sb3.py                                   # the first service of quickstart, real training
     python examples/train_sb3.py --scenario paper --service mnist --steps 20000
 
-A step is a round, with all of its local training. What PPO learns here is a start, not a result: 2,000 rounds are few.
+A step is a round, with all of its local training. 2,000 rounds are few: what PPO learns here is a start, not a result.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from scenarios.environments import service_env
 from scenarios.loader import load
 
 HELD_OUT = 10_000
-"""Seed of a market that training never meets."""
+"""Seed of a market that is never trained on."""
 
 
 def main() -> None:
     """Train, and compare the trained agent with the untrained one in a market that is new to both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenario", default="quickstart", help="name of a built-in scenario, or a file")
-    parser.add_argument("--service", help="who learns (default: the first service)")
+    parser.add_argument("--service", help="the service that learns (default: the first one)")
     parser.add_argument("--steps", type=int, default=2_000, help="rounds to train for (default: 2000)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -36,7 +36,7 @@ def main() -> None:
         env,
         n_steps=min(256, arguments.steps),
         batch_size=min(64, arguments.steps),
-        gamma=0.95,  # the environment's discount of what is left when the service reaches its target
+        gamma=0.95,  # as in the environment, which discounts the rewards that remain when a service leaves
         policy_kwargs={"log_std_init": -1.0},  # actions are clipped to [-1, 1]; wider noise would mostly hit the ends
         seed=arguments.seed,
         device="cpu",

@@ -50,7 +50,8 @@ class Architecture:
     ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
 
     Raises:
-        ValueError: for an unknown kind, a width or number of labels or layers out of range, or a cnn with hidden sizes.
+        ValueError: the kind is unknown, a width or a number of labels or layers is out of range, or a cnn has hidden
+            sizes.
     """
 
     kind: Literal["cnn", "mlp"]
@@ -83,12 +84,12 @@ class Architecture:
 
 
 def kernels() -> tuple[str, ...]:
-    """Names of the kernels this build has and this CPU can run, the fastest first; empty without the extension."""
+    """Return the kernels that this build has and this CPU can run, the fastest first; none without the extension."""
     return tuple(_kernels)
 
 
 def available() -> bool:
-    """Whether the extension was built and this CPU can run it."""
+    """Return whether the extension was built and this CPU can run it."""
     return bool(_kernels)
 
 
@@ -109,7 +110,7 @@ def kernel_name() -> str:
         InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
     """
     if not _kernels:
-        raise RuntimeError("the fused kernel was not built: install with a C++ compiler, or use the reference path")
+        raise RuntimeError(f"the fused kernel {kernel_problem()}; use the reference path")
     forced = os.environ.get(_ENVIRONMENT_VARIABLE)
     if not forced:
         return next(iter(_kernels))
@@ -150,12 +151,12 @@ def train(
         kernel: one of ``kernels()`` instead of the one in use; for tests.
 
     Returns:
-        New parameters [P], and the mean of the losses all samples had when they were seen: NaN or infinite where
+        New parameters [P], and the mean of the losses that all samples had when they were seen: NaN or infinite where
         training diverged.
 
     Raises:
-        ValueError: for a wrong shape or dtype, an array that is not C-contiguous, a number out of range.
-        RuntimeError: if the extension is not available.
+        ValueError: a shape or dtype is wrong, an array is not C-contiguous, or a number is out of range.
+        RuntimeError: the extension is not available.
     """
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     _check("order", order, np.int32, (None, None))
@@ -177,7 +178,7 @@ def gradient(
     offset: float,
     kernel: str | None = None,
 ) -> tuple[Float32Array, float]:
-    """Gradient [P] of the mean loss over one batch of all n images, and that loss. Arguments and errors as in train."""
+    """Return the gradient [P] of the mean loss over one batch of all n images, and that loss. See ``train``."""
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     result = np.empty_like(parameters)
     loss: float = native.gradient(*call, result)
@@ -194,10 +195,10 @@ def correct(
     offset: float,
     kernel: str | None = None,
 ) -> int:
-    """How many of the n images get their highest logit (the first, if several tie) at their label.
+    """Return how many of the n images get their highest logit (the first, if several tie) at their label.
 
     Every image is judged by itself: the sum over parts of a data set is the count over the whole. Arguments and errors
-    as in train.
+    are those of ``train``.
     """
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     hits: int = native.correct(*call)

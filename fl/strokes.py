@@ -10,7 +10,7 @@ plus elastic distortion) and looking up how far the pen went by.
 The same bytes come out on every machine and with every version of NumPy: random bits are PCG64's raw output, which
 NumPy keeps stable; floats are only added, multiplied, divided and square-rooted one by one, which IEEE 754 defines to
 the last bit (no sin, no exp); the one matrix product is of integers small enough to be exact in any order; pixels are
-computed in integers. ``fl.datasets`` still compares the SHA-256, and marks a set that came out otherwise unofficial.
+computed in integers. ``fl.datasets`` still compares the SHA-256, and marks a set that differs as unofficial.
 """
 
 import re
@@ -77,10 +77,10 @@ LETTERS = (
 
 @dataclass(frozen=True)
 class Style:
-    """How wildly a data set is drawn. Ranges are (least, most), uniform.
+    """How much the drawings of a data set vary. Ranges are (least, most), uniform.
 
     Attributes:
-        glyphs: for each label, its ways of being written.
+        glyphs: for each label, the ways to write it.
         lean: largest tangent of half the angle by which a figure is turned.
         shear: largest sideways slant, in units per unit of height.
         size: magnification, for width and height apart.
@@ -162,7 +162,7 @@ class Alphabet:
 
 
 def draw(name: str) -> tuple[Pixels, Pixels, Pixels, Pixels]:
-    """Return training images [12000, 28, 28], their labels [12000], and the same of the 2,000 test images."""
+    """Return training images [12000, SIDE, SIDE], their labels [12000], and the same of the 2,000 test images."""
     style = STYLES[name]
     alphabet = Alphabet(style.glyphs)
     splits = []
@@ -177,7 +177,7 @@ def draw(name: str) -> tuple[Pixels, Pixels, Pixels, Pixels]:
 
 
 def _draw_chunk(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits) -> Pixels:
-    """Draw one image [n, 28, 28] for each label [n]."""
+    """Draw one image [n, SIDE, SIDE] for each label [n]."""
     count = len(labels)
     ink = _pen_strokes(style, alphabet, labels, bits, style.shift)
     for _ in range(style.clutter):
@@ -192,7 +192,7 @@ def _draw_chunk(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits) 
 
 
 def _pen_strokes(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits, shift: float) -> Int32Array:
-    """Return how much of each pixel [n, 784] the pen covers, in sixteenths, for one figure in each image."""
+    """Return how much of each pixel [n, SIDE * SIDE] the pen covers, in sixteenths, for one figure in each image."""
     count = len(labels)
     table = alphabet.choose(labels, bits)
     # The map from image to paper, so sizes are divided by. tan(angle / 2) gives a rotation without sin and cos.
@@ -221,7 +221,7 @@ def _pen_strokes(style: Style, alphabet: Alphabet, labels: IntArray, bits: Bits,
 
 
 def _warp(largest: float, count: int, bits: Bits) -> Int32Array:
-    """Return smooth random offsets [2, n, 28, 28] on the paper: random at the nodes, linear between."""
+    """Return smooth random offsets [2, n, SIDE, SIDE] on the paper: random at the nodes, linear between."""
     nodes = np.rint(bits.between(-largest, largest, 2 * count, WARP_NODES**2) * 2**POINT_BITS)
     pixel = np.arange(SIDE)
     weights = np.zeros((SIDE, WARP_NODES), dtype=np.float32)

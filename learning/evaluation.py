@@ -16,12 +16,13 @@ import numpy as np
 from des.market import Market
 from des.money import MICRO
 from des.records import RoundReport
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 from fl.names import unknown
 from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap, rounds_to_target
+from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap
+from learning.targets import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Seats its policies in a market that has not begun, and returns the policy of every service."""
@@ -51,7 +52,7 @@ class Results:
     Attributes:
         entrants, seeds, services: labels of the axes; rounds count from 1 to N.
         targets: [service] target accuracies.
-        accuracy: after the round, in [0, 1].
+        accuracy: accuracy after the round, in [0, 1].
         reward: Omega^accuracy, absorbing.
         spent: money paid to served clients.
         wanted: offers made.
@@ -72,9 +73,9 @@ class Results:
         """Return the mean accuracy over all rounds, [entrant, seed, service]."""
         return area_under_curve(self.accuracy, axis=2)
 
-    def rounds_to_target(self) -> tuple[IntArray, BoolArray]:
-        """Return the round in which the target was met, or N, and whether it was met; both [entrant, seed, service]."""
-        return rounds_to_target(np.moveaxis(self.accuracy, 2, -1), self.targets)
+    def rounds_to_target(self) -> RoundsToTarget:
+        """Return when each service met its target, and whether it did; both [entrant, seed, service]."""
+        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets)
 
     def compare(
         self,

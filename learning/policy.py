@@ -34,7 +34,7 @@ class PolicyContext:
         cores: K.
         rounds: N.
         budget: B_m per round, money.
-        target_accuracy: at which the service leaves.
+        target_accuracy: the accuracy at which the service leaves.
         reward_base: Omega_m.
     """
 

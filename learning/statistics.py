@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 from fl.streams import stream
 
 Statistic = Callable[[FloatArray], float]
@@ -52,7 +52,7 @@ def interquartile_mean(values: npt.ArrayLike) -> float:
     Raises:
         ValueError: there are no values, or one is not finite.
     """
-    ordered = np.sort(_finite("values", values).ravel())
+    ordered = np.sort(finite("values", values).ravel())
     cut = len(ordered) // 4
     return float(ordered[cut : len(ordered) - cut].mean())
 
@@ -66,7 +66,7 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
     Raises:
         ValueError: either is empty, or a value is not finite.
     """
-    a, b = _finite("first", first).ravel(), _finite("second", second).ravel()
+    a, b = finite("first", first).ravel(), finite("second", second).ravel()
     difference = a[:, None] - b[None, :]
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
@@ -101,7 +101,7 @@ def paired_bootstrap(
         raise ValueError(f"level must be in (0, 1), not {level}")
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, not {resamples}")
-    a, b = (np.atleast_2d(_finite(name, runs)) for name, runs in (("first", first), ("second", second)))
+    a, b = (np.atleast_2d(finite(name, runs)) for name, runs in (("first", first), ("second", second)))
     untrained = 1 in (a.shape[0], b.shape[0])
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
         raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
@@ -125,27 +125,7 @@ def area_under_curve(accuracy: npt.ArrayLike, axis: int = -1) -> FloatArray:
     Raises:
         ValueError: there are no rounds, or an accuracy is not finite.
     """
-    return np.asarray(_finite("accuracy", accuracy).mean(axis=axis))
-
-
-def rounds_to_target(accuracy: npt.ArrayLike, target: npt.ArrayLike) -> tuple[IntArray, BoolArray]:
-    """Return when runs first met their target.
-
-    Args:
-        accuracy: [..., N] the accuracy after each round.
-        target: [...] or a number.
-
-    Returns:
-        rounds [...]: the first round, from 1, with ``accuracy >= target``; for a run without one N, censored;
-        reached [...]: whether there is one.
-
-    Raises:
-        ValueError: there are no rounds, or an accuracy is not finite.
-    """
-    curve = _finite("accuracy", accuracy)
-    met = curve >= np.asarray(target, dtype=np.float64)[..., None]
-    reached = met.any(axis=-1)
-    return np.where(reached, met.argmax(axis=-1) + 1, curve.shape[-1]), np.asarray(reached)
+    return np.asarray(finite("accuracy", accuracy).mean(axis=axis))
 
 
 def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -164,7 +144,7 @@ def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatAr
     Raises:
         ValueError: there are no runs, shapes differ, or a round is not a positive number.
     """
-    times, events = _finite("rounds", rounds), np.asarray(reached, dtype=np.bool_)
+    times, events = finite("rounds", rounds), np.asarray(reached, dtype=np.bool_)
     if times.ndim != 1 or times.shape != events.shape:
         raise ValueError(
             f"rounds and reached must be lists of the same length, not of shapes {times.shape} and {events.shape}"
@@ -206,7 +186,12 @@ def _counts(indices: IntArray) -> FloatArray:
     return np.bincount(flat, minlength=resamples * n).reshape(resamples, n).astype(np.float64)
 
 
-def _finite(name: str, values: npt.ArrayLike) -> FloatArray:
+def finite(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return values as an array.
+
+    Raises:
+        ValueError: there are none, or one is not a finite number; the message starts with ``name``.
+    """
     array = np.asarray(values, dtype=np.float64)
     if not array.size:
         raise ValueError(f"{name} must not be empty")

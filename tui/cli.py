@@ -1,7 +1,7 @@
 """The door of the ``flmarket`` command line: registers the commands and maps errors to exit statuses.
 
-Results go to stdout, progress to stderr. Exit status: 0 done, 1 a run failed, 2 bad input, 130 interrupted. Whatever is
-slow to import (torch, pandas, Textual) is imported by the command that needs it, when it runs.
+Results go to stdout, progress to stderr. Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130
+interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by the command that needs it, when it runs.
 """
 
 import sys
@@ -28,7 +28,7 @@ from tui.commands.tui import tui
 from tui.commands.validate import validate
 from tui.commands.verify import verify
 
-FAILED, BAD_INPUT = 1, 2
+FAILED, BAD_INPUT, DEFECT = 1, 2, 70
 
 _EXAMPLES = """[bold]Examples[/bold]
 
@@ -71,12 +71,17 @@ def main() -> None:
         else:
             app(standalone_mode=True)
     except InputError as error:
-        _complain(str(error), BAD_INPUT)
+        _end(str(error), BAD_INPUT)
     except RunError as error:
-        _complain(str(error), FAILED)
+        _end(str(error), FAILED)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        _end("this is a defect of flmarket; please report it with the lines above", DEFECT)
 
 
-def _complain(message: str, status: int) -> NoReturn:
+def _end(message: str, status: int) -> NoReturn:
     from rich.console import Console
 
     Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The reference workload in Flower's simulation (Ray), as its own quickstart for PyTorch writes it."""
+"""The reference workload in Flower's simulation (Ray), written like its own quickstart for PyTorch."""
 
 from collections import OrderedDict
 from typing import Any

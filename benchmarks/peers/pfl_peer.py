@@ -1,4 +1,4 @@
-"""The reference workload in Apple's pfl-research, after its own benchmarks."""
+"""The reference workload in Apple's pfl-research, written like its own benchmarks."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CLOCK = Clock()
 
 
 class Model(LeNet):
-    """The network with the two methods that pfl asks for."""
+    """The network, with the two methods that pfl requires."""
 
     def loss(self, x: torch.Tensor, y: torch.Tensor, *, is_train: bool = True) -> torch.Tensor:
         return F.cross_entropy(self(x), y)
@@ -31,7 +31,7 @@ class Model(LeNet):
 
 
 class Evaluation(TrainingProcessCallback):
-    """Evaluates the global model after each round, in the plain loop's way."""
+    """Evaluates the global model after each round, as the plain loop does."""
 
     def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> Any:
         self.accuracy = evaluate(model.pytorch_model, *read()[1])

@@ -1,4 +1,4 @@
-"""What every peer needs: the workload as tensors, the plain loop's model, and how to report."""
+"""What every peer needs: the workload as tensors, the plain loop's model, and a clock that reports the result."""
 
 import json
 import os
@@ -18,14 +18,14 @@ __all__ = ["BATCH", "CHOSEN", "RATE", "WARM_UP", "Clock", "LeNet", "evaluate", "
 
 CHOSEN, BATCH, RATE = 5, 32, 0.05
 WARM_UP = 1
-"""Rounds that are not counted: a framework may load and compile things in its first."""
+"""Rounds that do not count: in its first round, a framework may load and compile things."""
 
 
 @cache
 def read() -> tuple[list[Client], Client]:
-    """Return the clients' and the test images from the file that engine.py wrote.
+    """Return the clients' images and the test images from the file that engine.py wrote.
 
-    Each process reads it for itself: a framework need not send images around.
+    Each process reads the file itself, so that no framework needs to send images.
     """
     with np.load(os.environ["FLMARKET_WORKLOAD"]) as file:
         parts = {name: torch.from_numpy(file[name]) for name in file.files}
@@ -34,12 +34,12 @@ def read() -> tuple[list[Client], Client]:
 
 
 def rounds() -> int:
-    """Return how many rounds count."""
+    """Return the number of rounds that count."""
     return int(sys.argv[1])
 
 
 class Clock:
-    """Notes when each round ends; the first ``WARM_UP`` do not count."""
+    """Records when each round ends; the first ``WARM_UP`` rounds do not count."""
 
     def __init__(self) -> None:
         self._ends: list[float] = []

@@ -39,11 +39,11 @@ class Settings(Design):
         served: the critic values the clients that were served; otherwise all that were chosen, as in Algorithm 1.
         difference: credit is what a service did better than the mean of the other learners in the same round.
         average: rate at which the networks that are played follow those that learn; 1: they are the same.
-        learning_rate: of Adam, for all networks.
+        learning_rate: Adam's, for all networks.
         batch: transitions of each service in an update.
         replay: transitions of each service that are kept.
         updates: updates for each round played.
-        horizon, scale: of the advantage; see ``credit.advantages``.
+        horizon, scale: the advantage's; see ``credit.advantages``.
         weighted: the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count
             the same early and late.
     """

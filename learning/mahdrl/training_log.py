@@ -16,7 +16,7 @@ class Row:
     """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats.
 
     Attributes:
-        episode: from 1.
+        episode: number of the episode, from 1.
         phase: ``train`` or ``evaluate``.
         epsilon: probability of a random action.
         reward: mean over all rounds of Omega^accuracy / Omega^target, held once the target is met.

@@ -11,6 +11,7 @@ from fl.calibrate_surrogate import EARLY_ROUNDS, fit, follow
 from fl.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate import Curve
 from fl.traces import Trace
+from learning.targets import RoundsToTarget
 from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_surrogate
 from scenarios.calibration.traces import explore, held_out, stripped
@@ -57,7 +58,7 @@ class Comparison:
         dataset, policy: which.
         real, surrogate: mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections.
         error: mean absolute difference between a real run and the noise-free curve, after round 10.
-        real_rounds, surrogate_rounds: mean first round at or above the scenario's target; never counts as N + 1.
+        real_rounds, surrogate_rounds: restricted mean of the rounds to the scenario's target (``learning.targets``).
         real_curve, surrogate_curve: [rounds] mean accuracies.
     """
 
@@ -144,8 +145,8 @@ def compare(dataset: str, policy: str, curve: Curve, traces: Sequence[Trace], ta
         real=float(real.mean()),
         surrogate=float(noisy.mean()),
         error=float(np.abs(real - quiet)[:, EARLY_ROUNDS:].mean()) if real.shape[1] > EARLY_ROUNDS else float("nan"),
-        real_rounds=_rounds_to(real, target),
-        surrogate_rounds=_rounds_to(noisy, target),
+        real_rounds=RoundsToTarget.of_curves(real, target).mean(),
+        surrogate_rounds=RoundsToTarget.of_curves(noisy, target).mean(),
         real_curve=real.mean(axis=0),
         surrogate_curve=noisy.mean(axis=0),
     )
@@ -176,12 +177,6 @@ def table(rows: Sequence[Comparison]) -> str:
         order, error = summary(own)
         lines.append(f"| **{name}** | Spearman **{order:.3f}** | | | **{error:.4f}** | | |")
     return "\n".join(lines) + "\n"
-
-
-def _rounds_to(accuracy: FloatArray, target: float) -> float:
-    """Return the mean first round [runs, rounds] -> at or above the target; N + 1 for a run that never gets there."""
-    reached = np.concatenate([accuracy >= target, np.ones((len(accuracy), 1), dtype=np.bool_)], axis=1)
-    return float(reached.argmax(axis=1).mean()) + 1.0
 
 
 def _has_dqi(scenario: Scenario) -> bool:

@@ -9,16 +9,14 @@ import pandas as pd
 
 from fl.errors import InputError
 from fl.files import replacing_text
-from scenarios.logs.directory import RunDirectory, State, find_runs
-from scenarios.logs.writing import TABLES
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory, complete_runs
 
-Table = Literal["rounds", "offers", "events"]
 Shape = Literal["long", "wide"]
 
-KEYS = ("scenario", "policy", "seed")
 
-
-def export(sources: Sequence[Path], target: IO[str], table: Table = "rounds", shape: Shape = "long") -> int:
+def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds", shape: Shape = "long") -> int:
     """Write one table of all complete runs below the sources, with scenario, policy and seed in front of each row.
 
     The values are copied as they stand in the runs' own files. ``scenario`` is the name with its hash, so that sweep
@@ -27,7 +25,7 @@ def export(sources: Sequence[Path], target: IO[str], table: Table = "rounds", sh
     Args:
         sources: run directories, or directories that hold some at any depth.
         target: an open text file.
-        table: which of the three.
+        table: the table to write.
         shape: ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``.
 
     Returns:
@@ -37,37 +35,27 @@ def export(sources: Sequence[Path], target: IO[str], table: Table = "rounds", sh
         InputError: there is no complete run, or the table has no such shape.
     """
     if shape == "wide" and table != "rounds":
-        raise InputError(f"--shape wide: {table} have no fixed number of rows in a round; only rounds can be wide")
+        raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
     runs = complete_runs(sources)
     write = _wide if shape == "wide" else _long
     write(runs, target, table)
     return len(runs)
 
 
-def complete_runs(sources: Sequence[Path]) -> list[RunDirectory]:
-    """Return the complete runs among and below the sources; InputError if there is none."""
-    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
-    if not runs:
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
-    return runs
-
-
-def _long(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
+def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow([*KEYS, *("service_policy" if name == "policy" else name for name in TABLES[table])])
+    writer.writerow([*KEYS, *names_beside_keys(table)])
     for run in runs:
         front = keys(run)
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
-def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
+def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     index = ["round", "sim_time"]
     frames = []
     for run in runs:
         # As text: the digits stay as they were written.
-        rounds = pd.DataFrame(_rows(run, table), columns=list(TABLES[table])).rename(
-            columns={"policy": "service_policy"}
-        )
+        rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))
         values = [name for name in rounds.columns if name not in {*index, "service"}]
         pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
@@ -76,28 +64,22 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
         for position, (name, key) in enumerate(zip(KEYS, keys(run), strict=True)):
-            wide.insert(position, name, key)
+            wide.insert(position, name, [key] * len(wide))
         frames.append(wide)
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
-def keys(run: RunDirectory) -> tuple[str, str, str]:
-    """Return scenario, policy and seed, as they stand in front of a run's rows."""
-    meta = run.meta()
-    return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), str(meta["seed"])
-
-
-def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
-    path = run.path / f"{table}.csv"
+def _rows(run: RunDirectory, name: TableName) -> Iterator[list[str]]:
+    table = TABLES[name]
+    path = table.path(run.path)
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
-        if tuple(next(reader, ())) != TABLES[table]:
-            raise InputError(f"{path}: does not have the columns of a {table} table")
+        table.check_header(next(reader, []), path)
         yield from reader
 
 
-def export_file(sources: Sequence[Path], path: Path, table: Table = "rounds", shape: Shape = "long") -> int:
-    """Do ``export`` into a file, which is replaced only once the new one is whole.
+def export_file(sources: Sequence[Path], path: Path, table: TableName = "rounds", shape: Shape = "long") -> int:
+    """Export into a file. One that is there is replaced only once the new one is whole.
 
     Raises:
         InputError: as ``export``, or the file cannot be written.

@@ -17,6 +17,7 @@ from fl.arrays import FloatArray
 from fl.errors import InputError
 from learning.statistics import paired_bootstrap
 from scenarios.judging.results import RunResult, Setting
+from scenarios.judging.tables import read_table
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -190,9 +191,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
     groups = by_policy(runs)
     figure, panels = _panels(len(groups))
     for axes, (policy, own) in zip(panels, groups.items(), strict=True):
-        offers = pd.concat(
-            pd.read_csv(run.directory.path / "offers.csv", usecols=["bid", "payment", "outcome"]) for run in own
-        )
+        offers = pd.concat(read_table(run.directory, "offers", ["bid", "payment", "outcome"]) for run in own)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
         served = offers["outcome"] == "served"
         for chosen, label, mark, colour in (
@@ -227,7 +226,7 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
     count = np.zeros((len(setting.services), setting.clients))
     place = {service: m for m, service in enumerate(setting.services)}
     for run in runs:
-        offers = pd.read_csv(run.directory.path / "offers.csv", usecols=["service", "client", "outcome"])
+        offers = read_table(run.directory, "offers", ["service", "client", "outcome"])
         served = offers[offers["outcome"] == "served"]
         np.add.at(count, (served["service"].map(place).to_numpy(dtype=np.int64), served["client"].to_numpy()), 1)
     return count / len(runs)

@@ -7,12 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from fl.errors import InputError
 from scenarios.judging.curves import curves
-from scenarios.judging.export import KEYS, keys
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table
 
 
 class Results:
@@ -112,16 +111,12 @@ class Results:
         """
         return curves(self.runs, what)
 
-    def _table(self, table: str) -> pd.DataFrame:
+    def _table(self, table: TableName) -> pd.DataFrame:
         frames = []
         for run in self.runs:
-            try:
-                frame = pd.read_csv(run.directory.path / f"{table}.csv")
-            except (OSError, ValueError) as error:
-                raise InputError(f"{run.directory.path / f'{table}.csv'}: cannot be read: {error}") from error
-            frame = frame.rename(columns={"policy": "service_policy"})
-            scenario, policy, _ = keys(run.directory)
-            front = dict(zip(KEYS, (scenario, policy, run.seed), strict=True)) | dict(run.setting.sweep)
+            frame = read_table(run.directory, table)
+            frame.columns = pd.Index(names_beside_keys(table))
+            front = dict(zip(KEYS, keys(run.directory), strict=True)) | dict(run.setting.sweep)
             for place, (name, value) in enumerate(front.items()):
                 frame.insert(place, name, [value] * len(frame))
             frames.append(frame)

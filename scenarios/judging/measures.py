@@ -1,4 +1,4 @@
-"""What a run is judged by: one number for each measure, and per service where that makes sense."""
+"""Measures that runs are judged by: one number for the market, and one for each service where that makes sense."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from learning.statistics import area_under_curve
 from scenarios.judging.results import RunResult
 
 MARKET = "market"
-"""Stands in the place of a service's name where a measure is of the whole market."""
+"""Takes the place of a service's name where a measure is of the whole market."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class Measure:
     """One way to judge a run.
 
     Attributes:
-        name: in tables and as a column.
-        meaning: in one sentence, with its unit.
+        name: the measure's name, in tables and as a column.
+        meaning: one sentence, with the unit.
         better: 1 if more is better, -1 if less is, 0 where that depends on who looks.
-        services: [M] of a run, or None where the measure is of the market alone.
-        market: of a run.
-        digits: after the point in Markdown and HTML.
+        services: returns a run's [M] values; None for a measure of the market alone.
+        market: returns the value of the whole market.
+        digits: decimals in Markdown and HTML.
     """
 
     name: str
@@ -54,9 +54,12 @@ def _area(run: RunResult) -> FloatArray:
     return np.asarray(100 * area_under_curve(run.accuracy, axis=0), dtype=np.float64)
 
 
+def _met(run: RunResult) -> FloatArray:
+    return np.where(run.to_target.reached, 100.0, 0.0)
+
+
 def _rounds(run: RunResult) -> FloatArray:
-    # All runs are censored at N, so the mean of these is the restricted mean of Kaplan and Meier.
-    return np.minimum(run.reached, run.setting.rounds)
+    return run.to_target.rounds.astype(np.float64)
 
 
 def _reward(run: RunResult) -> FloatArray:
@@ -71,24 +74,18 @@ def _cost_per_point(run: RunResult) -> FloatArray:
 
 
 def _rounds_with_offers(run: RunResult) -> int:
-    """Return for how many rounds the market was open."""
-    return int(min(run.setting.rounds, run.reached.max()))
+    """Return the number of rounds in which any service took part."""
+    return int(run.to_target.rounds.max())
 
 
 MEASURES = (
     Measure("final accuracy", "test accuracy after the last round, %", 1, _final, lambda r: float(_final(r).mean())),
     Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean())),
-    Measure(
-        "target met",
-        "share of runs that met the target, %",
-        1,
-        lambda r: np.where(r.met, 100.0, 0.0),
-        lambda r: float(100.0 * r.met.mean()),
-        1,
-    ),
+    Measure("target met", "share of runs that met the target, %", 1, _met, lambda r: float(_met(r).mean()), 1),
     Measure(
         "rounds to target",
-        "restricted mean (Kaplan-Meier): runs that never met it count as censored in the last round",
+        "first round at or above the target; runs that never met it count with their last round, so that the mean is a "
+        "lower bound where not all runs met it (restricted mean, Kaplan-Meier)",
         -1,
         _rounds,
         lambda r: float(_rounds(r).mean()),
@@ -141,7 +138,7 @@ MEASURES = (
 
 
 def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
-    """Return a measure of a run by service, and of the ``market``."""
+    """Return a run's values of a measure: one for each service, and the market's under ``MARKET``."""
     per_service = (
         {} if measure.services is None else dict(zip(run.setting.services, measure.services(run).tolist(), strict=True))
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
-from scenarios.logs.writing import TABLES
 from scenarios.plugins import require_same
 from scenarios.running.runner import Run, execute
 

@@ -6,17 +6,20 @@ A service that left early counts to the last round of its scenario with its accu
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from fl.arrays import BoolArray, FloatArray
+from des.records import Outcome, Status
+from fl.arrays import FloatArray
 from fl.errors import InputError
-from scenarios.logs.directory import SCENARIO, RunDirectory, State, find_runs
+from learning.targets import RoundsToTarget
+from scenarios.judging.tables import read_table
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
 
-_COLUMNS = ["round", "service", "policy", "status", "accuracy", "reward", "spent", "wanted", "served", "refused"]
+_QUANTITIES = ("accuracy", "reward", "spent", "wanted", "served", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,8 @@ class Setting:
     """What all runs of one scenario (with one hash) share.
 
     Attributes:
-        name: of the scenario, with its hash where names alone would not tell scenarios apart.
-        folder: the directory of its runs.
+        name: the scenario's name.
+        folder: the directory of its runs, named after scenario and hash.
         sweep: values of the sweep point, by key.
         rounds: N.
         clients, cores: C and K.
@@ -51,21 +54,20 @@ class Setting:
         return f"{self.name} ({values})" if values else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunResult:
     """One run. Arrays have the axes [round, service], over all N rounds.
 
     Attributes:
-        directory: where its logs are.
-        setting: what it shares with others.
+        directory: the directory of its logs.
+        setting: what it shares with other runs.
         policy: the run's label.
-        policies: [M] of the services.
-        seed: of the run.
+        policies: [M] the services' policies.
+        seed: the run's seed.
         accuracy: after each round, in [0, 1].
-        reward: as in the paper, Omega^accuracy.
+        reward: Omega^accuracy, as in the paper.
         spent, wanted, served, refused: money and offers in each round.
-        reached: [M] the round in which the target was met, N + 1 where it was not.
-        income: [C] money that each client earned in the run.
+        to_target: [M] when each target was met.
     """
 
     directory: RunDirectory
@@ -79,25 +81,37 @@ class RunResult:
     wanted: FloatArray
     served: FloatArray
     refused: FloatArray
-    reached: FloatArray
-    income: FloatArray
+    to_target: RoundsToTarget
 
-    @property
-    def met(self) -> BoolArray:
-        """[M] whether each target was met."""
-        return self.reached <= self.setting.rounds
+    @cached_property
+    def income(self) -> FloatArray:
+        """[C] money that each client earned in the run. Read from offers.csv when it is first asked for.
+
+        Raises:
+            InputError: offers.csv is not what it should be.
+        """
+        offers = read_table(self.directory, "offers", ["client", "paid", "outcome"])
+        served = offers[offers["outcome"] == Outcome.SERVED]
+        income = np.bincount(served["client"].to_numpy(), served["paid"].to_numpy(), self.setting.clients)
+        return np.asarray(income, dtype=np.float64)
 
 
 def read(sources: Iterable[Path]) -> list[RunResult]:
     """Read all complete runs below the sources, by scenario, policy and seed.
 
     Raises:
-        InputError: there is no complete run, or a log is not what it should be.
+        InputError: there is no complete run, a run is there twice, or a log is not what it should be.
     """
-    sources = list(sources)
-    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
-    if not runs:
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+    results = _distinct(read_runs(complete_runs(sources)))
+    return sorted(results, key=lambda result: (str(result.setting.folder), result.policy, result.seed))
+
+
+def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
+    """Read complete runs, in their order.
+
+    Raises:
+        InputError: a log is not what it should be.
+    """
     settings: dict[Path, Setting] = {}
     results = []
     for run in runs:
@@ -105,10 +119,11 @@ def read(sources: Iterable[Path]) -> list[RunResult]:
         if folder not in settings:
             settings[folder] = _setting(run, meta)
         try:
-            results.append(_result(run, settings[folder], str(meta["policy"]), int(meta["seed"])))
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{run.path}: the logs can't be read: {error}") from error
-    return sorted(_distinct(results), key=lambda result: (str(result.setting.folder), result.policy, result.seed))
+            policy, seed = str(meta["policy"]), int(meta["seed"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
+        results.append(_result(run, settings[folder], policy, seed))
+    return results
 
 
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
@@ -134,35 +149,28 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
 
 
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:
-    rounds = pd.read_csv(run.path / "rounds.csv", usecols=_COLUMNS, engine="c")
+    rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
     played = len(rounds) // m
     if tuple(rounds["service"]) != setting.services * played or not 0 < played <= setting.rounds:
-        raise ValueError("rounds.csv does not have one row for each round and service")
+        raise InputError(f"{run.path}: rounds.csv does not have one row for each round and service")
 
-    def held(column: str, after: float) -> FloatArray:
+    def extended(column: str, after: float) -> FloatArray:
+        """Return [N, M]: a column, and after the last round that was played its last values times ``after``."""
         values = rounds[column].to_numpy(dtype=np.float64).reshape(played, m)
         return np.concatenate([values, np.repeat(values[-1:] * after, setting.rounds - played, axis=0)])
 
-    status = rounds["status"].to_numpy().reshape(played, m) == "reached"
-    reached = np.where(status.any(axis=0), status.argmax(axis=0) + 1, setting.rounds + 1).astype(np.float64)
-    offers = pd.read_csv(run.path / "offers.csv", usecols=["client", "payment", "outcome"], engine="c")
-    paid = offers[offers["outcome"] == "served"]
-    income = np.bincount(paid["client"].to_numpy(dtype=np.int64), paid["payment"].to_numpy(), setting.clients)
+    met = np.zeros((setting.rounds, m), dtype=np.bool_)
+    met[:played] = (rounds["status"] == Status.REACHED).to_numpy().reshape(played, m)
+    held = ("accuracy", "reward")
     return RunResult(
         directory=run,
         setting=setting,
         policy=policy,
         policies=tuple(rounds["policy"].iloc[:m]),
         seed=seed,
-        accuracy=held("accuracy", 1.0),
-        reward=held("reward", 1.0),
-        spent=held("spent", 0.0),
-        wanted=held("wanted", 0.0),
-        served=held("served", 0.0),
-        refused=held("refused", 0.0),
-        reached=reached,
-        income=np.asarray(income, dtype=np.float64),
+        to_target=RoundsToTarget.first(met.T),
+        **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},
     )
 
 

@@ -232,6 +232,19 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     return list(dict.fromkeys(found))
 
 
+def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
+    """Return the complete runs among and below the given directories, in the order of their paths.
+
+    Raises:
+        InputError: there is none, or a source does not exist or is no directory.
+    """
+    sources = list(sources)
+    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
+    if not runs:
+        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+    return runs
+
+
 def parse_seeds(text: str) -> list[int]:
     """Read ``--seeds``: ``10`` means 0 to 9, ``0,3,7`` and ``0..9`` mean what they say, and may be mixed.
 

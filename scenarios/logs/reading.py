@@ -4,21 +4,14 @@ The inverse of ``scenarios.logs.writing``. A screen that watches a run gets the 
 reads from the files, so both go through here.
 """
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
 
-from des.money import Micro
-from des.records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport, Status
-from scenarios.logs.writing import ROWS
-
-_T = TypeVar("_T")
-_MONEY = {Kind.BID, Kind.DECISION, Kind.AWARD, Kind.PAY}
+from des.records import MarketEvent, OfferReport, ServiceReport
+from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
 
 
 class LogError(ValueError):
@@ -51,10 +44,10 @@ class LoggedRound:
             LogError: the text is something else.
         """
         try:
-            rows = list(csv.reader(io.StringIO(text["rounds"])))
-            services = tuple(_service(row[2:]) for row in rows)
-            number, end = int(rows[0][0]), float(rows[0][1])
-            return cls(number, end, services, {table: text[table] for table in ROWS})
+            rows = list(ROUNDS.read(text["rounds"]))
+            number, end = rows[0][:2]
+            services = tuple(ServiceReport._make(row[2:]) for row in rows)
+            return cls(number, end, services, {table: text[table] for table in TABLES})
         except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
             raise LogError(f"not a round of our tables: {error!r}") from error
 
@@ -69,23 +62,13 @@ class LoggedRound:
         return _events(self.text["events"])
 
 
-def round_text(report: RoundReport) -> dict[str, str]:
-    """Return a round's lines of each table, as the files get them."""
-    found = {}
-    for table, rows in ROWS.items():
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows(rows(report))
-        found[table] = buffer.getvalue()
-    return found
-
-
 def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
     """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them.
 
     Raises:
-        OSError: a table can't be read.
+        OSError: a table cannot be read.
     """
-    tables = {table: _by_round(directory / f"{table}.csv") for table in ROWS}
+    tables = {name: _by_round(table.path(directory)) for name, table in TABLES.items()}
     for number in tables["rounds"]:
         yield {table: lines.get(number, "") for table, lines in tables.items()}
 
@@ -96,63 +79,12 @@ def _by_round(path: Path) -> dict[str, str]:
         return {number: "".join(lines) for number, lines in groupby(file, lambda line: line.partition(",")[0])}
 
 
-def _service(row: list[str]) -> ServiceReport:
-    service, dataset, policy, status, accuracy, target, reward, budget, offered, spent, wanted, served, refused = row[
-        :13
-    ]
-    samples, emd, dqi, bid, payment, makespan = row[13:]
-    return ServiceReport(
-        service, dataset, policy, Status(status), float(accuracy), float(target), float(reward), micro(budget),
-        micro(offered), micro(spent), int(wanted), int(served), int(refused), _maybe(int, samples), _maybe(float, emd),
-        _maybe(float, dqi), _maybe(float, bid), _maybe(float, payment), _maybe(float, makespan),
-    )  # fmt: skip
-
-
 # Screens look at the same few rounds again and again.
 @lru_cache(maxsize=64)
 def _offers(text: str) -> tuple[OfferReport, ...]:
-    return tuple(map(_offer, _rows(text)))
+    return tuple(map(OfferReport._make, OFFERS.read(text)))
 
 
 @lru_cache(maxsize=64)
 def _events(text: str) -> tuple[MarketEvent, ...]:
-    return tuple(map(_event, _rows(text)))
-
-
-def _rows(text: str) -> Iterable[list[str]]:
-    return csv.reader(io.StringIO(text))
-
-
-def _offer(row: list[str]) -> OfferReport:
-    round_, service, client, size, emd, dqi, bid, payment, outcome, core, start, end = row
-    paid = micro(payment) if outcome == Outcome.SERVED else None
-    return OfferReport(
-        int(round_), service, int(client), int(size), float(emd), float(dqi), micro(bid), micro(payment), paid,
-        Outcome(outcome), _maybe(int, core), _maybe(float, start), _maybe(float, end),
-    )  # fmt: skip
-
-
-def _event(row: list[str]) -> MarketEvent:
-    round_, time, event, service, client, core, amount = row
-    kind = Kind(event)
-    return MarketEvent(
-        int(round_),
-        float(time),
-        kind,
-        service or None,
-        _maybe(int, client),
-        _maybe(int, core),
-        _maybe(micro if kind in _MONEY else float, amount),
-    )
-
-
-def micro(text: str) -> Micro:
-    """Read an amount of money with its six decimals, exactly."""
-    units, _, decimals = text.partition(".")
-    if len(decimals) != 6:
-        raise ValueError(f"{text!r} is not an amount with six decimals")
-    return int(units + decimals)
-
-
-def _maybe(read: Callable[[str], _T], text: str) -> _T | None:
-    return read(text) if text else None
+    return tuple(map(MarketEvent._make, EVENTS.read(text)))

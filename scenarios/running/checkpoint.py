@@ -24,8 +24,9 @@ from fl.arrays import AnyArray
 from fl.errors import RunError
 from fl.files import WriteError, write_durably
 from scenarios.build import Setup
+from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import StoreError
-from scenarios.logs.writing import TABLES, Mark, TableWriter
+from scenarios.logs.writing import Mark, TableWriter
 
 INTERVAL = 5.0
 """Seconds of work between two checkpoints, at most; a round that takes longer ends with one."""

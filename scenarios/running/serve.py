@@ -17,8 +17,9 @@ from des.records import RoundReport
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.logs.columns import round_text
 from scenarios.logs.directory import LOG
-from scenarios.logs.reading import round_text, rounds_text
+from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 

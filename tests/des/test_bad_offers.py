@@ -19,7 +19,7 @@ BAD = {
     "two clients, one payment": (Offer(np.array([0, 1]), np.array([2.1])), None, "not of shapes (2,) and (1,)"),
     "a table": (Offer(np.array([[0]]), np.array([[2.1]])), None, "not of shapes (1, 1) and (1, 1)"),
     "a number": (Offer(0, 2.1), None, "not of shapes () and ()"),
-    "ragged lists": (Offer([[0], [1, 2]], [2.1, 2.1]), None, "two lists of one length"),
+    "ragged lists": (Offer([[0], [1, 2]], [2.1, 2.1]), None, "clients and payments must be lists of the same length"),
     "clients as floats": (Offer(np.array([0.0]), np.array([2.1])), None, "whole numbers, not float64"),
     "clients as a mask": (Offer(np.array([True, False]), np.array([2.1, 2.1])), None, "whole numbers, not bool"),
     "payments as text": (Offer(np.array([0]), np.array(["2.1"])), None, "payments must be numbers, not <U3"),
@@ -28,7 +28,11 @@ BAD = {
     "a client too many": (Offer(np.array([1, 4]), np.array([2.1, 2.1])), 4, "clients are 0 to 3"),
     "a negative client": (Offer(np.array([-1]), np.array([2.1])), -1, "clients are 0 to 3"),
     "a huge client": (Offer(np.array([2**63], dtype=np.uint64), np.array([2.1])), 2**63, "clients are 0 to 3"),
-    "a client twice": (Offer(np.array([2, 1, 2]), np.array([2.1, 2.1, 2.1])), 2, "wanted only once"),
+    "a client twice": (
+        Offer(np.array([2, 1, 2]), np.array([2.1, 2.1, 2.1])),
+        2,
+        "a client can be offered only one payment",
+    ),
     "NaN": (Offer(np.array([0, 3]), np.array([2.1, NAN])), 3, "not a finite number"),
     "infinity": (Offer(np.array([3]), np.array([INF])), 3, "not a finite number"),
     "minus infinity": (Offer(np.array([3]), np.array([-INF])), 3, "not a finite number"),
@@ -116,7 +120,7 @@ def test_offers_are_due_from_exactly_those_who_take_part(two_services) -> None:
     market = two_services()
     market.open_round()
     for offers in ({}, {"alpha": Offer.none()}, dict.fromkeys(("alpha", "beta", "gamma"), Offer.none())):
-        with pytest.raises(MarketError, match=r"are due from \['alpha', 'beta'\]"):
+        with pytest.raises(MarketError, match=r"offers must come from \['alpha', 'beta'\], not from \["):
             market.close_round(offers)
     market.close_round({"beta": Offer.none(), "alpha": Offer.none()})  # in any order
 

@@ -74,7 +74,7 @@ def test_rounds_go_in_turn(make_market) -> None:
     market.close_round({"alpha": Offer.none()})
     with pytest.raises(MarketError, match="no round is open"):
         market.close_round({"alpha": Offer.none()})
-    with pytest.raises(MarketError, match="the market finished with round 1"):
+    with pytest.raises(MarketError, match="the market finished after round 1"):
         market.open_round()
 
 

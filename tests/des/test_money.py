@@ -54,12 +54,12 @@ def test_a_service_s_round_in_the_ledger() -> None:
 
 def test_the_ledger_refuses_to_create_or_overdraw_money() -> None:
     ledger = Ledger(["alpha"], clients=1)
-    with pytest.raises(LedgerError, match=r"alpha: a budget of -0\.000001"):
+    with pytest.raises(LedgerError, match=r"alpha: a budget of -0\.000001 is negative"):
         ledger.grant("alpha", -1)
     ledger.grant("alpha", 10)
     with pytest.raises(LedgerError, match="has not lapsed"):
         ledger.grant("alpha", 10)
-    with pytest.raises(LedgerError, match=r"offers of 0\.000011 from 0\.000010"):
+    with pytest.raises(LedgerError, match=r"offers of 0\.000011 with 0\.000010 free"):
         ledger.hold("alpha", 11)
     ledger.hold("alpha", 4)
     for amount in (5, -1):
@@ -81,5 +81,5 @@ def test_the_ledger_notices_money_that_reached_the_wrong_purse() -> None:
     ledger = Ledger(["alpha"], clients=1)
     ledger.grant("alpha", 10)
     ledger.income[0] += 1
-    with pytest.raises(LedgerError, match="clients received another sum"):
+    with pytest.raises(LedgerError, match="clients did not receive the sum that services paid"):
         ledger.check()

@@ -13,7 +13,6 @@ from learning.statistics import (
     paired_bootstrap,
     probability_of_improvement,
     restricted_mean,
-    rounds_to_target,
 )
 
 # ---- interquartile mean
@@ -149,22 +148,6 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 def test_what_cannot_be_compared_is_refused(first, second, options, problem):
     with pytest.raises(ValueError, match=problem):
         paired_bootstrap(first, second, **options)
-
-
-# ---- rounds to target
-
-
-def test_rounds_to_target_counts_from_one_and_censors_at_the_last_round():
-    curves = [[0.1, 0.5, 0.9, 0.8], [0.95, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.89], [0.1, 0.2, 0.3, 0.9]]
-    rounds, reached = rounds_to_target(curves, 0.9)
-    assert rounds.tolist() == [3, 1, 4, 4]
-    assert reached.tolist() == [True, True, False, True]
-
-
-def test_every_service_has_its_own_target():
-    rounds, reached = rounds_to_target([[[0.5, 0.6], [0.5, 0.6]]], [0.5, 0.6])
-    assert rounds.tolist() == [[1, 2]]
-    assert reached.all()
 
 
 # ---- Kaplan-Meier

@@ -13,7 +13,7 @@ from learning.play import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs.reading import round_text
+from scenarios.logs.columns import round_text
 from tui.app import MarketApp
 from tui.watching.session import Phase, Session
 

@@ -28,19 +28,22 @@ def _table(summaries: Sequence[ServiceSummary]) -> Table:
     for row in summaries:
         if group not in {None, row.group}:
             table.add_section()
-        reached = "never" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}"
-        if 0 < row.reached < row.seeds:
-            reached += f" ({row.reached} of {row.seeds})"
         table.add_row(
             "" if row.group == group else row.group,
             row.service,
             row.policy,
             str(row.seeds),
             f"{100 * row.accuracy:.2f} %",
-            reached,
+            row.to_target.text(),
             f"{row.spent:.2f}",
             f"{row.served:.1f}",
             f"{row.refused:.1f}",
         )
         group = row.group
+    some = next((row.to_target for row in summaries if 0 < row.to_target.reached.sum() < row.seeds), None)
+    if some is not None:
+        table.caption = (
+            f"{some.text()}: {some.reached.sum()} of {some.reached.size} runs met the target; the others count with "
+            f"their last round, so {some.mean():.1f} is a lower bound"
+        )
     return table

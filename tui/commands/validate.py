@@ -13,8 +13,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from scenarios.loader import points
 
     for source, scenario in zip(sources, scenarios, strict=True):
-        count = len(points(scenario))
+        services, count = len(scenario.services), len(points(scenario))
         sweep = f", a sweep of {count} points" if count > 1 else ""
-        typer.echo(
-            f"{source}: valid: {scenario.name}, {len(scenario.services)} services, {scenario.rounds} rounds{sweep}"
-        )
+        counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
+        typer.echo(f"{source}: valid: {scenario.name}, {counts}{sweep}")

@@ -15,7 +15,8 @@ def verify(
     plugin: Plugins = None,
 ) -> None:
     """Check from the logs that every constraint holds and that the money adds up."""
-    from scenarios.judging.verify import text, verify
+    from des.money import text
+    from scenarios.judging.verify import verify
     from scenarios.logs.directory import find_runs
 
     load_plugins(plugin)

@@ -155,7 +155,7 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
 
     def _cells(self, row: Row) -> dict[str, Text]:
         color = series_color(row.run)
-        reached = "not yet" if row.reached is None else str(row.reached)
+        to_target = str(row.to_target.rounds[0]) if row.to_target.reached[0] else "not yet"
         return {
             "sign": plain(sign(row.run), color),
             "run": plain(self._name_of(self.sessions[row.run]), color),
@@ -163,8 +163,8 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
             "policy": plain(row.policy),
             "accuracy": plain(f"{percent(row.accuracy):>6}"),
             "accuracy_delta": self._delta(None if row.accuracy_delta is None else 100 * row.accuracy_delta, 1, 1),
-            "target": plain(f"{reached:>7}"),
-            "target_delta": self._delta(row.reached_delta, -1, 0),
+            "target": plain(f"{to_target:>7}"),
+            "target_delta": self._delta(row.to_target_delta, -1, 0),
             "spent": plain(f"{row.spent:>9.2f}"),
             "spent_delta": self._delta(row.spent_delta, -1, 2),
             "served": plain(f"{row.served:>6}"),

@@ -2,13 +2,15 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
-from scenarios.logs.writing import TABLES
+from scenarios.judging.tables import TableName
+from scenarios.logs.columns import TABLES
 from tui.screens.dialog import Box, Dialog
 from tui.watching.export import write_csv, write_picture
 from tui.watching.session import Session
@@ -63,7 +65,7 @@ class ExportDialog(Dialog[Path]):
             app.call_after_refresh(_picture, app, path)
             return
         try:
-            rows = write_csv(self._session, kind, path)
+            rows = write_csv(self._session, cast(TableName, kind), path)
         except OSError as error:
             self.show_problem(f"{path}: cannot be written: {error.strerror}")
             return

@@ -1,9 +1,10 @@
 """Runs compared: the results of each for every service, and differences from a baseline. Plain data, no Textual."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from des.money import MICRO
+from learning.targets import RoundsToTarget
 from tui.watching.session import Session
 
 
@@ -15,12 +16,12 @@ class Row:
     service: str
     policy: str
     accuracy: float
-    reached: int | None
+    to_target: RoundsToTarget
     spent: float
     served: int
     refused: int
     accuracy_delta: float | None = None
-    reached_delta: float | None = None
+    to_target_delta: float | None = None
     spent_delta: float | None = None
 
 
@@ -43,7 +44,7 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
                 service=last.service,
                 policy=last.policy,
                 accuracy=last.accuracy,
-                reached=session.history.rounds_to_target(m, number),
+                to_target=session.history.rounds_to_target(m, number),
                 spent=sum(row.spent for row in past) / MICRO,
                 served=sum(row.served for row in past),
                 refused=sum(row.refused for row in past),
@@ -54,13 +55,13 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
 def _differing(row: Row, base: Row | None) -> Row:
     if base is None or base is row:
         return row
-    both = row.reached is not None and base.reached is not None
-    return Row(
-        row.run, row.service, row.policy, row.accuracy, row.reached, row.spent, row.served, row.refused,
+    both = row.to_target.reached.all() and base.to_target.reached.all()
+    return replace(
+        row,
         accuracy_delta=row.accuracy - base.accuracy,
-        reached_delta=(row.reached or 0) - (base.reached or 0) if both else None,
+        to_target_delta=row.to_target.mean() - base.to_target.mean() if both else None,
         spent_delta=row.spent - base.spent,
-    )  # fmt: skip
+    )
 
 
 def caveats(sessions: Sequence[Session]) -> list[str]:

@@ -5,12 +5,11 @@ import io
 from pathlib import Path
 
 from fl.files import replacing_text
-from scenarios.judging.export import KEYS
-from scenarios.logs.writing import TABLES
+from scenarios.judging.tables import KEYS, TableName, names_beside_keys
 from tui.watching.session import Session
 
 
-def write_csv(session: Session, table: str, path: Path) -> int:
+def write_csv(session: Session, table: TableName, path: Path) -> int:
     """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows.
 
     Raises:
@@ -18,12 +17,11 @@ def write_csv(session: Session, table: str, path: Path) -> int:
     """
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
-    columns = ["service_policy" if name == "policy" else name for name in TABLES[table]]
     rounds = list(session.history.rounds)
     count = 0
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*KEYS, *columns])
+        writer.writerow([*KEYS, *names_beside_keys(table)])
         for logged in rounds:
             for row in csv.reader(io.StringIO(logged.text[table])):
                 writer.writerow([*keys, *row])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from des.money import MICRO
 from des.records import Status
+from learning.targets import RoundsToTarget
 from scenarios.logs.reading import LogError, LoggedRound
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
@@ -63,12 +64,10 @@ class History:
                 ys.append(value / MICRO if metric == "spent" else value)
         return xs, ys
 
-    def rounds_to_target(self, service: int, last: int) -> int | None:
-        """Return the round in which a service met its target, or None if it did not by round ``last``."""
-        for number in self.exits:
-            if number <= last and self.rounds[number - 1].services[service].status is Status.REACHED:
-                return number
-        return None
+    def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
+        """Return when a service met its target, of the rounds up to ``last``; arrays are [1]."""
+        met = (n for n in self.exits if n <= last and self.rounds[n - 1].services[service].status is Status.REACHED)
+        return RoundsToTarget.of([next(met, None)], last)
 
 
 def after(rounds: Sequence[int], number: int) -> int | None:

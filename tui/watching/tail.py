@@ -9,9 +9,9 @@ from typing import IO
 from des.records import Kind, ServiceReport, Status
 from fl.errors import InputError
 from scenarios.loader import ScenarioError
+from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound
-from scenarios.logs.writing import TABLES
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
 
@@ -87,7 +87,7 @@ class DirectoryFeed:
 
     def _changed(self) -> float:
         """Return when the tables last grew, by the files' clock."""
-        times = [path.stat().st_mtime for table in TABLES if (path := self._path / f"{table}.csv").exists()]
+        times = [path.stat().st_mtime for table in TABLES.values() if (path := table.path(self._path)).exists()]
         return max(times, default=0.0)
 
     def _take_rounds(self) -> None:
@@ -99,7 +99,7 @@ class DirectoryFeed:
 
     def _read_lines(self, table: str) -> None:
         if table not in self._files:
-            path = self._path / f"{table}.csv"
+            path = TABLES[table].path(self._path)
             if not path.exists():
                 return
             self._files[table] = path.open(encoding="utf-8", newline="")
@@ -107,8 +107,7 @@ class DirectoryFeed:
         lines = text.split("\n")
         self._partial[table] = lines.pop()
         if lines and table not in self._headed:
-            if lines.pop(0) != ",".join(TABLES[table]):
-                raise LogError(f"{table}.csv does not have the columns of a {table} table")
+            TABLES[table].check_header(lines.pop(0).split(","), TABLES[table].path(self._path))
             self._headed.add(table)
         self._lines[table] += lines
 

@@ -39,7 +39,7 @@ def serial_selection(
     markup on it.
 
     Args:
-        observation: of the service.
+        observation: what the service sees.
         markup: [C] a_c.
         q: [C] Q of each client.
         epsilon: probability that a pick is random.

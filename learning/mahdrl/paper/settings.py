@@ -30,7 +30,7 @@ class Settings:
             reinforcement learning", ICLR 2016).
         noise, reversion: the random process xi: its standard deviation per round, and its pull towards 0; those of
             DDPG.
-        horizon, scale: of the advantage; see ``credit.advantages``.
+        horizon, scale: the advantage's; see ``credit.advantages``.
     """
 
     network: Literal["slots", "clients"] = "slots"

@@ -10,13 +10,14 @@ from des.market import Market
 from des.offers import OfferError
 from des.records import Offer, RoundReport
 from fl.errors import InputError
-from fl.jobs import TrainingJob, TrainingOutcome
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, digest, dumps, parse
-from scenarios.logs.reading import LogError, LoggedRound, round_text
+from scenarios.logs.columns import round_text
+from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
 
 BASE = """\
@@ -51,8 +52,10 @@ def text(*shocks: tuple[int, str, str], policy: str = "lcfa") -> str:
     return BASE.replace("POLICY", policy) + "".join(tables)
 
 
-class Still:
+class Still(Federation):
     """A federation that learns nothing."""
+
+    kernels: Mapping[str, str] = {}
 
     def accuracy(self, service: str) -> float:
         return 0.5
@@ -60,6 +63,12 @@ class Still:
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         names = {job.service for job in jobs}
         return {n: TrainingOutcome(0.5, np.ones(sum(j.service == n for j in jobs))) for n in names}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        pass
 
     def close(self) -> None:
         pass

@@ -7,7 +7,8 @@ import pytest
 
 from fl.errors import InputError
 from scenarios.build import Shelf
-from scenarios.judging.export import Table, export_file
+from scenarios.judging.export import export_file
+from scenarios.judging.tables import TableName
 from scenarios.loader import load
 from scenarios.running.batch import plan, run_all
 
@@ -20,7 +21,7 @@ class Listener:
 
 
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
-def test_parquet_holds_what_csv_does(table: Table, tmp_path: Path) -> None:
+def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
     from scenarios.judging.parquet import export_parquet
 
     shelf = Shelf()

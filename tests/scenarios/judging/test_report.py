@@ -13,7 +13,7 @@ from scenarios.judging.measures import jain
 from scenarios.judging.render import csv_text, html_page, markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
-from scenarios.logs.writing import OFFERS, ROUNDS
+from scenarios.logs.columns import OFFERS, ROUNDS
 
 # Two services, four rounds; "b" reaches its target of 0.5 and leaves.
 SCENARIO = """
@@ -52,7 +52,7 @@ def write_run(
         for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
             status = "training" if curve[n] < target else "left" if n and curve[n - 1] >= target else "reached"
             money = 0.0 if status == "left" else spent
-            row = dict.fromkeys(ROUNDS, "") | {
+            row = dict.fromkeys(ROUNDS.names, "") | {
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
                 "reward": base ** min(curve[n], target), "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
                 "refused": 1,
@@ -60,14 +60,14 @@ def write_run(
             rounds.append(row)
             for client, outcome in ((0, "served"), (1, "outbid")):
                 offer = {"round": n + 1, "service": service, "client": client, "bid": "1.000000"}
+                won = outcome == "served" and money > 0
+                price = {"payment": f"{money:.6f}", "paid": f"{money:.6f}" if won else ""}
                 offers.append(
-                    dict.fromkeys(OFFERS, "")
-                    | offer
-                    | {"payment": f"{money:.6f}", "outcome": outcome if money else "outbid"}
+                    dict.fromkeys(OFFERS.names, "") | offer | price | {"outcome": "served" if won else "outbid"}
                 )
-    for name, columns, rows in (("rounds", ROUNDS, rounds), ("offers", OFFERS, offers)):
-        with (path / f"{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, columns, lineterminator="\n")
+    for table, rows in ((ROUNDS, rounds), (OFFERS, offers)):
+        with table.path(path).open("w", newline="") as file:
+            writer = csv.DictWriter(file, table.names, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
     meta = {
@@ -135,7 +135,8 @@ def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None
     [run] = read([tmp_path])
     assert run.accuracy.tolist() == [[0.5, 0.25], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]]
     assert run.spent.tolist() == [[10, 10], [10, 10], [0, 0], [0, 0]]
-    assert run.reached.tolist() == [2, 2]
+    assert run.to_target.rounds.tolist() == [2, 2]
+    assert run.to_target.reached.tolist() == [True, True]
 
 
 def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
@@ -196,7 +197,7 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
         read([tmp_path / "empty"])
     broken = next(out.rglob("rounds.csv"))
     broken.write_text(broken.read_text().replace("accuracy", "precision"))
-    with pytest.raises(InputError, match="the logs can't be read"):
+    with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
         read([out])
 
 

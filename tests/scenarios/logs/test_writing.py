@@ -10,8 +10,9 @@ import pytest
 from des.records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport, Status
 from fl.errors import InputError
 from scenarios.judging.export import export, export_file
+from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import round_text, rounds_text
+from scenarios.logs.reading import rounds_text
 from scenarios.logs.writing import TableWriter
 
 LEFT = ServiceReport(
@@ -75,9 +76,9 @@ def test_a_round_in_full(run: RunDirectory) -> None:
         "4.600000,4.600001,0.7\n"
     )
     assert (run.path / "offers.csv").read_text() == (
-        "round,service,client,data_size,emd,dqi,bid,payment,outcome,core,start,end\n"
-        "7,emnist,3,200,0.4,0.5,4.600000,4.600001,served,1,12.5,13.2\n"
-        "7,emnist,5,100,1.0,0.25,1.500000,1.500000,outbid,,,\n"
+        "round,service,client,data_size,emd,dqi,bid,payment,paid,outcome,core,start,end\n"
+        "7,emnist,3,200,0.4,0.5,4.600000,4.600001,4.600001,served,1,12.5,13.2\n"
+        "7,emnist,5,100,1.0,0.25,1.500000,1.500000,,outbid,,,\n"
     )
     assert (run.path / "events.csv").read_text() == (
         "round,sim_time,event,service,client,core,amount\n"
@@ -124,7 +125,7 @@ def test_export_refuses_what_it_cannot_do_and_leaves_the_old_file(run: RunDirect
     with pytest.raises(InputError, match="no complete run"):
         export_file([tmp_path / "empty"], target)
     assert target.read_text() == "precious"
-    with pytest.raises(InputError, match="can't be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         export_file([run.path], tmp_path / "missing" / "all.csv")
 
 

@@ -17,8 +17,8 @@ from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import load, parse
+from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
-from scenarios.logs.writing import EVENTS, OFFERS, ROUNDS
 from scenarios.running.batch import plan, run_all
 from scenarios.running.runner import Run
 
@@ -68,8 +68,8 @@ def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, tmp_path:
         "scenario.toml", "rounds.csv", "offers.csv", "events.csv", "meta.json", "run.log",
     }  # fmt: skip
     assert load(path / "scenario.toml") == small
-    for table, columns in (("rounds", ROUNDS), ("offers", OFFERS), ("events", EVENTS)):
-        assert tuple(pd.read_csv(path / f"{table}.csv").columns) == columns
+    for name in ("rounds", "offers", "events"):
+        assert tuple(pd.read_csv(path / f"{name}.csv").columns) == TABLES[name].names
 
 
 def test_logs_are_rectangular_and_a_service_that_left_keeps_its_accuracy(

@@ -12,7 +12,7 @@ import torch
 
 from fl import fused
 from scenarios.loader import load
-from tui.commands.run import run_batch
+from scenarios.running.batch import play_batch
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
 NOTE = "the fused kernel was not built"
@@ -59,7 +59,7 @@ def test_a_model_of_an_installed_package_trains_on_the_reference_path(package: P
 def test_the_fused_kernel_is_refused_for_it(package: Path, tmp_path: Path) -> None:
     done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path, path=package)
     assert done.returncode == 2
-    assert "the fused kernel knows the models cnn and mlp, not 'tiny'" in done.stderr
+    assert 'the fused kernel trains the models cnn and mlp, not \'tiny\'; use "auto" or "reference"' in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -78,33 +78,20 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "notes"), [("auto", 1), ("reference", 0)])
-def test_a_missing_extension_is_told_once_in_a_batch(
+def test_a_missing_extension_is_noted_once_in_a_batch(
     kernel: str, notes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(fused, "_kernels", {})
     settings = ["rounds=1", "clients.count=4", "training.eval_samples=50", f'training.kernel="{kernel}"']
     scenario = load("quickstart", settings)
     other = load("quickstart", [*settings, "name=other"])
-    status = run_batch(
-        [scenario, other],
-        [],
-        [0, 1],
-        tmp_path,
-        jobs=1,
-        workers=0,
-        fresh=False,
-        fail_fast=False,
-        dry_run=False,
-        quiet=False,
-    )
-    assert status == 0
+    result = play_batch([scenario, other], [], [0, 1], tmp_path, workers=0)
+    assert len(result.complete) == 4
     assert capsys.readouterr().err.count(NOTE) == notes
 
 
 @pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
-def test_nothing_is_said_where_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_noted_where_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = load("quickstart", ["rounds=1", "clients.count=4", "training.eval_samples=50"])
-    run_batch(
-        [scenario], [], [0], tmp_path, jobs=1, workers=0, fresh=False, fail_fast=False, dry_run=False, quiet=False
-    )
+    play_batch([scenario], [], [0], tmp_path, workers=0)
     assert NOTE not in capsys.readouterr().err

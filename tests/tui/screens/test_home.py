@@ -27,16 +27,16 @@ async def home(pilot: Pilot[None]) -> HomeScreen:
 
 def write_run(session: Session, place: Path) -> Path:
     """Write a session's run directory, as a run that was interrupted leaves it."""
-    from scenarios.logs.writing import TABLES
+    from scenarios.logs.columns import TABLES
 
     place.mkdir(parents=True)
     from scenarios.loader import dumps
 
     assert session.scenario is not None
     (place / "scenario.toml").write_text(dumps(session.scenario))
-    for table, columns in TABLES.items():
-        rows = "".join(logged.text[table] for logged in session.history.rounds)
-        (place / f"{table}.csv").write_text(",".join(columns) + "\n" + rows)
+    for name, table in TABLES.items():
+        rows = "".join(logged.text[name] for logged in session.history.rounds)
+        table.path(place).write_text(table.header + rows)
     return place
 
 

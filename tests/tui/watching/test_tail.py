@@ -10,7 +10,7 @@ import pytest
 
 import tui.watching.tail
 from fl.errors import InputError
-from scenarios.logs.writing import TABLES
+from scenarios.logs.columns import TABLES
 from tui.commands.launch import run_directory
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed, last_services
@@ -35,7 +35,7 @@ def place(tmp_path: Path, source: Session) -> Path:
 
 
 def whole(source: Session, table: str) -> str:
-    return ",".join(TABLES[table]) + "\n" + "".join(logged.text[table] for logged in source.history.rounds)
+    return TABLES[table].header + "".join(logged.text[table] for logged in source.history.rounds)
 
 
 def write_all(source: Session, place: Path) -> None:
@@ -113,7 +113,7 @@ def test_an_interrupted_run_shows_its_whole_rounds(
     [
         ("scenario.toml", "rounds = ", "cannot be replayed"),
         ("rounds.csv", "a,b,c\n1,2,3\n", "does not have the columns"),
-        ("rounds.csv", ",".join(TABLES["rounds"]) + "\n" + "1,x,y\n" * 3, "not a round"),
+        ("rounds.csv", TABLES["rounds"].header + "1,x,y\n" * 3, "not a round"),
     ],
 )
 def test_what_is_no_run_says_so(place: Path, source: Session, file: str, content: str, words: str) -> None:

@@ -1,0 +1,90 @@
+"""Rounds to target: what the number means, in reports, tables, screens and evaluations alike.
+
+A service meets its target in the first round, counted from 1, after which its accuracy is at or above it. A run of N
+rounds in which that does not happen is *censored* at N: all it shows is that the target takes more than N rounds.
+
+* A run's number is min(round, N), and whether the target was met stands beside it.
+* The mean over runs is the restricted mean, the area under the Kaplan-Meier curve up to N. As all runs are censored at
+  the same N, that is the mean of these numbers. Where a run was censored it is a lower bound, and is shown as one:
+  ``> 52.3 (3 of 5)``.
+* It is never a mean over the runs that succeeded, which would reward a policy for failing where others take long.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fl.arrays import BoolArray, IntArray
+from learning.statistics import finite, restricted_mean
+
+
+class RoundsToTarget(NamedTuple):
+    """When runs met their target. Arrays have any axes, such as [seed, service].
+
+    Attributes:
+        rounds: [...] the round in which the target was met, from 1; N where it was not.
+        reached: [...] whether it was met.
+    """
+
+    rounds: IntArray
+    reached: BoolArray
+
+    @classmethod
+    def first(cls, met: npt.ArrayLike) -> "RoundsToTarget":
+        """Return when a run first met its target.
+
+        Args:
+            met: [..., N] whether the accuracy after each round is at or above the target.
+
+        Raises:
+            ValueError: there are no rounds.
+        """
+        found = np.asarray(met, dtype=np.bool_)
+        if not found.shape[-1]:
+            raise ValueError("there must be at least one round")
+        reached = found.any(axis=-1)
+        return cls(np.where(reached, found.argmax(axis=-1) + 1, found.shape[-1]), np.asarray(reached))
+
+    @classmethod
+    def of_curves(cls, accuracy: npt.ArrayLike, target: npt.ArrayLike) -> "RoundsToTarget":
+        """Return when runs first met their target.
+
+        Args:
+            accuracy: [..., N] after each round.
+            target: [...] or a number.
+
+        Raises:
+            ValueError: there are no rounds, or an accuracy is not finite.
+        """
+        return cls.first(finite("accuracy", accuracy) >= np.asarray(target, dtype=np.float64)[..., None])
+
+    @classmethod
+    def of(cls, rounds: Sequence[int | None], horizon: int) -> "RoundsToTarget":
+        """Return when runs met their target, from the round of each [n], or None for a run that did not in N rounds.
+
+        Args:
+            rounds: [n].
+            horizon: N.
+        """
+        reached = np.array([number is not None for number in rounds], dtype=np.bool_)
+        return cls(np.array([horizon if number is None else number for number in rounds], dtype=np.int64), reached)
+
+    @classmethod
+    def stack(cls, runs: "Iterable[RoundsToTarget]") -> "RoundsToTarget":
+        """Return several [...] as one [n, ...]."""
+        rounds, reached = zip(*runs, strict=True)
+        return cls(np.stack(rounds), np.stack(reached))
+
+    def mean(self) -> float:
+        """Return the restricted mean of all runs; a lower bound if any was censored."""
+        return restricted_mean(self.rounds.ravel(), self.reached.ravel(), float(self.rounds.max()))
+
+    def text(self) -> str:
+        """Return the mean for people: ``52.3``, ``> 52.3 (3 of 5)`` where 3 of 5 runs met the target, or ``never``."""
+        count = int(self.reached.sum())
+        if not count:
+            return "never"
+        mean = f"{self.mean():.1f}"
+        return mean if count == self.reached.size else f"> {mean} ({count} of {self.reached.size})"

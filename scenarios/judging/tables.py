@@ -1,0 +1,60 @@
+"""The tables of complete runs, as data frames or side by side in one table with the run in front of each row."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from fl.errors import InputError
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.table import Column
+
+TableName = Literal["rounds", "offers", "events"]
+
+KEYS = ("scenario", "policy", "seed")
+"""What stands in front of a row, where rows of many runs are together."""
+
+
+def keys(run: RunDirectory) -> tuple[str, str, int]:
+    """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart."""
+    meta = run.meta()
+    return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), int(meta["seed"])
+
+
+def names_beside_keys(name: TableName) -> list[str]:
+    """Return a table's columns behind ``KEYS``: the service's policy is ``service_policy`` beside the run's."""
+    return ["service_policy" if column == "policy" else column for column in TABLES[name].names]
+
+
+def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a table of a run, or some of its columns. What is empty is NaN; money is in units.
+
+    Raises:
+        InputError: the file cannot be read, or is not what the table should be.
+    """
+    table = TABLES[name]
+    path = table.path(run.path)
+    chosen = list(table.names if columns is None else columns)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            table.check_header(file.readline().rstrip("\n").split(","), path)
+            file.seek(0)
+            frame = pd.read_csv(
+                file,
+                usecols=chosen,
+                dtype={column: _dtype(table[column]) for column in chosen},
+                # A service may be called NA.
+                keep_default_na=False,
+                na_values={column: [""] for column in chosen},
+            )
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    return frame[chosen]
+
+
+def _dtype(column: Column) -> Any:
+    if column.type.dtype == "string":
+        return str
+    # NumPy's whole numbers have no empty ones.
+    return "float64" if column.empty else column.type.dtype

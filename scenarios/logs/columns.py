@@ -1,0 +1,102 @@
+"""The columns of rounds.csv, offers.csv and events.csv, each declared once.
+
+Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
+The values are those of the records in ``des.records``, in the same order: docs/logs.md shows how a column is added.
+"""
+
+from operator import attrgetter
+
+from des.records import Kind, Outcome, RoundReport, Status
+from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
+
+RERUN = "--rerun"
+"""The ``rule`` of a column that no rule can re-derive; playing the run again can."""
+
+SECONDS = "simulated seconds"
+NOBODY = "nobody was served"
+OUTBID = "the offer was outbid"
+UNSERVED = "the offer was not served"
+
+AMOUNTS = {
+    Kind.BID: Column("amount", MONEY, "lowest bid to the service", RERUN, "money"),
+    Kind.DECISION: Column("amount", MONEY, "sum of the payments offered", "story", "money"),
+    Kind.AWARD: Column("amount", MONEY, "payment offered for the core", "story", "money"),
+    Kind.AGGREGATE: Column("amount", INTEGER, "images that the averaged updates were trained on", "story", "images"),
+    Kind.EVALUATE: Column("amount", ACCURACY, "test accuracy of the new global model", "story"),
+    Kind.PAY: Column("amount", MONEY, "price that the client is paid", "story", "money"),
+    Kind.EXIT: Column("amount", ACCURACY, "test accuracy with which the service leaves", "story"),
+}
+"""What ``amount`` in events.csv is, by event; other events have none."""
+
+ROUNDS = Table(
+    "rounds",
+    "one row for each round and service, including services that have left",
+    (
+        Column("round", INTEGER, "the round, from 1", "shape"),
+        Column("sim_time", NUMBER, "simulated time at which the round ended", "clock", SECONDS),
+        Column("service", WORD, "name of the service", "shape"),
+        Column("dataset", WORD, "data set that the service learns", "scenario"),
+        Column("policy", WORD, "policy that decides for the service", "scenario"),
+        Column("status", one_of(Status), "where the service stands at the end of the round", "progress"),
+        Column("accuracy", ACCURACY, "test accuracy of the service's global model after the round", "progress"),
+        Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
+        Column("reward", NUMBER, "Omega^accuracy; Omega^target from the round in which the target is met", "progress"),
+        Column("budget", MONEY, "the most that the service may offer in this round", "scenario", "money"),
+        Column("offered", MONEY, "sum of the payments offered", "totals", "money"),
+        Column("spent", MONEY, "sum of what served clients were paid", "totals", "money"),
+        Column("wanted", INTEGER, "offers that the service made", "totals", "offers"),
+        Column("served", INTEGER, "offers that were served: the client trained and was paid", "totals", "offers"),
+        Column("refused", INTEGER, "offers that were outbid or dropped", "totals", "offers"),
+        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", NOBODY),
+        Column("mean_emd", NUMBER, "mean EMD of served clients' data (eq. 1)", "totals", "", NOBODY),
+        Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NOBODY),
+        Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "money", NOBODY),
+        Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "money", NOBODY),
+        Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
+    ),
+    lambda report: ((report.round, report.end, *service) for service in report.services),
+)
+
+OFFERS = Table(
+    "offers",
+    "one row for each offer, by service, in the order in which the service chose",
+    (
+        Column("round", INTEGER, "the round, from 1", "totals"),
+        Column("service", WORD, "service that makes the offer", "totals"),
+        Column("client", INTEGER, "index of the client, from 0", "story"),
+        Column("data_size", INTEGER, "D, images that the client has for the service in this round", "bids", "images"),
+        Column("emd", NUMBER, "realised EMD of these images (eq. 1)", "bids"),
+        Column("dqi", NUMBER, "DQI of these images (eq. 6)", RERUN),
+        Column("bid", MONEY, "what the client asks", "bids", "money"),
+        Column("payment", MONEY, "what the service offers, at least the bid (eq. 5)", "payments", "money"),
+        Column("paid", MONEY, "what the client is paid, from bid to payment", "payments", "money", UNSERVED),
+        Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
+        Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", OUTBID),
+        Column("start", NUMBER, "simulated time at which the client began to train", "story", SECONDS, OUTBID),
+        Column("end", NUMBER, "simulated time at which its update arrived or was cut off", "story", SECONDS, OUTBID),
+    ),
+    attrgetter("offers"),
+)
+
+EVENTS = Table(
+    "events",
+    "one row for each event, in the order of simulated time",
+    (
+        Column("round", INTEGER, "the round, from 1", "story"),
+        Column("sim_time", NUMBER, "simulated time of the event", "clock", SECONDS),
+        Column("event", one_of(Kind), "what happened", "story"),
+        Column("service", WORD, "service that it concerns", "story", "", "it is a `refresh`"),
+        Column("client", INTEGER, "client that it concerns", "story", "", "it concerns no single client"),
+        Column("core", INTEGER, "core of the client", "story", "", "it concerns no core"),
+        Column("amount", NUMBER, "depends on the event", "story", "", "the event has none", ("event", AMOUNTS)),
+    ),
+    attrgetter("events"),
+)
+
+TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
+"""All tables by name, in the order in which they are written."""
+
+
+def round_text(report: RoundReport) -> dict[str, str]:
+    """Return a round's lines of each table, as the files get them."""
+    return {name: table.text(report) for name, table in TABLES.items()}

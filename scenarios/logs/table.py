@@ -1,0 +1,197 @@
+"""What a table is made of: types, columns, and how rows become text and text becomes values again.
+
+The tables themselves are declared in ``scenarios.logs.columns``.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from des.money import Micro
+from des.money import text as money_text
+from des.records import RoundReport
+from fl.errors import InputError
+
+
+class TableError(InputError):
+    """A file does not have the columns of its table; says which file, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """How a value is written, and read back.
+
+    Attributes:
+        name: in the reference.
+        form: how the text looks, in words.
+        dtype: what data frames and Parquet files hold it as.
+        read: from the text to the value; raises ValueError or KeyError where the text is something else.
+        write: from the value to the text. ``str`` is what the csv module does by itself.
+    """
+
+    name: str
+    form: str
+    dtype: Literal["int64", "float64", "string"]
+    read: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        name: in the header.
+        type: of its values.
+        meaning: one sentence.
+        rule: the rule of ``scenarios.judging.rules`` that re-derives it, or ``RERUN``.
+        unit: of its values.
+        empty: when there is no value; the text is empty then, and the value None. By default there is always one.
+        by: another column and what this one holds for each of its values; for others it is empty.
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    rule: str
+    unit: str = ""
+    empty: str = ""
+    by: "tuple[str, Mapping[Any, Column]] | None" = None
+
+    def beside(self, row: Mapping[str, str]) -> "Column | None":
+        """Return what this column is in a row of text; None where it must be empty."""
+        return self if self.by is None else self.by[1].get(row[self.by[0]])
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for.
+
+        Raises:
+            ValueError, KeyError: the text is something else.
+        """
+        if self.empty and not text:
+            return None
+        return self.type.read(text)
+
+    def write(self, value: Any) -> str:
+        """Return the text of a value."""
+        return "" if value is None else self.type.write(value)
+
+
+class Table:
+    """One table of a run.
+
+    Attributes:
+        name: of its file, without ``.csv``.
+        row: what one row stands for.
+        columns: in the order of the file.
+        names: of the columns.
+        header: the first line, with its end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        row: str,
+        columns: Sequence[Column],
+        values: Callable[[RoundReport], Iterable[Iterable[object]]],
+    ) -> None:
+        """Declare a table; ``values`` returns a round's rows, each with one value for each column."""
+        self.name, self.row, self.columns = name, row, tuple(columns)
+        self.names = tuple(column.name for column in columns)
+        self.header = ",".join(self.names) + "\n"
+        self._values = values
+        # Tables are written and read in every round, thousands of times a second: what each column needs is looked up
+        # once, here.
+        plain = [(n, column) for n, column in enumerate(columns) if column.by is None]
+        self._writers = [(n, column.type.write) for n, column in plain if column.type.write is not str]
+        always = [(n, column) for n, column in plain if not column.empty]
+        self._readers = [(n, column.type.read) for n, column in always if column.type.read is not str]
+        self._maybe = [(n, column.type.read) for n, column in plain if column.empty]
+        self._by = [(n, self.names.index(column.by[0]), column.by[1]) for n, column in enumerate(columns) if column.by]
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    def path(self, directory: Path) -> Path:
+        """Return where the table is in a run's directory."""
+        return directory / f"{self.name}.csv"
+
+    def text(self, report: RoundReport) -> str:
+        """Return a round's lines."""
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(self._rows(report))  # the same bytes on every system
+        return buffer.getvalue()
+
+    def read(self, text: str) -> Iterator[list[Any]]:
+        """Yield the values of each line of a text.
+
+        Raises:
+            ValueError, KeyError: a line is not one of this table.
+        """
+        readers, maybe, by, length = self._readers, self._maybe, self._by, len(self.columns)
+        row: Any
+        for row in csv.reader(io.StringIO(text)):
+            if len(row) != length:
+                raise ValueError(f"{len(row)} values in a line of {self.name}.csv, not {length}")
+            for place, read in readers:
+                row[place] = read(row[place])
+            for place, read in maybe:
+                row[place] = read(value) if (value := row[place]) else None
+            for place, key, cases in by:
+                row[place] = cases[row[key]].type.read(value) if (value := row[place]) else None
+            yield row
+
+    def check_header(self, header: Sequence[str], path: Path) -> None:
+        """Raise TableError if a file's first line is not this table's."""
+        if tuple(header) == self.names:
+            return
+        missing = [name for name in self.names if name not in header]
+        if not missing or set(header) - set(self.names):
+            raise TableError(f"{path}: does not have the columns of {self.name}.csv; see docs/logs.md")
+        raise TableError(
+            f"{path}: made by an earlier version of flmarket (no column {missing[0]!r}); run the scenario with --fresh"
+        )
+
+    def _rows(self, report: RoundReport) -> Iterator[list[object]]:
+        for values in self._values(report):
+            row = list(values)
+            for place, write in self._writers:
+                if row[place] is not None:
+                    row[place] = write(row[place])
+            for place, key, cases in self._by:
+                if row[place] is not None:
+                    row[place] = cases[row[key]].type.write(row[place])
+            yield row
+
+
+def micro(text: str) -> Micro:
+    """Read an amount of money with its six decimals, exactly.
+
+    Raises:
+        ValueError: the text is something else.
+    """
+    if text[-7:-6] != ".":
+        raise ValueError(f"{text!r} is not an amount with six decimals")
+    return int(text.replace(".", "", 1))
+
+
+def _six_decimals(value: float) -> str:
+    return f"{value:.6f}"
+
+
+def one_of(words: type[StrEnum]) -> Type:
+    """Return the type whose values are an enumeration's."""
+    known: dict[str, StrEnum] = {word.value: word for word in words}
+    return Type("word", ", ".join(f"`{word}`" for word in words), "string", known.__getitem__)
+
+
+WORD = Type("word", "as it is", "string", str)
+INTEGER = Type("integer", "digits", "int64", int)
+NUMBER = Type("number", "the shortest text that reads back to the same 64-bit number", "float64", float)
+MONEY = Type("money", "exactly six decimals", "float64", micro, money_text)
+MEAN_MONEY = Type("mean of money", "rounded to six decimals", "float64", float, _six_decimals)
+ACCURACY = Type("accuracy", "correct / tested, rounded to six decimals", "float64", float, _six_decimals)

@@ -1,0 +1,27 @@
+"""`flmarket validate`: every problem of every file."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+    (tmp_path / "one.toml").write_text(one_service)
+    done = flmarket("validate", "one.toml", "paper-cores", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    one, paper = done.stdout.splitlines()
+    assert one == "one.toml: valid: small, 1 service, 4 rounds"
+    assert paper.startswith("paper-cores: valid: paper-cores, 3 services, ")
+    assert paper.endswith(" points")
+
+
+def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, flmarket: Flmarket) -> None:
+    (tmp_path / "one.toml").write_text("name = 'one'\nrouns = 3\n")
+    (tmp_path / "two.toml").write_text("name = ")
+    done = flmarket("validate", "one.toml", "two.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "one.toml:2: rouns: unknown key; did you mean 'rounds'?" in done.stderr
+    assert "two.toml:1:" in done.stderr
+    assert "Traceback" not in done.stderr
