@@ -21,7 +21,6 @@ from typing import Any
 from fl.errors import InputError
 from fl.files import WriteError, unfinished, write_durably
 
-AS_CONFIGURED = "as-configured"
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
