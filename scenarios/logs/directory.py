@@ -22,7 +22,6 @@ from fl.errors import InputError
 from fl.files import WriteError, unfinished, write_durably
 from scenarios.logs.columns import TABLES
 
-AS_CONFIGURED = "as-configured"
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
