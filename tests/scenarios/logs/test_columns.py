@@ -37,7 +37,7 @@ def test_money_is_read_exactly() -> None:
     assert micro("-0.000001") == -1
     assert MONEY.write(4_600_001) == "4.600001"
     for wrong in ("4.6", "4.6000000", "4600000", "1.2.000000", "a.000000", ""):
-        with pytest.raises(ValueError, match="six decimals|invalid literal"):
+        with pytest.raises(ValueError, match=r"six decimals|invalid literal"):
             micro(wrong)
 
 
