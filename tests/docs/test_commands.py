@@ -15,6 +15,7 @@ import click
 import pytest
 import typer
 
+from fl import fused
 from fl.installation import command
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import load, parse
@@ -173,3 +174,19 @@ def test_what_make_is_asked_for_can_be_made() -> None:
 def test_built_in_scenarios_that_pages_name_are_there() -> None:
     for name in ("quickstart", "paper", "paper-fitted", "paper-budget", "paper-cores", "scarce"):
         load(name)
+
+
+def test_the_readme_shows_what_make_run_prints(tmp_path: Path) -> None:
+    """The table, row by row; results are the same bytes under the same kernel only, and the README's is AVX-512's."""
+    if not fused.available() or fused.kernel_name() != "fused-avx512":
+        pytest.skip("the README's table was made with the kernel fused-avx512")
+    text = (ROOT / "README.md").read_text()
+    assert "flmarket run quickstart --fresh" in (ROOT / "Makefile").read_text()
+    done = subprocess.run(
+        command("tui.cli", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    shown = next(block for block in blocks(text, "") if "quickstart (as-configured)" in block)
+    printed = [re.sub(r" +", " ", line.strip()) for line in done.stdout.splitlines()]
+    for line in shown.splitlines():
+        assert re.sub(r" +", " ", line.strip()) in printed
