@@ -51,7 +51,7 @@ class PluginFile:
         """Read a plug-in file.
 
         Raises:
-            PluginError: there is no such file, it cannot be read, or it is not UTF-8 text.
+            PluginError: it does not exist, cannot be read, or is not UTF-8 text.
         """
         try:
             return cls(str(path), Path(path).read_bytes().decode())

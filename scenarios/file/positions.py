@@ -1,4 +1,4 @@
-"""On which line of a TOML text each value stands; ``tomllib`` doesn't say.
+"""On which line of a TOML text each value stands; ``tomllib`` does not say.
 
 The text must be valid TOML: run ``tomllib`` over it first. That makes the scanner short, as it need not see faults.
 """
@@ -138,7 +138,7 @@ class _Scanner:
             self._entry(path)
 
     def _more(self, closing: str) -> bool:
-        """Move to the next item, or past the closing bracket where there is none."""
+        """Move to the next item, or past the closing bracket if there is none."""
         self._skip(_SEPARATOR)
         if self._text[self._at] != closing:
             return True

@@ -118,6 +118,6 @@ def shown(value: object) -> str:
 def number(value: float) -> str:
     """Write a number, thousands apart where it is large and whole."""
     if isinstance(value, int):
-        # An integer of thousands of digits can't even be turned into text.
+        # An integer of thousands of digits cannot even be turned into text.
         return f"{value:,}" if abs(value) < 10**30 else "an integer of more than 30 digits"
     return f"{int(value):,}" if value.is_integer() and 10_000 <= abs(value) < 1e15 else repr(value)

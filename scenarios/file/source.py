@@ -76,7 +76,7 @@ def read_file(path: FilePath, builtin: Collection[str]) -> str:
 
     Args:
         path: of the file.
-        builtin: names of built-in scenarios, for when a name was meant and is none of them.
+        builtin: names of built-in scenarios, for when a name was meant that is not one of them.
 
     Raises:
         ScenarioError: it cannot be read, is too large, or is not UTF-8.

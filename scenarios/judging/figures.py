@@ -70,7 +70,7 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     """Write every figure as SVG, PNG and PDF; return the paths.
 
     Raises:
-        InputError: matplotlib is not installed, or the folder can't be written.
+        InputError: matplotlib is not installed, or the folder cannot be written.
     """
     _load()
     paths = []
@@ -82,7 +82,7 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
             for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
                 path.write_bytes(content)
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: can't be written: {error.strerror}") from error
+        raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return paths
 
 

@@ -38,7 +38,7 @@ class _Worker:
 
     def __init__(self, heard: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         self.run: Run | None = None
-        # A file, not a pipe: whatever torch or a policy prints there can't block it.
+        # A file, not a pipe: whatever torch or a policy prints there cannot block it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             command("scenarios.running.worker"),
@@ -57,7 +57,7 @@ class _Worker:
     def start(self, run: Run, *, workers: int, fresh: bool) -> None:
         self.run = run
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError):  # it died; the thread that listens tells
+        with suppress(BrokenPipeError):  # it died, which the listening thread notices
             self._process.stdin.write(order(run, workers=workers, fresh=fresh) + "\n")
             self._process.stdin.flush()
 
@@ -96,7 +96,7 @@ class _Worker:
 
 
 class Pool:
-    """Keeps worker processes busy. As a context manager: none of them is left when it is over, however it ends."""
+    """Keeps worker processes busy. As a context manager: none of them outlives it, however it ends."""
 
     def __init__(self, jobs: int, *, workers: int, fresh: bool) -> None:
         """Start nothing yet.
@@ -124,11 +124,11 @@ class Pool:
 
         Args:
             runs: those to be started first stand first.
-            listener: hears of each.
+            listener: is notified of each run's progress.
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:
-            InputError: an output directory or a policy's options can't be used.
+            InputError: an output directory or a policy's options cannot be used.
         """
         waiting, failed = deque(runs), []
         while waiting or any(worker.run for worker in self._alive):

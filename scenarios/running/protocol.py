@@ -1,4 +1,4 @@
-"""What a runner process (``serve``) and whoever started it say to each other: JSON, one object on a line.
+"""The messages between a runner process (``serve``) and the process that started it: JSON, one object on a line.
 
 To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` with
 
@@ -10,10 +10,10 @@ To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` w
 From the runner, each with ``"say"``:
 
     hello     once the run's directory is there and before the first round; see ``Hello``
-    round     a round is over and on disk; ``text`` has its lines of the three tables. A run that goes on after an
-              interruption says those that it has kept first
+    round     a round is over and on disk; ``text`` has its lines of the three tables. A run that resumes after an
+              interruption first sends the rounds it has kept
     state     answers a command: paused, speed
-    end       the last word; status is complete, failed or stopped, and error says why
+    end       the last message; status is complete, failed or stopped, and error is the reason
 """
 
 import json
@@ -34,12 +34,12 @@ class Start:
 
     Attributes:
         scenario: the scenario file's text.
-        file: what problems call it.
-        out: where run directories go.
-        policy: for every service, or None for those of the scenario.
-        point: which scenario of its sweep.
-        seed: of the run.
-        fresh: start over what is there.
+        file: its name in messages about problems.
+        out: the folder for run directories.
+        policy: the policy of every service, ``NAME`` or ``NAME:CHECKPOINT``; None for those of the scenario.
+        point: the index of the scenario in its sweep.
+        seed: the run's seed.
+        fresh: start over, even if the run is complete.
         paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
         speed: rounds in a second at most; None is as fast as it can.
         hurry: play this many rounds without a pause or a brake first.
@@ -108,7 +108,7 @@ def parse(line: str) -> Mapping[str, Any]:
     """Read a line from the runner.
 
     Raises:
-        ProtocolError: it is no message.
+        ProtocolError: it is not a message.
     """
     try:
         found = json.loads(line)

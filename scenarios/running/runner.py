@@ -65,7 +65,7 @@ def execute(
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
 ) -> None:
-    """Play a run to its end and write its directory; one that was interrupted goes on from its last checkpoint.
+    """Play a run to its end and write its directory; an interrupted run resumes from its last checkpoint.
 
     Args:
         run: what to run.
@@ -76,7 +76,7 @@ def execute(
         observers: get every round's report, after it has been written.
 
     Raises:
-        InputError: the directory, a data set or a policy's options can't be used.
+        InputError: the directory, a data set or a policy's options cannot be used.
         RunError: the run failed; meta.json and run.log say how.
     """
     with run.directory.locked():
@@ -105,7 +105,7 @@ def _play(
     ready: Callable[[], None] | None,
     observers: Iterable[Observer],
 ) -> dict[str, Any]:
-    """Play what is left of the run; return what meta.json says of its end."""
+    """Play the rest of the run; return what meta.json records of its end."""
     folder = run.directory.path / CHECKPOINT
     clock = time.perf_counter()
     setup = build(run.scenario, run.seed, shelf, workers=workers)
@@ -126,7 +126,7 @@ def _play(
                 ready()
             saves = Checkpointer(folder, setup, tables, identity, seconds)
             play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
-            tables.sync()  # before meta.json says that they are complete
+            tables.sync()  # before meta.json records that they are complete
     finally:
         setup.federation.close()
     return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}
@@ -147,7 +147,7 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         try:
             handler = _LogFile(path, encoding="utf-8")
         except OSError as error:
-            raise StoreError(f"{path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 

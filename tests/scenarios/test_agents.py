@@ -48,7 +48,7 @@ def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_
 def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
     agent: Path, two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning.mahdrl.policy.shipped", lambda name: agent)  # as an update of flmarket would
+    monkeypatch.setattr("learning.mahdrl.trained.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Listener(), workers=0)
@@ -56,7 +56,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     assert due(runs) == ([], runs)
 
     train_anew(agent)
-    with pytest.raises(StoreError, match=r"mahdrl.seed-0000.meta\.json: is of a run with another learned agent"):
+    with pytest.raises(StoreError, match=r"mahdrl.seed-0000.meta\.json: belongs to a run with another learned agent"):
         run_all(runs, shelf, Listener(), workers=0)
     assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
     assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results
