@@ -3,13 +3,13 @@
 The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own, or a source checkout in the
 current directory, can shadow some of them. Whoever starts something checks that all of them lie in one place; whoever
 works for another process or machine shows that it runs the same code.
+
+The command line imports this module at every start, so what is slow to import is imported where it is used.
 """
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -71,6 +71,8 @@ def fingerprint() -> dict[str, str]:
 
     Two machines with equal fingerprints run the same code, wherever it lies.
     """
+    import hashlib
+
     from fl import fused
 
     digest = hashlib.sha256()
@@ -105,6 +107,8 @@ def require_same(theirs: Mapping[str, str], whose: str) -> None:
 
 def version() -> str:
     """Return flmarket's version, or ``unknown`` for code that was never installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         return distribution("flmarket").version
     except PackageNotFoundError:
@@ -113,6 +117,8 @@ def version() -> str:
 
 def kernel_problem() -> str:
     """Return why there is no compiled kernel here, for messages that begin with "the fused kernel"."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         files = distribution("flmarket").files or []
     except PackageNotFoundError:

@@ -30,7 +30,7 @@ class Run:
 
     Attributes:
         scenario: resolved, without a sweep; its services carry the policies that play.
-        policy: name of the policy that all services use, or ``as-configured``.
+        policy: the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``.
         seed: of every random stream.
         directory: where it goes.
         digest: hash8 of what the run depends on, besides seed and policy.
