@@ -125,7 +125,7 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every learned agent that the scenario's services play, by service.
 
     Raises:
-        CheckpointError: an agent cannot be read.
+        CheckpointError: one cannot be read.
     """
     return {
         f"agent/{service.name}": digest

@@ -8,7 +8,7 @@ from scenarios.file.problems import Path, quoted
 
 
 class AddressError(Exception):
-    """A dotted key leads nowhere; the message is the reason."""
+    """A dotted key leads nowhere; the message explains why."""
 
 
 def address(data: Mapping[str, Any], key: str) -> Path:

@@ -21,9 +21,9 @@ class Finding:
     """A problem at a place in the data, before file and line are known.
 
     Attributes:
-        path: of the value at fault; of a missing one too.
+        path: the path of the value at fault, which may be missing.
         message: what is wrong.
-        see: of another value that has to do with it; the message ends with its line.
+        see: the path of a related value, whose line ends the message.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class ScenarioError(InputError):
 
 
 def key_text(path: Path, data: Mapping[str, Any]) -> str:
-    """Write a path as users write keys: services by name, items of a list not at all (their value tells them apart)."""
+    """Write a path as users write keys: services by name, list items not at all (their values distinguish them)."""
     parts: list[str] = []
     for depth, part in enumerate(path):
         if isinstance(part, str):

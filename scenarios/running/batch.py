@@ -180,17 +180,17 @@ def run_all(
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
 ) -> BatchResult:
-    """Play runs; skip those that are complete; continue after one that fails.
+    """Execute runs; skip those that are complete; continue after one that failed.
 
     Args:
         runs: as ``plan`` returns them.
         shelf: gives the data sets.
-        listener: is notified of each run's progress.
+        listener: notified of each run.
         jobs: runs at a time, each in a process of its own; a single one is played in this process.
         workers: training threads of a run.
         fresh: start runs over, complete or not.
         fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
-        cluster: plays the runs, instead of this machine.
+        cluster: plays the runs, in place of this machine.
 
     Raises:
         InputError: a data set, an output directory or a policy's options cannot be used; this stops the batch.

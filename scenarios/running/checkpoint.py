@@ -50,8 +50,8 @@ class Checkpoint:
         identity: what must be equal in the run that resumes: seed, policy, versions, kernels.
         market: see ``Market.state``.
         marks: how far each table was written.
-        seconds: of work so far, in all processes together.
-        arrays: of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
+        seconds: work so far, in all processes together.
+        arrays: the arrays of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
     """
 
     identity: Mapping[str, Any]
@@ -72,7 +72,7 @@ class Checkpoint:
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
-        """Bring a run that has not begun to this point."""
+        """Let a run that has not begun resume from here."""
         setup.federation.restore(_below("federation/", self.arrays))
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
@@ -145,13 +145,13 @@ def resume(
     """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start.
 
     Args:
-        folder: of the checkpoints, inside the run's directory.
+        folder: the folder of the checkpoints, inside the run's directory.
         identity: see ``Checkpoint``.
         setup: a run that has not begun.
-        warn: is called for each checkpoint that cannot be used.
+        warn: called with a message for each checkpoint that cannot be used.
 
     Returns:
-        the tables, cut to where the run resumes; and the checkpoint, or None if there is none.
+        the tables, cut to where the run resumes; and the checkpoint, or None where there is none.
 
     Raises:
         StoreError: there are checkpoints, and none can be used; or they belong to another run.
@@ -185,7 +185,7 @@ class Checkpointer:
         identity: Mapping[str, Any],
         seconds: Callable[[], float],
     ) -> None:
-        """Save to ``folder``; ``seconds`` returns how long the run has worked."""
+        """Save to ``folder``; ``seconds`` returns for how long the run has worked."""
         self._folder, self._setup, self._tables, self._identity = folder, setup, tables, identity
         self._seconds = seconds
         self._saved = self._last = time.monotonic()

@@ -93,7 +93,7 @@ class Cluster:
         """Connect to a cluster, or start one on this machine.
 
         Args:
-            address: of its head; None starts a local one.
+            address: the head's address; None starts a local cluster.
             cpus: that a run asks for, which is also its number of training threads.
 
         Raises:
@@ -117,7 +117,7 @@ class Cluster:
         Args:
             runs: to be played; what an interrupted one left is started over.
             shelf: gives the data sets, which must be the same everywhere.
-            listener: is notified of each run's progress.
+            listener: notified of each.
             fresh: replace what is there, complete or not.
             fail_fast: end with the first run that fails.
 

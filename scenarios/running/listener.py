@@ -1,4 +1,4 @@
-"""Who is notified of a batch's progress: the command line's progress display, and tests."""
+"""Who is notified of a batch's progress while it runs: the command line's display, and tests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Progress:
     """How far a run is; small enough to come from another process in every round.
 
     Attributes:
-        round: the last round played.
+        round: the last one that was played.
         accuracies: the services' accuracies in [0, 1], in the scenario's order.
         leaving: a service met its target in this round.
     """
@@ -30,7 +30,7 @@ class Progress:
 
 
 class Listener(Protocol):
-    """Is notified of a batch's progress. Called from one thread; several runs may be under way."""
+    """Notified of a batch's progress. Called from one thread; several runs may be under way."""
 
     def started(self, run: Run) -> None:
         """A run begins."""

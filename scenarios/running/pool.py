@@ -57,7 +57,7 @@ class _Worker:
     def start(self, run: Run, *, workers: int, fresh: bool) -> None:
         self.run = run
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError):  # it died, which the listening thread notices
+        with suppress(BrokenPipeError):  # it died; the thread that reads its messages reports that
             self._process.stdin.write(order(run, workers=workers, fresh=fresh) + "\n")
             self._process.stdin.flush()
 
@@ -124,7 +124,7 @@ class Pool:
 
         Args:
             runs: those to be started first stand first.
-            listener: is notified of each run's progress.
+            listener: notified of each.
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:

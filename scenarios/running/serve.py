@@ -28,7 +28,7 @@ GRACE = 2.0
 
 
 class Control:
-    """Lets the simulation continue or wait at the end of each round. Commands come from another thread."""
+    """Lets the simulation continue, or not, at the end of each round. Commands come from another thread."""
 
     def __init__(self, start: Start) -> None:
         self._changed = threading.Condition()
@@ -44,10 +44,10 @@ class Control:
         return {"paused": self._paused, "speed": self._speed}
 
     def command(self, line: str) -> None:
-        """Obey a line.
+        """Execute a command line.
 
         Raises:
-            ProtocolError: it is not a command.
+            ProtocolError: it is not a known command.
         """
         try:
             found = json.loads(line)
@@ -130,7 +130,7 @@ class Server:
         shelf = Shelf()
         runs = plan([scenario], [start.policy] if start.policy else [], [start.seed], Path(start.out), shelf)
         if not 0 <= start.point < len(runs):
-            raise InputError(f"the sweep has {len(runs)} points, numbered from 0; {start.point} is not one of them")
+            raise InputError(f"unknown point {start.point}; the sweep has {len(runs)} points")
         run = runs[start.point]
 
         def ready() -> None:

@@ -20,7 +20,8 @@ of the lines:
     15        update the target networks by (12)                      Learner.update
     18    return R                                                    the training log
 
-Two departures concern the loops. The others, and what the paper leaves open, are said where they occur.
+Two departures concern the loops. The others, and what we chose where the paper leaves something open, are described
+where they occur.
 
 (a) As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here
     all agents step together. They stay independent: none sees another's parameters, transitions or rewards. Their
