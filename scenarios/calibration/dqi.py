@@ -17,7 +17,7 @@ from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi
 from scenarios.file.schema import Scenario
 
-Narrate = Callable[[str], None]
+Report = Callable[[str], None]
 
 _COLUMNS = (
     "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
@@ -51,20 +51,20 @@ class DQIResult:
     quality: Quality
 
 
-def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, narrate: Narrate) -> list[DQIResult]:
+def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, report: Report) -> list[DQIResult]:
     """Measure, fit, and write ``dqi-points.csv``, ``dqi.json``, ``dqi.md`` and a figure for each data set into ``out``.
 
     Points are written as they are measured; those that are there already are not measured again. The parameters also go
     into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
 
     Raises:
-        InputError: a data set is missing, or ``out`` can't be used.
+        InputError: a data set is missing, or ``out`` cannot be used.
     """
     results = []
     log = PointLog(out / "dqi-points.csv")
     for name in sorted({service.dataset for service in scenario.services}):
         dataset = shelf.get(name)
-        points = _measure(scenario, dataset, plan, log, narrate)
+        points = _measure(scenario, dataset, plan, log, report)
         parameters = rounded(fit(points))
         found = quality(points, parameters)
         result = DQIResult(
@@ -87,7 +87,7 @@ def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, na
         draw_dqi(out / f"dqi-{name}.png", name, points, parameters)
         add(out / "dqi.json", [result.fit])
         add(own_folder() / "dqi.json", [result.fit])
-        narrate(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
+        report(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
         results.append(result)
     (out / "dqi.md").write_text(table(results), encoding="utf-8", newline="\n")
     return results
@@ -121,7 +121,7 @@ class PointLog:
         """Read what is there.
 
         Raises:
-            InputError: the file can't be read or is another one.
+            InputError: the file cannot be read or is another one.
         """
         self._path = path
         self.known: dict[tuple[str, ...], Point] = {}
@@ -135,7 +135,7 @@ class PointLog:
             if whole != text:
                 path.write_text(whole, encoding="utf-8", newline="\n")
         except (OSError, UnicodeError) as error:
-            raise InputError(f"{path}: can't be used: {error}; choose another --out") from error
+            raise InputError(f"{path}: cannot be used: {error}; choose another --out") from error
         rows = list(csv.reader(whole.splitlines()))
         if not rows or tuple(rows[0]) != _COLUMNS:
             raise InputError(f"{path}: does not hold calibration points; choose another --out")
@@ -143,7 +143,9 @@ class PointLog:
             try:
                 self.known[tuple(row[:_KEYS])] = Point(int(row[8]), float(row[11]), float(row[12]))
             except (ValueError, IndexError) as error:
-                raise InputError(f"{path}: {','.join(row)!r} is no calibration point; choose another --out") from error
+                raise InputError(
+                    f"{path}: {','.join(row)!r} is not a calibration point; choose another --out"
+                ) from error
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
         """Write a point down."""
@@ -153,7 +155,7 @@ class PointLog:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
 
 
-def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, narrate: Narrate) -> list[Point]:
+def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, report: Report) -> list[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
     regime = _regime(scenario, name, plan)
@@ -164,7 +166,7 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
     missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if key not in log.known]
-    narrate(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
+    report(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
 
     def run(experiment: Experiment) -> Point:
         return measure(dataset, experiment, regime, plan.seed, scenario.training.kernel)
@@ -172,7 +174,7 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     for done, ((key, _), point) in enumerate(zip(missing, _map(run, missing, plan.workers), strict=True), start=1):
         log.append(key, point)
         if done % 50 == 0:
-            narrate(f"{name}: {done} of {len(missing)}")
+            report(f"{name}: {done} of {len(missing)}")
     return [log.known[key] for key in keys]
 
 

@@ -17,7 +17,7 @@ from scenarios.calibration.figures import draw_surrogate
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
-Narrate = Callable[[str], None]
+Report = Callable[[str], None]
 
 HELD_OUT: Mapping[str, tuple[str, str]] = {
     "d-first": ("d-first", "published"),
@@ -74,7 +74,7 @@ class Comparison:
 
 
 def calibrate_surrogate(
-    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, narrate: Narrate
+    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, report: Report
 ) -> list[Comparison]:
     """Train, fit, test, and write ``surrogate.json``, ``surrogate.md`` and a figure for each data set into ``out``.
 
@@ -82,23 +82,23 @@ def calibrate_surrogate(
     also go into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
 
     Raises:
-        InputError: a data set is missing, or ``out`` can't be used.
+        InputError: a data set is missing, or ``out`` cannot be used.
         RunError: a model diverged.
     """
     base, folder = stripped(scenario), out / "traces"
     explored = []
     for seed in range(plan.runs):
         explored.append(explore(base, seed, folder, shelf, plan.workers))
-        narrate(f"exploring run {seed + 1} of {plan.runs}: {_accuracies(explored[-1])}")
+        report(f"exploring run {seed + 1} of {plan.runs}: {_accuracies(explored[-1])}")
     tested: dict[str, list[dict[str, Trace]]] = {}
     for label, (policy, dqi) in HELD_OUT.items():
         if dqi == "fitted" and not _has_dqi(base):
-            narrate(f"{label}: left out; there is no fit of eq. (6) yet (flmarket calibrate dqi)")
+            report(f"{label}: left out: no fit of eq. (6) yet (flmarket calibrate dqi)")
             continue
         # Other seeds than the exploring runs have: the worlds and initial models are new, too.
         seeds = range(1000, 1000 + plan.seeds)
         tested[label] = [held_out(base, policy, dqi, seed, folder, shelf, plan.workers) for seed in seeds]
-        narrate(f"held out: {label}: {_accuracies(tested[label][-1])}")
+        report(f"held out: {label}: {_accuracies(tested[label][-1])}")
     comparisons = []
     for service in base.services:
         name = service.dataset
@@ -128,7 +128,7 @@ def calibrate_surrogate(
         add(own_folder() / "surrogate.json", [entry])
         curves = {row.policy: (row.real_curve, row.surrogate_curve) for row in rows}
         draw_surrogate(out / f"surrogate-{name}.png", name, curves, service.target_accuracy)
-        narrate(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
+        report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
         comparisons += rows
     (out / "surrogate.md").write_text(table(comparisons), encoding="utf-8", newline="\n")
     return comparisons

@@ -1,9 +1,9 @@
-"""Run directories: where a run's results live, and what says whether they are complete.
+"""Run directories: where a run's results are kept, and how complete runs are recognised.
 
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
 scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
-run.log         what happened, with times      meta.json   written last: a run is complete when it says so
-checkpoint/     only in a run that is not complete: where it goes on
+run.log         what happened, with times      meta.json   written last: its status says whether the run is complete
+checkpoint/     only in an incomplete run: where it resumes
 """
 
 import fcntl
@@ -33,7 +33,7 @@ _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 class StoreError(InputError):
-    """A run directory can't be used; says which, why, and what to do."""
+    """A run directory cannot be used; the message says which one, why, and what to do."""
 
 
 class State(Enum):
@@ -60,32 +60,34 @@ class RunDirectory:
         """Whether the run is there, and complete.
 
         Raises:
-            StoreError: the path is not a run directory of ours, or can't be read.
+            StoreError: the path is not a run directory of ours, or cannot be read.
         """
         try:
             if not self.path.exists():
                 return State.ABSENT
             present = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
-            raise StoreError(f"{self.path}: can't be read: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from error
         if not present:
             return State.ABSENT
         if foreign := sorted(present - _OWN_FILES):
-            raise StoreError(f"{self.path}: holds {foreign[0]!r}, which is not of a run; choose another --out")
+            raise StoreError(
+                f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
+            )
         return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
 
     def meta(self) -> dict[str, Any]:
-        """Return what meta.json says.
+        """Return the content of meta.json.
 
         Raises:
-            StoreError: it can't be read.
+            StoreError: it cannot be read.
         """
         try:
             loaded = json.loads((self.path / META).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path / META}: can't be read: {error}; run again with --fresh") from error
+            raise StoreError(f"{self.path / META}: cannot be read: {error}; run again with --fresh") from error
         if not isinstance(loaded, dict):
-            raise StoreError(f"{self.path / META}: holds no table; run again with --fresh")
+            raise StoreError(f"{self.path / META}: is not a JSON object; run again with --fresh")
         return loaded
 
     @contextmanager
@@ -93,13 +95,13 @@ class RunDirectory:
         """Keep other processes from running the same run at the same time. A process that dies lets go.
 
         Raises:
-            StoreError: another one is at it, or the directory can't be made.
+            StoreError: another one is at it, or the directory cannot be made.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,33 +114,33 @@ class RunDirectory:
             os.close(descriptor)
 
     def prepare(self, scenario: str, *, fresh: bool = False) -> None:
-        """Make the directory ready for a run to begin, or for one of the same scenario to go on.
+        """Make the directory ready for a run to begin, or for one of the same scenario to resume.
 
         Raises:
             StoreError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds files
-                that are not of a run; or it can't be written.
+                that are not of a run; or it cannot be written.
         """
         state = self.state
         if fresh and state is not State.ABSENT:
             self._clear()
         elif state is State.COMPLETE:
-            raise StoreError(f"{self.path}: holds a complete run; run again with --fresh to start it over")
+            raise StoreError(f"{self.path}: contains a complete run; run again with --fresh to start over")
         elif state is State.INCOMPLETE and self._begun(scenario):
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
         try:
             write_durably(self.path / SCENARIO, scenario.encode())
         except WriteError as error:
-            raise StoreError(f"{error.path}: can't be written: {error.error.strerror}") from error
+            raise StoreError(f"{error.path}: cannot be written: {error.error.strerror}") from error
 
     def finish(self, meta: dict[str, Any]) -> None:
         """Write meta.json in one step, so that it is either whole or absent; a complete run needs no checkpoints.
 
         Raises:
-            WriteError: it can't be written.
+            WriteError: it cannot be written.
         """
         write_durably(self.path / META, (json.dumps(meta, indent=2, sort_keys=True) + "\n").encode())
         if meta.get("status") == "complete":
@@ -148,8 +150,8 @@ class RunDirectory:
         """Put the files of a run that was played elsewhere in place of an unfinished one; meta.json comes last.
 
         Raises:
-            StoreError: what is there can't be removed.
-            WriteError: a file can't be written.
+            StoreError: what is there cannot be removed.
+            WriteError: a file cannot be written.
         """
         self._clear()
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
@@ -182,19 +184,19 @@ class RunDirectory:
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:
                 raise StoreError(
-                    f"{self.path / META}: is of a run with {key} {meta.get(key)!r}, not {wanted!r}; "
+                    f"{self.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
                     "choose another --out, or run again with --fresh"
                 )
         if meta.get("agents", {}) != agents:
             raise StoreError(
-                f"{self.path / META}: is of a run with another learned agent than there is now; "
-                "choose another --out, or run again with --fresh to play the new one"
+                f"{self.path / META}: belongs to a run with another learned agent; "
+                "choose another --out, or run again with --fresh to play the present one"
             )
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise StoreError(
-                    f"{self.path / META}: is of a run with another text of {thing}; "
+                    f"{self.path / META}: belongs to a run with another text of {thing}; "
                     "choose another --out, or run again with --fresh to play the present one"
                 )
 
@@ -204,13 +206,15 @@ class RunDirectory:
         try:
             if not path.exists():
                 if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
-                    raise StoreError(f"{self.path}: holds {found[0]} and no {SCENARIO}, so no run of ours; {_FRESH}")
+                    raise StoreError(
+                        f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
+                    )
                 return False
             same = path.read_bytes() == scenario.encode()
         except OSError as error:
-            raise StoreError(f"{path}: can't be read: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
-            raise StoreError(f"{path}: holds an unfinished run of another scenario; {_FRESH}")
+            raise StoreError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
         return True
 
     def _clear(self) -> None:
@@ -222,7 +226,7 @@ class RunDirectory:
                 else:
                     entry.unlink()
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be removed: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
@@ -234,7 +238,7 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     found: list[RunDirectory] = []
     for source in sources:
         if not source.is_dir():
-            raise InputError(f"{source}: there is no such directory")
+            raise InputError(f"{source}: no such directory")
         found += (RunDirectory(path.parent) for path in sorted(source.rglob(META)))
     return list(dict.fromkeys(found))
 
