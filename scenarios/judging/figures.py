@@ -1,6 +1,6 @@
-"""Figures of a report, in Okabe and Ito's colours, which colour-blind readers can tell apart; lines differ in print.
+"""Figures of a report. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles differ too.
 
-matplotlib is imported by whoever asks for a figure, and draws without a screen.
+matplotlib is imported when a figure is asked for, and draws without a screen.
 """
 
 import io
@@ -25,7 +25,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
-"""Offers that a scatter plot shows of each policy; more only make it slow."""
+"""The most offers of a policy that a scatter plot shows; more only make it slow."""
 
 SETTINGS: Any = {
     "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
@@ -38,7 +38,7 @@ class Figure:
     """A figure that can be drawn.
 
     Attributes:
-        name: of its files.
+        name: the name of its files.
         caption: what it shows.
         draw: returns a matplotlib figure.
     """
@@ -49,7 +49,7 @@ class Figure:
 
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
-    """Yield every figure that the runs have data for."""
+    """Yield every figure for which the runs have data."""
     by_setting: dict[Path, list[RunResult]] = defaultdict(list)
     for run in runs:
         by_setting[run.setting.folder].append(run)
@@ -70,7 +70,7 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     """Write every figure as SVG, PNG and PDF; return the paths.
 
     Raises:
-        InputError: matplotlib is not installed, or the folder can't be written.
+        InputError: matplotlib is not installed, or the folder cannot be written.
     """
     _load()
     paths = []
@@ -82,7 +82,7 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
             for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
                 path.write_bytes(content)
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: can't be written: {error.strerror}") from error
+        raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return paths
 
 
@@ -251,7 +251,7 @@ def _cost(runs: Sequence[RunResult]) -> Any:
 
 
 def _sweeps(settings: Sequence[list[RunResult]]) -> Iterator[Figure]:
-    """Yield a figure for each number that was swept alone: Figs. 3a and 3b of the paper."""
+    """Yield a figure for each key with numbers that was swept alone: Figs. 3a and 3b of the paper."""
     points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
     for runs in settings:
         setting = runs[0].setting

@@ -239,7 +239,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(StoreError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: is of a run with another text of policy big-spender; "
+        f"{runs[0].directory.path / META}: belongs to a run with another version of policy big-spender; "
         "choose another --out, or run again with --fresh to play the present one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
