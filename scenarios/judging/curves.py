@@ -2,15 +2,13 @@
 
 import io
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, by_policy, draw_curves
-from scenarios.judging.results import RunResult
+from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
+from scenarios.judging.results import RunResult, by_setting
 
 QUANTITIES = {
     "accuracy": "test accuracy, %",
@@ -48,9 +46,7 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             self.savefig(target, format="png", dpi=100)
             return target.getvalue()
 
-    rows: dict[str, list[RunResult]] = {}
-    for run in runs:
-        rows.setdefault(str(run.setting.folder), []).append(run)
+    rows = by_setting(runs)
     columns = max(len(run.setting.services) for run in runs)
     with mpl.rc_context(SETTINGS):
         figure = Picture(figsize=(3.4 * columns, 2.8 * len(rows)), layout="constrained")
@@ -63,20 +59,13 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
 
 def _row(panels: Sequence[Any], runs: Sequence[RunResult], what: str) -> None:
     setting = runs[0].setting
-    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=False)):
-        for index, (policy, own) in enumerate(by_policy(runs).items()):
-            draw_curves(axes, policy, index, np.array([_values(run, what)[:, m] for run in own]))
+    for m, axes in enumerate(panels[: len(setting.services)]):
         if what == "accuracy":
-            axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.set(title=service, xlabel="round")
+            draw_accuracy(axes, m, runs)
+        else:
+            draw_service(axes, m, runs, attrgetter(what))
     for unused in panels[len(setting.services) :]:
         unused.set_visible(False)
     panels[0].set_ylabel(QUANTITIES[what])
     if setting.sweep:
         panels[0].set_title(f"{setting.label}\n{setting.services[0]}")
-
-
-def _values(run: RunResult, what: str) -> FloatArray:
-    """Return [N, M] a quantity by round and service, in the unit of its axis."""
-    values: FloatArray = getattr(run, what)
-    return 100 * values if what == "accuracy" else values

@@ -16,7 +16,7 @@ import pandas as pd
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from learning.statistics import paired_bootstrap
-from scenarios.judging.results import RunResult, Setting
+from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
 from scenarios.judging.tables import read_table
 
 FORMATS = ("svg", "png", "pdf")
@@ -50,10 +50,8 @@ class Figure:
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
     """Yield every figure for which the runs have data."""
-    by_setting: dict[Path, list[RunResult]] = defaultdict(list)
-    for run in runs:
-        by_setting[run.setting.folder].append(run)
-    for folder, members in by_setting.items():
+    settings = by_setting(runs)
+    for folder, members in settings.items():
         name, label = folder.name, members[0].setting.label
         for kind, caption, draw in (
             ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", _accuracy),
@@ -63,7 +61,7 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
             ("cost", "final accuracy against money spent, each mark one run of one service", _cost),
         ):
             yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
-    yield from _sweeps(list(by_setting.values()))
+    yield from _sweeps(list(settings.values()))
 
 
 def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
@@ -131,14 +129,6 @@ def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: floa
     return figure, flat[:count]
 
 
-def by_policy(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
-    """Return the runs of each policy, in the order in which policies first appear."""
-    groups: dict[str, list[RunResult]] = defaultdict(list)
-    for run in runs:
-        groups[run.policy].append(run)
-    return groups
-
-
 def _style(index: int) -> dict[str, Any]:
     return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _LINES[index % len(_LINES)]}
 
@@ -150,7 +140,20 @@ def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, low, high
 
 
-def draw_curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+def draw_service(axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray]) -> None:
+    """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
+    for index, (policy, own) in enumerate(by_policy(runs).items()):
+        _curves(axes, policy, index, np.array([values(run)[:, m] for run in own]))
+    axes.set(title=runs[0].setting.services[m], xlabel="round")
+
+
+def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult]) -> None:
+    """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
+    draw_service(axes, m, runs, lambda run: 100 * run.accuracy)
+    axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+
+
+def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
     """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
     mean, low, high = _band(curves)
@@ -160,13 +163,9 @@ def draw_curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
 
 
 def _accuracy(runs: Sequence[RunResult]) -> Any:
-    setting = runs[0].setting
-    figure, panels = _panels(len(setting.services))
-    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for index, (policy, own) in enumerate(by_policy(runs).items()):
-            draw_curves(axes, policy, index, np.array([100 * run.accuracy[:, m] for run in own]))
-        axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.set(title=service, xlabel="round")
+    figure, panels = _panels(len(runs[0].setting.services))
+    for m, axes in enumerate(panels):
+        draw_accuracy(axes, m, runs)
     panels[0].set_ylabel("test accuracy, %")
     panels[0].legend()
     return figure
@@ -181,7 +180,7 @@ def _normalised(run: RunResult) -> FloatArray:
 def _reward(runs: Sequence[RunResult]) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
     for index, (policy, own) in enumerate(by_policy(runs).items()):
-        draw_curves(axes, policy, index, np.array([_normalised(run) for run in own]))
+        _curves(axes, policy, index, np.array([_normalised(run) for run in own]))
     axes.set(xlabel="round", ylabel="normalised reward")
     axes.legend()
     return figure

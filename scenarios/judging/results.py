@@ -4,6 +4,7 @@ A service that left early counts until the last round of its scenario, with accu
 """
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,6 +125,22 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
         results.append(_result(run, settings[folder], policy, seed))
     return results
+
+
+def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
+    """Return the runs of each setting, by its folder, in the order in which settings first appear."""
+    groups: dict[Path, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.setting.folder].append(run)
+    return groups
+
+
+def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
+    """Return the runs of each policy, by its label, in the order in which policies first appear."""
+    groups: dict[str, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.policy].append(run)
+    return groups
 
 
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
