@@ -8,7 +8,7 @@ from typing import Any
 from fl.errors import InputError
 from fl.names import unknown
 from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
-from scenarios.judging.results import RunResult, by_setting
+from scenarios.judging.results import RunResult, Setting, by_setting
 
 QUANTITIES = {
     "accuracy": "test accuracy, %",
@@ -21,22 +21,23 @@ QUANTITIES = {
 """What can be plotted, and the label of its axis."""
 
 
+_COLUMNS = 4
+"""Panels in a row, at most."""
+
+
 def curves(runs: Sequence[RunResult], what: str) -> Any:
-    """Return a figure of a quantity by round: a row of panels for each scenario, a panel for each of its services.
+    """Return a figure of a quantity by round: a panel for each service, each scenario's from a new row on.
 
     The figure is not one of pyplot's: it leaves the caller's backend alone, is shown once by a notebook, and is saved
     with ``savefig``.
 
     Raises:
-        InputError: there is no such quantity, or matplotlib is not installed.
+        InputError: there is no such quantity.
     """
     if what not in QUANTITIES:
         raise InputError(unknown("quantity", what, QUANTITIES))
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'flmarket[report]'") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     class Picture(Figure):
         """Shows itself in notebooks, without pyplot."""
@@ -46,26 +47,39 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             self.savefig(target, format="png", dpi=100)
             return target.getvalue()
 
-    rows = by_setting(runs)
-    columns = max(len(run.setting.services) for run in runs)
+    settings = by_setting(runs)
+    panels = [(own, m) for own in settings.values() for m in _places(own[0].setting, columns=_COLUMNS)]
+    columns = min(_COLUMNS, max(len(own[0].setting.services) for own in settings.values()))
+    rows = len(panels) // _COLUMNS
     with mpl.rc_context(SETTINGS):
-        figure = Picture(figsize=(3.4 * columns, 2.8 * len(rows)), layout="constrained")
-        axes = figure.subplots(len(rows), columns, sharex="row", sharey="row", squeeze=False)
-        for line, of in zip(axes, rows.values(), strict=True):
-            _row(line, of, what)
-        axes[0, 0].legend()
+        figure = Picture(figsize=(3.2 * columns, 2.6 * rows + 0.4), layout="constrained")
+        axes = figure.subplots(rows, columns, sharey="row", squeeze=False)
+        for place, (own, m) in enumerate(panels):
+            row, column = divmod(place, _COLUMNS)
+            if m is not None:
+                _panel(axes[row, column], own, m, what, label=column == 0, head=len(settings) > 1 and m == 0)
+            elif column < columns:
+                axes[row, column].set_visible(False)
+        lines, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=6)
     return figure
 
 
-def _row(panels: Sequence[Any], runs: Sequence[RunResult], what: str) -> None:
+def _places(setting: Setting, columns: int) -> list[int | None]:
+    """Return the services of a scenario, by index, filled up to whole rows of panels."""
+    count = len(setting.services)
+    return [*range(count), *[None] * (-count % columns)]
+
+
+def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, *, label: bool, head: bool) -> None:
+    """Draw one service's curves; ``label`` the axis, and name the scenario as well (``head``)."""
     setting = runs[0].setting
-    for m, axes in enumerate(panels[: len(setting.services)]):
-        if what == "accuracy":
-            draw_accuracy(axes, m, runs)
-        else:
-            draw_service(axes, m, runs, attrgetter(what))
-    for unused in panels[len(setting.services) :]:
-        unused.set_visible(False)
-    panels[0].set_ylabel(QUANTITIES[what])
-    if setting.sweep:
-        panels[0].set_title(f"{setting.label}\n{setting.services[0]}")
+    if what == "accuracy":
+        draw_accuracy(axes, m, runs)
+    else:
+        draw_service(axes, m, runs, attrgetter(what))
+    if head:
+        axes.set_title(f"{setting.label}\n{setting.services[m]}")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if label:
+        axes.set_ylabel(QUANTITIES[what])

@@ -1,6 +1,6 @@
 """Figures of a report. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles differ too.
 
-matplotlib is imported when a figure is asked for, and draws without a screen.
+matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
 """
 
 import io
@@ -68,9 +68,8 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     """Write every figure as SVG, PNG and PDF; return the paths.
 
     Raises:
-        InputError: matplotlib is not installed, or the folder cannot be written.
+        InputError: the folder cannot be written.
     """
-    _load()
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,21 +85,12 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
 
 def svgs(runs: Sequence[RunResult]) -> dict[str, str]:
     """Return every figure as SVG, by caption."""
-    _load()
     return {figure.caption: _images(figure, ["svg"])[0].decode() for figure in figures(runs)}
 
 
-def _load() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'flmarket[report]'") from error
-    mpl.use("agg")
-    return mpl
-
-
 def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
-    mpl = _load()
+    import matplotlib as mpl
+
     images = []
     with mpl.rc_context(SETTINGS):
         drawn = figure.draw()
@@ -110,19 +100,17 @@ def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
             target = io.BytesIO()
             drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
             images.append(target.getvalue())
-        mpl.pyplot.close(drawn)
     return images
 
 
 def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
     """Return a figure of panels side by side, at most four in a row."""
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
 
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), sharey=sharey, squeeze=False, layout="constrained"
-    )
+    figure = Canvas(figsize=(width * columns, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
     flat = list(axes.flat)
     for unused in flat[count:]:
         unused.set_visible(False)
