@@ -1,27 +1,18 @@
 """The form: made from the schema, checked as `validate` checks, saved with its comments."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel
-from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, TabbedContent
 
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, parse
+from support.screens import until
 from tui.app import MarketApp
 from tui.editing.fields import fields
 from tui.screens.configure import ConfigureScreen
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
-
-
-async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        await pilot.pause(0.05)
 
 
 def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:

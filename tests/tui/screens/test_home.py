@@ -1,6 +1,5 @@
 """Home: what is listed, searched, previewed, and where each key goes."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from scenarios.loader import builtin_names
+from support.screens import until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -23,13 +23,6 @@ async def home(pilot: Pilot[None]) -> HomeScreen:
     assert isinstance(screen, HomeScreen)
     await until(pilot, lambda: screen.entries)
     return screen
-
-
-async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        await pilot.pause(0.05)
 
 
 def write_run(session: Session, place: Path) -> Path:

@@ -1,12 +1,11 @@
 """The market screen: every key, on state, over a run that was played before."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
+from support.screens import until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.watching.session import Phase, Session
@@ -18,17 +17,6 @@ from tui.widgets.orderbook import BookPanel
 from tui.widgets.statusline import StatusLine
 
 Play = Callable[..., Session]
-
-
-@asynccontextmanager
-async def watching(
-    app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)
-) -> AsyncIterator[tuple[Pilot[None], MarketScreen]]:
-    async with app.run_test(size=size) as pilot:
-        screen = MarketScreen(session, app)
-        app.push_screen(screen)
-        await pilot.pause()
-        yield pilot, screen
 
 
 def status(screen: MarketScreen) -> str:
@@ -125,8 +113,7 @@ async def test_a_replay_plays_pauses_and_changes_speed(app: MarketApp, play_smal
         assert screen.session.speed == 2
         await pilot.press("space")  # from the start, as it stands at the end
         assert "replaying" in status(screen)
-        while screen.head.round < 2:
-            await pilot.pause(0.05)
+        await until(pilot, lambda: screen.head.round >= 2, "the next round")
         await pilot.press("space")
         held = screen.head.round
         assert held < 12
@@ -273,8 +260,7 @@ async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp
         assert "replaying round 3 of the 4 shared with the original" in status(screen)
         for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
             fork.add(whole.history[number].text)
-            while screen.head.round < number:
-                await pilot.pause(0.05)
+            await until(pilot, lambda number=number: screen.head.round >= number, "the round")  # type: ignore[misc]
             assert words in status(screen)
 
 

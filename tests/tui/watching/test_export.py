@@ -1,33 +1,23 @@
 """What the export dialog writes: tables as CSV, and pictures of the screen."""
 
 import struct
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Input
 
+from support.screens import until, watching
 from tui.app import MarketApp
-from tui.screens.market import MarketScreen
 from tui.watching.session import Session
 
 Play = Callable[..., Session]
 
 
-@asynccontextmanager
-async def watching(app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)) -> AsyncIterator[Pilot[None]]:
-    async with app.run_test(size=size) as pilot:
-        app.push_screen(MarketScreen(session, app))
-        await pilot.pause()
-        yield pilot
-
-
 async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
     import pandas as pd
 
-    async with watching(app, play_small()) as pilot:
+    async with watching(app, play_small()) as (pilot, _):
         for kind, rows in (("rounds", 36), ("offers", None), ("events", None)):
             await pilot.press("x")
             app.screen.query_one("#kind").value = kind  # type: ignore[attr-defined]
@@ -56,15 +46,14 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
 async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
     pytest.importorskip("resvg_py", reason="PNG needs the extra `png`: resvg-py is not installed")
     size, target = (160, 48), tmp_path / "picture.png"
-    async with watching(app, play_small(), size) as pilot:
+    async with watching(app, play_small(), size) as (pilot, _):
         await pilot.press("x")
         app.screen.query_one("#kind").value = "png"  # type: ignore[attr-defined]
         await pilot.pause()
         assert app.screen.query_one("#path", Input).value == "small-as-configured-seed1.png"
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
-        while not target.exists():
-            await pilot.pause(0.05)
+        await until(pilot, target.exists, "the picture")
     picture = target.read_bytes()
     assert picture[:16] == b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
     width, height = struct.unpack(">II", picture[16:24])

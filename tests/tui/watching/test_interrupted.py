@@ -2,16 +2,15 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from textual.pilot import Pilot
 from textual.widgets import Button, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
+from support.screens import until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
@@ -21,14 +20,6 @@ from tui.watching.session import Phase
 from tui.widgets.marks import Tick
 
 Runner = Callable[[str], tuple[str, ...]]
-PATIENCE = 60.0
-
-
-async def until(pilot: Pilot[None], happened: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end, f"waited in vain for: {what}"
-        await pilot.pause(0.05)
 
 
 def start_of(small: Path, **more: object) -> Start:

@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
+from support.screens import PATIENCE, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -26,14 +26,6 @@ from tui.watching.session import Phase, Session
 from tui.widgets.statusline import StatusLine
 
 Runner = Callable[[str], tuple[str, ...]]
-PATIENCE = 60.0
-
-
-async def until(pilot: Pilot[None], happened: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end, f"waited in vain for: {what}"
-        await pilot.pause(0.05)
 
 
 def alive(pid: int) -> bool:
@@ -90,6 +82,8 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
 
 
 async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Path) -> None:
+    # So many rounds that the run is not over before the pause, however slow the machine is.
+    (small / "small.toml").write_text((small / "small.toml").read_text().replace("rounds = 12", "rounds = 80"))
     async with app.run_test(size=(160, 48)) as pilot:
         screen, session, _ = launch(app, start_of(small, paused=True))
         await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")

@@ -1,0 +1,1 @@
+"""What tests of several packages use; fixtures are in the conftest files."""

@@ -1,0 +1,34 @@
+"""Waiting for screens, and opening the market screen."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from tui.app import MarketApp
+from tui.screens.market import MarketScreen
+from tui.watching.session import Session
+
+PATIENCE = 60.0
+"""Seconds after which a wait has failed; on a busy machine everything takes longer."""
+
+
+async def until(pilot: Pilot[None], happened: Callable[[], object], what: str = "what comes next") -> None:
+    """Wait until something has happened, as long as it takes."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end, f"waited in vain for: {what}"
+        await pilot.pause(0.05)
+
+
+@asynccontextmanager
+async def watching(
+    app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)
+) -> AsyncIterator[tuple[Pilot[None], MarketScreen]]:
+    """Run the app with a session on the market screen."""
+    async with app.run_test(size=size) as pilot:
+        screen = MarketScreen(session, app)
+        app.push_screen(screen)
+        await pilot.pause()
+        yield pilot, screen
