@@ -41,7 +41,7 @@ def require_one_place() -> None:
     """Check that every package of flmarket is this one's.
 
     Raises:
-        WrongCodeError: something of the user's own, or another flmarket, shadows a package; says what.
+        WrongCodeError: something else of that name, or another flmarket, shadows a package; names it.
     """
     for name in PACKAGES:
         try:
@@ -67,7 +67,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return what tells this flmarket from another one: version, SHA-256 of its Python code, and the kernel in use.
+    """Return what distinguishes this flmarket from another one: version, SHA-256 of its Python code, kernel in use.
 
     Two machines with equal fingerprints run the same code, wherever it lies.
     """
@@ -94,7 +94,7 @@ def require_same(theirs: Mapping[str, str], whose: str) -> None:
         whose: what the message calls this process: ``worker on node7``.
 
     Raises:
-        WrongCodeError: it does not; says what differs and where this one lies.
+        WrongCodeError: it does not; names what differs and where this one lies.
     """
     own = fingerprint()
     different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]

@@ -125,7 +125,7 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
 
 
 def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
-    """Return the eight hexadecimal digits that tell runs of different scenarios apart.
+    """Return the eight hexadecimal digits that distinguish runs of different scenarios.
 
     Take it before ``with_policy``, so that the policies compared on one scenario share its folder.
 
@@ -144,12 +144,12 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     dropped; those that the user gave it explicitly are kept.
 
     Args:
-        scenario: of one market, or with a sweep of something else.
+        scenario: one market's, or one that sweeps something else.
         policy: ``NAME``, or ``NAME:CHECKPOINT`` with the file of what the policy has learned.
         catalogue: the policies that there are; those installed when not given.
 
     Raises:
-        ScenarioError: there is no such policy, it takes no checkpoint, an explicit wish conflicts with it, or the
+        ScenarioError: the policy is unknown, it takes no checkpoint, an explicit wish conflicts with it, or the
             scenario sweeps what it would replace.
     """
     option = f"--policy {policy}"

@@ -228,7 +228,7 @@ def _shape(scenario: Scenario) -> Shape:
 def open_table(
     training: Training, learners: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
 ) -> Iterator[Table]:
-    """Open a market of the scenario in which ``learners`` learn and the others play as the training says."""
+    """Open a market of the scenario in which ``learners`` learn and the others play as the training prescribes."""
     scenario, services = training.scenario, []
     for service in training.scenario.services:
         if service.name in learners:

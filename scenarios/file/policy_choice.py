@@ -37,7 +37,7 @@ class PolicyChoice:
 
         Raises:
             InputError: nothing follows the colon.
-            UnknownPluginError, PluginError: there is no such policy, or it cannot be used.
+            UnknownPluginError, PluginError: the policy is unknown or cannot be used.
         """
         name, colon, checkpoint = text.partition(":")
         if colon and not checkpoint:

@@ -149,7 +149,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
 
     Raises:
         StoreError: a directory holds something else.
-        CheckpointError: a learned agent can't be read.
+        CheckpointError: a learned agent cannot be read.
     """
     todo: list[Run] = []
     complete: list[Run] = []
@@ -180,20 +180,20 @@ def run_all(
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
 ) -> BatchResult:
-    """Execute runs; skip those that are complete; go on after one that failed.
+    """Execute runs; skip those that are complete; continue after one that failed.
 
     Args:
         runs: as planned.
         shelf: gives the data sets.
-        listener: hears of each run.
+        listener: notified of each run.
         jobs: runs at a time, each in a process of its own; a single one is played in this process.
         workers: training threads of a run.
         fresh: start runs over, complete or not.
-        fail_fast: start no more runs after one that failed, and end those under way; they can be continued.
+        fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
 
     Raises:
-        InputError: a data set, an output directory or a policy's options can't be used; this stops the batch.
+        InputError: a data set, an output directory or a policy's options cannot be used; this stops the batch.
     """
     todo, complete = due(runs, fresh=fresh)
     for run in complete:

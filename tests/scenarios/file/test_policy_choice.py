@@ -7,7 +7,7 @@ import pytest
 
 from fl.errors import InputError
 from learning.mahdrl import checkpoint
-from learning.mahdrl.policy import SHIPPED, shipped
+from learning.mahdrl.trained import shipped
 from learning.policy import Policy, policy
 from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
@@ -27,7 +27,7 @@ def mine(tmp_path: Path) -> Path:
     path = tmp_path / "agents" / f"mine{checkpoint.TENSORS}"
     path.parent.mkdir()
     for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-        shutil.copy(shipped(SHIPPED).with_suffix(part), path.with_suffix(part))
+        shutil.copy(shipped("mahdrl").with_suffix(part), path.with_suffix(part))
     return path
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from learning.mahdrl import checkpoint
-from learning.mahdrl.policy import SHIPPED, shipped
+from learning.mahdrl.trained import shipped
 from tui.cli import main
 
 
@@ -18,7 +18,7 @@ def folder(one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "market.toml").write_text(one_service)
     for name in ("mine", "other"):
         for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-            shutil.copy(shipped(SHIPPED).with_suffix(part), (tmp_path / name).with_suffix(part))
+            shutil.copy(shipped("mahdrl").with_suffix(part), (tmp_path / name).with_suffix(part))
     other = tmp_path / f"other{checkpoint.TENSORS}"
     tensors, description = checkpoint.read(other, "agent")
     rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
