@@ -27,6 +27,7 @@ require_one_place()
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+    from des.allocation import allocate
     from des.mechanism import Book, Clearing, Mechanism
     from des.mechanisms import mechanism
     from des.records import Feedback, Observation, Offer
@@ -57,6 +58,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "allocate",
     "dataset",
     "fill_budget",
     "load",
@@ -83,6 +85,7 @@ _ELSEWHERE = {
     "PolicyContext": "learning.policy",
     "Results": "scenarios.judging.frames",
     "Scenario": "scenarios.file.schema",
+    "allocate": "des.allocation",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
     "load_plugin": "scenarios.plugins",

@@ -3,17 +3,20 @@
 Policies see money in units (floats with six decimals); reports hold it in whole micro-units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from des.money import Micro
+from des.money import MICRO, Micro
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.streams import generator
+
+if TYPE_CHECKING:
+    from des.service import ServiceSpec, ServiceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,40 @@ class ServiceReport(NamedTuple):
     mean_bid: float | None
     mean_payment: float | None
     makespan: float | None
+
+    @classmethod
+    def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:
+        """Return a service's row of rounds.csv, given its rows of offers.csv and its reward."""
+        served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
+        columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
+        of = dict(zip(OfferReport._fields, columns, strict=True))
+        offered: Micro = sum([offer.payment for offer in offers])
+        spent: Micro = sum(of["paid"])
+        return cls(
+            service=spec.name,
+            dataset=spec.dataset,
+            policy=spec.policy,
+            status=state.status,
+            accuracy=state.accuracy,
+            target_accuracy=spec.target_accuracy,
+            reward=reward,
+            budget=spec.budget,
+            offered=offered,
+            spent=spent,
+            wanted=len(offers),
+            served=len(served),
+            refused=len(offers) - len(served),
+            samples=sum(of["data_size"]) if served else None,
+            mean_emd=_mean(of["emd"]),
+            mean_dqi=_mean(of["dqi"]),
+            mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
+            mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
+            makespan=max(of["end"]) - min(of["start"]) if served else None,
+        )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from des.offers import CheckedOffer
 from des.population import Qualities
 from des.records import Feedback, OfferReport, Outcome, RoundReport, ServiceReport
 from des.round import Round
-from des.service import ServiceSpec, ServiceState, reward
+from des.service import ServiceState, reward
 from fl.jobs import TrainingOutcome
 
 
@@ -29,7 +29,7 @@ def round_report(current: Round, states: Sequence[ServiceState], *, end: float, 
         name = current.services[m].name
         offers[name] = _offer_reports(current.number, name, m, current.world, offer, current.jobs[m])
     services = {
-        spec.name: _service_report(spec, state, offers[spec.name])
+        spec.name: ServiceReport.of(spec, state, reward(spec, state.accuracy), offers[spec.name])
         for spec, state in zip(current.services, states, strict=True)
     }
     return RoundReport(
@@ -71,36 +71,6 @@ def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | N
     return job.price if job.outcome is Outcome.SERVED else None, job.outcome, job.core, job.start, job.end
 
 
-def _service_report(spec: ServiceSpec, state: ServiceState, offers: Sequence[OfferReport]) -> ServiceReport:
-    """Return a service's row of rounds.csv, given its rows of offers.csv."""
-    served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
-    columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
-    of = dict(zip(OfferReport._fields, columns, strict=True))
-    offered: Micro = sum([offer.payment for offer in offers])
-    spent: Micro = sum(of["paid"])
-    return ServiceReport(
-        service=spec.name,
-        dataset=spec.dataset,
-        policy=spec.policy,
-        status=state.status,
-        accuracy=state.accuracy,
-        target_accuracy=spec.target_accuracy,
-        reward=reward(spec, state.accuracy),
-        budget=spec.budget,
-        offered=offered,
-        spent=spent,
-        wanted=len(offers),
-        served=len(served),
-        refused=len(offers) - len(served),
-        samples=sum(of["data_size"]) if served else None,
-        mean_emd=_mean(of["emd"]),
-        mean_dqi=_mean(of["dqi"]),
-        mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
-        mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
-        makespan=max(of["end"]) - min(of["start"]) if served else None,
-    )
-
-
 def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
@@ -119,7 +89,3 @@ def _feedback(
         losses=losses,
         status=report.status,
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

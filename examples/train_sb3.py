@@ -9,11 +9,10 @@ A step is a round, with all of its local training. 2,000 rounds are few: what PP
 
 import argparse
 
+from gymnasium import Env
 from stable_baselines3 import PPO
 
-from learning.service_env import ServiceEnv
-from scenarios.environments import service_env
-from scenarios.loader import load
+import flmarket
 
 HELD_OUT = 10_000
 """Seed of a market that is never trained on."""
@@ -28,9 +27,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
 
-    scenario = load(arguments.scenario)
+    scenario = flmarket.load(arguments.scenario)
     service = arguments.service or scenario.services[0].name
-    env = service_env(scenario, service, seed=arguments.seed)
+    env = flmarket.service_env(scenario, service, seed=arguments.seed)
     model = PPO(
         "MlpPolicy",
         env,
@@ -48,7 +47,7 @@ def main() -> None:
     print(f"{service}: return on a held-out market {before:.1f} before, {after:.1f} after {arguments.steps} rounds")
 
 
-def held_out_return(model: PPO, env: ServiceEnv) -> float:
+def held_out_return(model: PPO, env: Env) -> float:
     """Return the sum of rewards of one episode, without exploration."""
     observation, _ = env.reset(seed=HELD_OUT)
     total, ended = 0.0, False

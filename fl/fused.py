@@ -103,7 +103,7 @@ def obstacle(model: str, shape: Shape) -> str | None:
 
 
 def kernel_name() -> str:
-    """Name of the kernel in use, e.g. ``fused-avx512``: results are bit-identical only under the same one.
+    """Return the name of the kernel in use, e.g. ``fused-avx512``; only the same kernel gives the same bits.
 
     Raises:
         RuntimeError: the extension is not available.

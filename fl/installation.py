@@ -3,13 +3,13 @@
 The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own, or a source checkout in the
 current directory, can shadow some of them. Whoever starts something checks that all of them lie in one place; whoever
 works for another process or machine shows that it runs the same code.
+
+The command line imports this module at every start, so what is slow to import is imported where it is used.
 """
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def require_one_place() -> None:
     """Check that every package of flmarket is this one's.
 
     Raises:
-        WrongCodeError: something of the user's own, or another flmarket, shadows a package; says what.
+        WrongCodeError: something else of that name, or another flmarket, shadows a package; names it.
     """
     for name in PACKAGES:
         try:
@@ -67,10 +67,12 @@ def command(module: str, *arguments: str) -> list[str]:
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return what tells this flmarket from another one: version, SHA-256 of its Python code, and the kernel in use.
+    """Return what distinguishes this flmarket from another one: version, SHA-256 of its Python code, kernel in use.
 
     Two machines with equal fingerprints run the same code, wherever it lies.
     """
+    import hashlib
+
     from fl import fused
 
     digest = hashlib.sha256()
@@ -92,7 +94,7 @@ def require_same(theirs: Mapping[str, str], whose: str) -> None:
         whose: what the message calls this process: ``worker on node7``.
 
     Raises:
-        WrongCodeError: it does not; says what differs and where this one lies.
+        WrongCodeError: it does not; names what differs and where this one lies.
     """
     own = fingerprint()
     different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]
@@ -105,6 +107,8 @@ def require_same(theirs: Mapping[str, str], whose: str) -> None:
 
 def version() -> str:
     """Return flmarket's version, or ``unknown`` for code that was never installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         return distribution("flmarket").version
     except PackageNotFoundError:
@@ -113,6 +117,8 @@ def version() -> str:
 
 def kernel_problem() -> str:
     """Return why there is no compiled kernel here, for messages that begin with "the fused kernel"."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         files = distribution("flmarket").files or []
     except PackageNotFoundError:

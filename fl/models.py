@@ -81,7 +81,7 @@ def mlp(labels: int, shape: Shape) -> nn.Module:
     return nn.Sequential(*layers, nn.Linear(width, labels))
 
 
-_HINT = "; a model that has a parameter named shape is told the shape of the images"
+_HINT = "; a model with a parameter named shape gets the shape of the images"
 
 _GENERATOR = Lock()
 """Held while torch's global generator is borrowed: two threads that build at once would draw from each other's seed."""

@@ -131,8 +131,6 @@ class Registry(Generic[T]):
             except PluginError as error:
                 thing, problem = None, str(error)
             if entry.name in taken:
-                if thing is not None and thing is self.load(entry.name):
-                    continue  # a module that is both: declared as an entry point, and using the decorator
                 thing, problem = None, problem or f"the name is registered by {taken[entry.name]}"
             taken.setdefault(entry.name, source)
             listed.append(Listed(entry.name, thing, source, problem))
@@ -149,7 +147,10 @@ class Registry(Generic[T]):
         Raises:
             PluginError: the name is taken or unfit, or the thing is not of this kind.
         """
-        source, origin = self._loading or (str(getattr(thing, "__module__", None) or "this process"), None)
+        module = str(getattr(thing, "__module__", None) or "this process")
+        if not self._loading and any(it.name == name and it.module == module for it in self._entries()):
+            return  # an installed package that uses the decorator as well: its entry point provides the name
+        source, origin = self._loading or (module, None)
         problem = self._refusal(name) or self._check(thing)
         earlier = self._registered.get(name)
         if problem is None and earlier is not None and (self._loading or earlier.source != source):

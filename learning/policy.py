@@ -8,10 +8,12 @@ does: by the decorator ``policy`` in a plug-in file, or by an entry point of an 
     my-policy = "my_package.my_module:MyPolicy"
 """
 
+import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
@@ -65,13 +67,24 @@ class Policy(ABC):
         self.context = context
 
     @classmethod
-    def agent_digest(cls, checkpoint: str | None) -> str | None:  # noqa: ARG003 - for those that load something
+    def agent_digest(cls, checkpoint: str | None) -> str | None:
         """Return the SHA-256 of what a new policy would load, which results depend on; None if it loads nothing.
+
+        By default a checkpoint is one file. A policy that loads something else, or reads only part of it, overrides
+        this.
 
         Args:
             checkpoint: the service's checkpoint, if the scenario names one.
+
+        Raises:
+            InputError: it cannot be read.
         """
-        return None
+        if checkpoint is None:
+            return None
+        try:
+            return hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest()
+        except OSError as error:
+            raise InputError(f"{checkpoint}: cannot be read: {error.strerror}") from error
 
     @abstractmethod
     def act(self, observation: Observation) -> Offer:

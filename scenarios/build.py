@@ -89,7 +89,7 @@ def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> S
 
     Args:
         scenario: without a sweep.
-        seed: of the run.
+        seed: the run's seed.
         shelf: gives the data sets.
         workers: training threads; results do not depend on it.
 
@@ -125,7 +125,7 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every learned agent that the scenario's services play, by service.
 
     Raises:
-        CheckpointError: one can't be read.
+        CheckpointError: one cannot be read.
     """
     return {
         f"agent/{service.name}": digest
@@ -139,8 +139,8 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
 
     Raises:
         FitError: the surrogate has no learning curve for a data set in its training regime.
-        DatasetError: a data set is missing, corrupt, or smaller than the official one and can't supply the clients.
-        KernelError: the kernel or device that the scenario asks for can't be used here.
+        DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
+        KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
     for name in images_of(scenario):
         _check_supply(scenario, shelf.get(name))

@@ -12,6 +12,7 @@ from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
 from scenarios.file.overrides import Overrides
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
 from scenarios.file.schema import Scenario
 from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
@@ -98,7 +99,7 @@ def parse(
     if scenario and not found and not problems:
         found += sweeps.check_points(scenario, known)
     if scenario and not found and not problems:
-        return scenario
+        return scenario.asked({key_text(path, data): option for path, option in source.options.items()})
     raise ScenarioError(source.problems(found, problems))
 
 
@@ -112,14 +113,19 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
         return [SweepPoint({}, scenario)]
     known = catalogue or installed()
     data = scenario.model_dump(exclude_none=True)
-    if found := [*sweeps.check_sweep(data), *sweeps.check_runs(data)] or [*sweeps.check_points(scenario, known)]:
+    if wrong := [*sweeps.check_sweep(data), *sweeps.check_runs(data)] or [*sweeps.check_points(scenario, known)]:
         place = f"scenario {scenario.name}"
-        raise ScenarioError(Problem(place, None, key_text(f.path, data), f.message) for f in found[:MOST_PROBLEMS])
-    return [SweepPoint(values, point) for values, point, _ in sweeps.grid(scenario, known) if point]
+        raise ScenarioError(Problem(place, None, key_text(f.path, data), f.message) for f in wrong[:MOST_PROBLEMS])
+    found = []
+    for values, point, _ in sweeps.grid(scenario, known):
+        if point:
+            swept = {key: f"the sweep's value {value!r}" for key, value in values.items()}
+            found.append(SweepPoint(values, point.asked({**scenario.explicit, **swept})))
+    return found
 
 
 def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
-    """Return the eight hexadecimal digits that tell runs of different scenarios apart.
+    """Return the eight hexadecimal digits that distinguish runs of different scenarios.
 
     Take it before ``with_policy``, so that the policies compared on one scenario share its folder.
 
@@ -134,20 +140,34 @@ def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
 def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None = None) -> Scenario:
     """Return the scenario with one policy for every service.
 
-    A service that had it already keeps its options and checkpoint; those meant for another policy are dropped.
+    A service that had it already keeps its options and checkpoint. Those that its file gives it for another policy are
+    dropped; those that the user gave it explicitly are kept.
+
+    Args:
+        scenario: one market's, or one that sweeps something else.
+        policy: ``NAME``, or ``NAME:CHECKPOINT`` with the file of what the policy has learned.
+        catalogue: the policies that there are; those installed when not given.
 
     Raises:
-        ScenarioError: there is no such policy, or the scenario sweeps what it would replace.
+        ScenarioError: the policy is unknown, it takes no checkpoint, an explicit wish conflicts with it, or the
+            scenario sweeps what it would replace.
     """
+    option = f"--policy {policy}"
+    known = (catalogue or installed()).policies
+    name = policy.partition(":")[0]
+    if name not in known:
+        raise ScenarioError([Problem(option, None, "", unknown("policy", name, known))])
+    choice = PolicyChoice.parse(policy)
+    conflicts: list[tuple[str, str]] = []
 
     def change(data: dict[str, Any]) -> None:
-        for service in data["services"]:
-            if service["policy"] != policy:
-                service.update(policy=policy, policy_options={})
-                service.pop("checkpoint", None)
+        conflicts.extend(choice.apply(data, scenario.explicit))
 
     swept = [key for key in _varied(scenario) if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
-    return _changed(scenario, f"--policy {policy}", change, swept, catalogue)
+    changed = _changed(scenario, option, change, swept, catalogue)
+    if conflicts:
+        raise ScenarioError(Problem(option, None, key, message) for key, message in conflicts)
+    return changed
 
 
 def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None = None) -> Scenario:
@@ -181,4 +201,4 @@ def _changed(
     if result is None:
         # A wrong name would be said once for each service.
         raise ScenarioError(Problem(option, None, "", text) for text in dict.fromkeys(f.message for f in found))
-    return result
+    return result.asked(scenario.explicit)

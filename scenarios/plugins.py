@@ -51,7 +51,7 @@ class PluginFile:
         """Read a plug-in file.
 
         Raises:
-            PluginError: there is no such file, it cannot be read, or it is not UTF-8 text.
+            PluginError: the file does not exist, cannot be read, or it is not UTF-8 text.
         """
         try:
             return cls(str(path), Path(path).read_bytes().decode())
@@ -226,7 +226,7 @@ def _record(found: Registration) -> dict[str, str]:
         return dict(found.origin.record)
     try:
         text = _source(found.thing)
-    except (OSError, TypeError):  # typed at a prompt: nothing can tell whether it is still the same
+    except (OSError, TypeError):  # typed at a prompt: nobody knows whether it is still the same
         text = f"{found.source} {uuid4()}"
     return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 

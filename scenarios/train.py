@@ -11,6 +11,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from fl.errors import InputError
+from fl.names import suggest
 from fl.streams import stream
 from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
@@ -80,7 +81,7 @@ def plan_training(
         evaluate_every: episodes between two evaluations.
 
     Raises:
-        InputError: a rival's policy is unknown, or ``together`` stands without ``rotate``.
+        InputError: a rival's policy is unknown, or ``together`` is given without ``rotate``.
     """
     for rival in rivals:
         load_policy(rival)
@@ -227,7 +228,7 @@ def _shape(scenario: Scenario) -> Shape:
 def open_table(
     training: Training, learners: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
 ) -> Iterator[Table]:
-    """Open a market of the scenario in which ``learners`` learn and the others play as the training says."""
+    """Open a market of the scenario in which ``learners`` learn and the others play as the training prescribes."""
     scenario, services = training.scenario, []
     for service in training.scenario.services:
         if service.name in learners:
@@ -268,7 +269,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
 def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
     known = get_type_hints(kind, include_extras=True)
     if unknown := sorted(options.keys() - known.keys()):
-        raise InputError(f"--option {unknown[0]}: {policy} has no such hyper-parameter; it has {', '.join(known)}")
+        raise InputError(f"--option {unknown[0]}: unknown hyper-parameter of {policy}{suggest(unknown[0], known)}")
     valid = {}
     for name, value in options.items():
         try:

@@ -8,7 +8,7 @@ from scenarios.file.problems import Path, quoted
 
 
 class AddressError(Exception):
-    """A dotted key leads nowhere; the message says why."""
+    """A dotted key leads nowhere; the message explains why."""
 
 
 def address(data: Mapping[str, Any], key: str) -> Path:

@@ -55,7 +55,7 @@ class Catalogue:
 
     Attributes:
         datasets: names of the data sets.
-        facts: of a data set by name.
+        facts: returns what is known of a data set, by name.
         policies: names of the policies.
         models: names of the models.
         mechanisms: names of the mechanisms.

@@ -1,4 +1,4 @@
-"""On which line of a TOML text each value stands; ``tomllib`` doesn't say.
+"""On which line of a TOML text each value stands; ``tomllib`` does not keep that.
 
 The text must be valid TOML: run ``tomllib`` over it first. That makes the scanner short, as it need not see faults.
 """

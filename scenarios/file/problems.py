@@ -21,9 +21,9 @@ class Finding:
     """A problem at a place in the data, before file and line are known.
 
     Attributes:
-        path: of the value at fault; of a missing one too.
+        path: the path of the value at fault, which may be missing.
         message: what is wrong.
-        see: of another value that has to do with it; the message ends with its line.
+        see: the path of a related value, whose line ends the message.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class ScenarioError(InputError):
 
 
 def key_text(path: Path, data: Mapping[str, Any]) -> str:
-    """Write a path as users write keys: services by name, items of a list not at all (their value tells them apart)."""
+    """Write a path as users write keys: services by name, list items not at all (their values distinguish them)."""
     parts: list[str] = []
     for depth, part in enumerate(path):
         if isinstance(part, str):
@@ -118,6 +118,6 @@ def shown(value: object) -> str:
 def number(value: float) -> str:
     """Write a number, thousands apart where it is large and whole."""
     if isinstance(value, int):
-        # An integer of thousands of digits can't even be turned into text.
+        # An integer of thousands of digits cannot even be turned into text.
         return f"{value:,}" if abs(value) < 10**30 else "an integer of more than 30 digits"
     return f"{int(value):,}" if value.is_integer() and 10_000 <= abs(value) < 1e15 else repr(value)

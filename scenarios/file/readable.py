@@ -1,4 +1,4 @@
-"""The parts of a scenario's data that are fine, so that checks of several keys can go on beside what is broken."""
+"""The parts of a scenario's data that are fine, so that checks of several keys can run in spite of what is broken."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, create_model
 from pydantic_core import PydanticCustomError
 
 from des.mechanisms import DEFAULT
@@ -224,6 +224,15 @@ class Intervention(Table):
     )
 
 
+class Explicit(dict[str, str]):
+    """Where explicit wishes come from, by key. All are equal: a scenario is the same whoever gave its values."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explicit)
+
+    __hash__ = None  # as of any dict
+
+
 class Scenario(Table):
     """What to run: a market, how it trains, and who competes."""
 
@@ -263,6 +272,22 @@ class Scenario(Table):
         max_length=10_000,
         description="Changes from outside in the middle of a run, one [[interventions]] table each.",
     )
+
+    _explicit: Explicit = PrivateAttr(default_factory=Explicit)
+
+    @property
+    def explicit(self) -> Mapping[str, str]:
+        """What the user asked for besides the file: ``{"services.a.policy": "--set services.a.policy=x"}``.
+
+        A policy for all services must not drop it; see ``scenarios.file.policy_choice``.
+        """
+        return self._explicit
+
+    def asked(self, explicit: Mapping[str, str]) -> "Scenario":
+        """Return the same scenario with these wishes added to ``explicit``."""
+        copy = self.model_copy()
+        copy._explicit = Explicit({**self._explicit, **explicit})
+        return copy
 
     def service(self, name: str) -> Service:
         """Return the service of that name; KeyError where there is none."""

@@ -22,11 +22,11 @@ MOST_PROBLEMS = 200
 
 @dataclass
 class Source:
-    """Where a scenario's data came from, for telling users where to look.
+    """Where a scenario's data came from, to show users where to look.
 
     Attributes:
         file: as the user named it.
-        text: of the file.
+        text: the file's text.
         data: what was read, and changed since.
         moved: where swept keys stand in the file, by where they stand in the data.
         options: the option behind what did not come from the file.
@@ -75,7 +75,7 @@ def read_file(path: FilePath, builtin: Collection[str]) -> str:
     """Return the text of a scenario file.
 
     Args:
-        path: of the file.
+        path: the file's path.
         builtin: names of built-in scenarios, for when a name was meant and is none of them.
 
     Raises:

@@ -81,12 +81,12 @@ def check_sweep(data: Mapping[str, Any]) -> Iterator[Finding]:
     """
     sweep = data.get("sweep")
     if not isinstance(sweep, Mapping) or len(sweep) > MOST_SWEPT:
-        return  # the schema says so
+        return  # the schema reports it
     base = {key: value for key, value in data.items() if key not in ("sweep", "runs")}
     paths: dict[str, Path] = {}
     for key, values in sweep.items():
         if not isinstance(values, list | tuple):
-            continue  # the schema says so
+            continue  # the schema reports it
         try:
             path = _swept_path(data, key)
         except AddressError as error:
@@ -125,13 +125,13 @@ def check_runs(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _check_value(base: Mapping[str, Any], path: Path, value: Any) -> Iterator[Finding]:
-    """Yield what the schema says of a value at its place."""
+    """Yield what the schema finds wrong with a value at its place."""
     data = deepcopy(dict(base))
     try:
         plain(value)
         put(data, path, value)
     except (ValueError, AddressError):
-        return  # the schema says so, or something on the way is broken, and reported where it stands
+        return  # the schema reports it, or something on the way is broken, and reported where it stands
     yield from (finding for finding in read(data)[1] if finding.path[: len(path)] == path)
 
 
@@ -160,7 +160,7 @@ def _check_values(base: Mapping[str, Any], key: str, path: Path, values: Sequenc
         try:
             plain(value)
         except ValueError:
-            continue  # the schema says so
+            continue  # the schema reports it
         # 10 and 10.0 make the same scenario.
         text = value_text(float(value) if type(value) is int else value)
         if text in seen:

@@ -30,7 +30,7 @@ _LIMITS = {
 
 
 def findings(errors: list[ErrorDetails]) -> list[Finding]:
-    """Return what pydantic's errors say, each at its path."""
+    """Return pydantic's errors in our words, each at its path."""
     return [Finding(error["loc"], _sentence(error)) for error in errors if not _consequence(error)]
 
 

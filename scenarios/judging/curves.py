@@ -10,7 +10,7 @@ from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import unknown
 from scenarios.judging.figures import SETTINGS, by_policy, draw_curves
-from scenarios.judging.results import RunResult
+from scenarios.judging.results import RunResult, Setting
 
 QUANTITIES = {
     "accuracy": "test accuracy, %",
@@ -23,22 +23,23 @@ QUANTITIES = {
 """What can be plotted, and the label of its axis."""
 
 
+_COLUMNS = 4
+"""Panels in a row, at most."""
+
+
 def curves(runs: Sequence[RunResult], what: str) -> Any:
-    """Return a figure of a quantity by round: a row of panels for each scenario, a panel for each of its services.
+    """Return a figure of a quantity by round: a panel for each service, each scenario's from a new row on.
 
     The figure is not one of pyplot's: it leaves the caller's backend alone, is shown once by a notebook, and is saved
     with ``savefig``.
 
     Raises:
-        InputError: there is no such quantity, or matplotlib is not installed.
+        InputError: there is no such quantity.
     """
     if what not in QUANTITIES:
         raise InputError(unknown("quantity", what, QUANTITIES))
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'flmarket[report]'") from error
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     class Picture(Figure):
         """Shows itself in notebooks, without pyplot."""
@@ -48,32 +49,44 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             self.savefig(target, format="png", dpi=100)
             return target.getvalue()
 
-    rows: dict[str, list[RunResult]] = {}
+    settings: dict[str, list[RunResult]] = {}
     for run in runs:
-        rows.setdefault(str(run.setting.folder), []).append(run)
-    columns = max(len(run.setting.services) for run in runs)
+        settings.setdefault(str(run.setting.folder), []).append(run)
+    panels = [(own, m) for own in settings.values() for m in _places(own[0].setting, columns=_COLUMNS)]
+    columns = min(_COLUMNS, max(len(own[0].setting.services) for own in settings.values()))
+    rows = len(panels) // _COLUMNS
     with mpl.rc_context(SETTINGS):
-        figure = Picture(figsize=(3.4 * columns, 2.8 * len(rows)), layout="constrained")
-        axes = figure.subplots(len(rows), columns, sharex="row", sharey="row", squeeze=False)
-        for line, of in zip(axes, rows.values(), strict=True):
-            _row(line, of, what)
-        axes[0, 0].legend()
+        figure = Picture(figsize=(3.2 * columns, 2.6 * rows + 0.4), layout="constrained")
+        axes = figure.subplots(rows, columns, sharey="row", squeeze=False)
+        for place, (own, m) in enumerate(panels):
+            row, column = divmod(place, _COLUMNS)
+            if m is not None:
+                _panel(axes[row, column], own, m, what, label=column == 0, head=len(settings) > 1 and m == 0)
+            elif column < columns:
+                axes[row, column].set_visible(False)
+        lines, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=6)
     return figure
 
 
-def _row(panels: Sequence[Any], runs: Sequence[RunResult], what: str) -> None:
+def _places(setting: Setting, columns: int) -> list[int | None]:
+    """Return the services of a scenario, by index, filled up to whole rows of panels."""
+    count = len(setting.services)
+    return [*range(count), *[None] * (-count % columns)]
+
+
+def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, *, label: bool, head: bool) -> None:
+    """Draw one service's curves; ``label`` the axis, and name the scenario as well (``head``)."""
     setting = runs[0].setting
-    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=False)):
-        for index, (policy, own) in enumerate(by_policy(runs).items()):
-            draw_curves(axes, policy, index, np.array([_values(run, what)[:, m] for run in own]))
-        if what == "accuracy":
-            axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.set(title=service, xlabel="round")
-    for unused in panels[len(setting.services) :]:
-        unused.set_visible(False)
-    panels[0].set_ylabel(QUANTITIES[what])
-    if setting.sweep:
-        panels[0].set_title(f"{setting.label}\n{setting.services[0]}")
+    for index, (policy, own) in enumerate(by_policy(runs).items()):
+        draw_curves(axes, policy, index, np.array([_values(run, what)[:, m] for run in own]))
+    if what == "accuracy":
+        axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+    service = setting.services[m]
+    axes.set(title=f"{setting.label}\n{service}" if head else service, xlabel="round")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if label:
+        axes.set_ylabel(QUANTITIES[what])
 
 
 def _values(run: RunResult, what: str) -> FloatArray:

@@ -69,12 +69,10 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
-def _rows(run: RunDirectory, name: TableName) -> Iterator[list[str]]:
-    table = TABLES[name]
-    path = table.path(run.path)
-    with path.open(encoding="utf-8", newline="") as file:
+def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
+    with TABLES[table].check(run.path).open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
-        table.check_header(next(reader, []), path)
+        next(reader)  # the header
         yield from reader
 
 

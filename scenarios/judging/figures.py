@@ -1,6 +1,6 @@
 """Figures of a report, in Okabe and Ito's colours, which colour-blind readers can tell apart; lines differ in print.
 
-matplotlib is imported by whoever asks for a figure, and draws without a screen.
+matplotlib is imported by whoever asks for a figure. No figure is one of pyplot's, so none needs a screen or a backend.
 """
 
 import io
@@ -70,9 +70,8 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     """Write every figure as SVG, PNG and PDF; return the paths.
 
     Raises:
-        InputError: matplotlib is not installed, or the folder can't be written.
+        InputError: the folder cannot be written.
     """
-    _load()
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,27 +81,18 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
             for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
                 path.write_bytes(content)
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: can't be written: {error.strerror}") from error
+        raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return paths
 
 
 def svgs(runs: Sequence[RunResult]) -> dict[str, str]:
     """Return every figure as SVG, by caption."""
-    _load()
     return {figure.caption: _images(figure, ["svg"])[0].decode() for figure in figures(runs)}
 
 
-def _load() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'flmarket[report]'") from error
-    mpl.use("agg")
-    return mpl
-
-
 def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
-    mpl = _load()
+    import matplotlib as mpl
+
     images = []
     with mpl.rc_context(SETTINGS):
         drawn = figure.draw()
@@ -112,19 +102,17 @@ def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
             target = io.BytesIO()
             drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
             images.append(target.getvalue())
-        mpl.pyplot.close(drawn)
     return images
 
 
 def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
     """Return a figure of panels side by side, at most four in a row."""
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
 
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), sharey=sharey, squeeze=False, layout="constrained"
-    )
+    figure = Canvas(figsize=(width * columns, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
     flat = list(axes.flat)
     for unused in flat[count:]:
         unused.set_visible(False)

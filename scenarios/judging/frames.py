@@ -107,7 +107,7 @@ class Results:
             what: ``accuracy``, ``reward``, ``spent``, ``wanted``, ``served`` or ``refused``.
 
         Raises:
-            InputError: there is no such quantity, or matplotlib is not installed.
+            InputError: there is no such quantity.
         """
         return curves(self.runs, what)
 

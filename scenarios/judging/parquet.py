@@ -1,13 +1,14 @@
 """Many runs' logs as one Parquet file, with pyarrow (extra ``parquet``). One run is in memory at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fl.errors import InputError
 from fl.files import replacing
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import complete_runs
+from scenarios.logs.directory import RunDirectory, complete_runs
 
 
 def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:
@@ -23,7 +24,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
     """
     try:
         import pyarrow as pa
-        from pyarrow import csv, parquet
+        from pyarrow import parquet
     except ImportError as error:
         raise InputError("--parquet needs pyarrow: pip install 'flmarket[parquet]'") from error
     columns = TABLES[table].columns
@@ -36,21 +37,26 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
     try:
         with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
             for run in runs:
-                with TABLES[table].path(run.path).open("rb") as file:
-                    TABLES[table].check_header(file.readline().decode().rstrip("\n").split(","), Path(file.name))
-                    file.seek(0)
-                    rows = csv.read_csv(
-                        file,
-                        csv.ReadOptions(column_names=list(types), skip_rows=1),
-                        # A service may be called NA.
-                        convert_options=csv.ConvertOptions(
-                            column_types=types, null_values=[""], strings_can_be_null=True
-                        ),
-                    )
+                rows = _read(run, table, types)
                 for place, value in enumerate(keys(run)):
                     column = pa.array([value] * len(rows), schema.field(place).type)
                     rows = rows.add_column(place, schema.field(place), column)
                 writer.write_table(rows)
-    except (OSError, pa.ArrowInvalid) as error:
+    except OSError as error:
         raise InputError(f"{path}: cannot be written: {error}") from error
     return len(runs)
+
+
+def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
+    """Return a run's table as pyarrow has it, with the given names and types."""
+    from pyarrow import ArrowInvalid, csv
+
+    table = TABLES[name]
+    # A service may be called NA.
+    convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+    try:
+        return csv.read_csv(
+            table.check(run.path), csv.ReadOptions(column_names=list(types), skip_rows=1), convert_options=convert
+        )
+    except (OSError, ArrowInvalid) as error:
+        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error

@@ -129,12 +129,14 @@ def _named(row: Estimate | Difference) -> str:
     if isinstance(row, Difference):
         return row.policy + ("*" if _privileged(row.policy) else "")
     played = row.played + ("*" if _privileged(row.played) else "")
-    return played if row.played == row.policy else f"{row.policy}: {played}"
+    if row.policy.partition("@")[0] == row.played:  # the label names the agent that it has learned, too
+        return row.policy + played.removeprefix(row.played)
+    return f"{row.policy}: {played}"
 
 
 def _privileged(policy: str) -> bool:
     try:
-        return load(policy).privileged
+        return load(policy.partition("@")[0]).privileged
     except InputError:  # as-configured, or a policy that is not installed here
         return False
 

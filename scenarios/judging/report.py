@@ -14,6 +14,7 @@ import numpy as np
 from fl.errors import InputError
 from fl.names import suggest
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.judging.measures import MARKET, MEASURES, Measure, values
 from scenarios.judging.results import RunResult, Setting
 
@@ -87,11 +88,13 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
 
     Args:
         runs: as ``results.read`` returns them.
-        baseline: policy that the others are compared with.
+        baseline: the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``.
 
     Raises:
         InputError: no run has that policy, or none shares a scenario and seed with another policy.
     """
+    if baseline is not None and ":" in baseline:
+        baseline = PolicyChoice.parse(baseline).label
     groups: dict[tuple[str, str], list[RunResult]] = defaultdict(list)
     for run in runs:
         groups[str(run.setting.folder), run.policy].append(run)

@@ -41,7 +41,7 @@ def shape(logs: Logs) -> Iterator[str]:
 
 
 def scenario(logs: Logs) -> Iterator[str]:
-    """What the scenario sets is as it says: data sets, policies, targets, budgets, clients and their data sizes."""
+    """Data sets, policies, targets, budgets, clients and data sizes are the scenario's; no client is wanted offline."""
     services = {service.name: service for service in logs.scenario.services}
     for row in logs.rounds:
         service = services.get(row["service"])
@@ -67,7 +67,7 @@ def scenario(logs: Logs) -> Iterator[str]:
 
 
 def bids(logs: Logs) -> Iterator[str]:
-    """Each bid is the cost of the client's data, by their size and EMD."""
+    """Each bid is the cost of the client's data, which follows from their size and EMD."""
     cost = logs.scenario.clients.cost
     for row in logs.offers:
         asked = cost.per_sample * row["data_size"] - cost.per_emd * row["emd"]
@@ -76,7 +76,7 @@ def bids(logs: Logs) -> Iterator[str]:
 
 
 def payments(logs: Logs) -> Iterator[str]:
-    """No client is offered or paid less than its bid (eq. 5), or paid more than it was offered; only the served are."""
+    """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid."""
     paper = logs.scenario.market.mechanism == DEFAULT
     for row in logs.offers:
         bid, payment, paid = row["bid"], row["payment"], row["paid"]
@@ -91,7 +91,7 @@ def payments(logs: Logs) -> Iterator[str]:
 
 
 def cores(logs: Logs) -> Iterator[str]:
-    """A client serves at most K services, one on each core (eq. 2); by the paper's mechanism the K highest payments."""
+    """A client serves at most K services, one on each core (eq. 2): by the paper's mechanism, the highest payments."""
     paper = logs.scenario.market.mechanism == DEFAULT
     of_client: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in logs.offers:
@@ -119,7 +119,7 @@ def cores(logs: Logs) -> Iterator[str]:
 
 
 def progress(logs: Logs) -> Iterator[str]:
-    """A service trains until it meets its target, then leaves; accuracy is held, the reward is Omega^accuracy."""
+    """A service trains until it meets its target, then leaves and keeps its accuracy; the reward is Omega^accuracy."""
     for service in logs.scenario.services:
         before: Row | None = None
         for row in logs.rounds:
@@ -187,7 +187,7 @@ def _over_served(served: Sequence[Row]) -> dict[str, float | None]:
     }
 
 
-def story(logs: Logs) -> Iterator[str]:
+def timeline(logs: Logs) -> Iterator[str]:
     """The events are those that rounds.csv and offers.csv imply: decisions, awards, jobs, payments and exits."""
     for number in dict.fromkeys(row["round"] for row in logs.rounds):
         if [row["event"] for row in logs.events_of.get((number, None), [])] != [Kind.REFRESH]:
@@ -235,7 +235,7 @@ def _expected(row: Row, offers: Sequence[Row]) -> dict[Kind, list[tuple[Any, ...
 
 
 def clock(logs: Logs) -> Iterator[str]:
-    """Time never runs backwards: a round lasts until its last event or the end of its slot, then the next begins."""
+    """Time never runs backwards; a round lasts until its last event or the end of its slot, when the next begins."""
     now = 0.0
     begins: dict[int, float] = {}
     last: dict[int, float] = {}
@@ -262,7 +262,7 @@ def clock(logs: Logs) -> Iterator[str]:
 
 
 RULES: Mapping[str, Callable[[Logs], Iterator[str]]] = {
-    rule.__name__: rule for rule in (shape, scenario, bids, payments, cores, totals, progress, story, clock)
+    rule.__name__: rule for rule in (shape, scenario, bids, payments, cores, totals, progress, timeline, clock)
 }
 """All rules, by the name by which columns refer to them."""
 

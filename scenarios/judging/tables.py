@@ -34,22 +34,18 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
         InputError: the file cannot be read, or is not what the table should be.
     """
     table = TABLES[name]
-    path = table.path(run.path)
     chosen = list(table.names if columns is None else columns)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            table.check_header(file.readline().rstrip("\n").split(","), path)
-            file.seek(0)
-            frame = pd.read_csv(
-                file,
-                usecols=chosen,
-                dtype={column: _dtype(table[column]) for column in chosen},
-                # A service may be called NA.
-                keep_default_na=False,
-                na_values={column: [""] for column in chosen},
-            )
+        frame = pd.read_csv(
+            table.check(run.path),
+            usecols=chosen,
+            dtype={column: _dtype(table[column]) for column in chosen},
+            # A service may be called NA.
+            keep_default_na=False,
+            na_values={column: [""] for column in chosen},
+        )
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
     return frame[chosen]
 
 

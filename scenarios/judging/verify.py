@@ -92,10 +92,8 @@ def _read(table: Table, directory: Path) -> list[Mapping[str, str]]:
     """Return a table's rows as text."""
     path = table.path(directory)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            table.check_header(reader.fieldnames or (), path)
-            rows: list[Mapping[str, str]] = list(reader)
+        with table.check(directory).open(encoding="utf-8", newline="") as file:
+            rows: list[Mapping[str, str]] = list(csv.DictReader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if any(None in row or None in row.values() for row in rows):

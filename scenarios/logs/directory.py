@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -20,8 +20,8 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.files import WriteError, unfinished, write_durably
+from scenarios.logs.columns import TABLES
 
-AS_CONFIGURED = "as-configured"
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
@@ -164,13 +164,20 @@ class RunDirectory:
         agents: Mapping[str, str],
         plugins: Mapping[str, Mapping[str, str]],
     ) -> None:
-        """Raise StoreError if meta.json says that the directory holds another run than its path does.
+        """Check that a complete run is the one that its path stands for, and that its tables have today's columns.
 
         Args:
             digest, policy, seed: what the path stands for.
             agents: digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
             plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
+
+        Raises:
+            StoreError: meta.json says that the directory holds another run.
+            TableError: a table was written by another version of flmarket.
         """
+        for table in TABLES.values():
+            with suppress(OSError):  # a table that cannot be read is reported where it is read
+                table.check(self.path)
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:

@@ -145,6 +145,18 @@ class Table:
                 row[place] = cases[row[key]].type.read(value) if (value := row[place]) else None
             yield row
 
+    def check(self, directory: Path) -> Path:
+        """Return where the table is in a run's directory, after a look at its first line.
+
+        Raises:
+            TableError: its columns are not this table's.
+            OSError: it cannot be read.
+        """
+        path = self.path(directory)
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            self.check_header(file.readline().rstrip("\n").split(","), path)
+        return path
+
     def check_header(self, header: Sequence[str], path: Path) -> None:
         """Raise TableError if a file's first line is not this table's."""
         if tuple(header) == self.names:
@@ -186,12 +198,17 @@ def _six_decimals(value: float) -> str:
 def one_of(words: type[StrEnum]) -> Type:
     """Return the type whose values are an enumeration's."""
     known: dict[str, StrEnum] = {word.value: word for word in words}
-    return Type("word", ", ".join(f"`{word}`" for word in words), "string", known.__getitem__)
+    return Type(", ".join(f"`{word}`" for word in words), "as it is", "string", known.__getitem__)
 
 
 WORD = Type("word", "as it is", "string", str)
 INTEGER = Type("integer", "digits", "int64", int)
 NUMBER = Type("number", "the shortest text that reads back to the same 64-bit number", "float64", float)
-MONEY = Type("money", "exactly six decimals", "float64", micro, money_text)
-MEAN_MONEY = Type("mean of money", "rounded to six decimals", "float64", float, _six_decimals)
+MONEY = Type("money", "exactly six decimals, in the scenario's unit of money", "float64", micro, money_text)
+MEAN_MONEY = Type(
+    "mean money", "rounded to six decimals, in the scenario's unit of money", "float64", float, _six_decimals
+)
 ACCURACY = Type("accuracy", "correct / tested, rounded to six decimals", "float64", float, _six_decimals)
+
+TYPES = (WORD, INTEGER, NUMBER, MONEY, MEAN_MONEY, ACCURACY)
+"""All types but those whose values are listed by name (``one_of``)."""

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
+from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf, agents_of
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
-from scenarios.logs.directory import AS_CONFIGURED, LOG, RunDirectory, State
+from scenarios.logs.directory import LOG, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
@@ -116,14 +118,16 @@ def plan(
 
     Args:
         scenarios: each may have a sweep.
-        policies: one run each, with every service using it; none means the policies that the scenario names.
+        policies: one run each, with every service using it: ``NAME`` or ``NAME:CHECKPOINT``; none means the policies
+            that the scenario names.
         seeds: one run each.
         out: where run directories go.
         shelf: gives the data sets, whose digests are part of a run's hash.
 
     Raises:
         DatasetError: a data set is missing or corrupt.
-        CheckpointError: a learned agent can't be read.
+        CheckpointError: a learned agent cannot be read.
+        ScenarioError: a policy conflicts with what the scenario was explicitly given.
     """
     runs = []
     for scenario in scenarios:
@@ -131,10 +135,12 @@ def plan(
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             for policy in policies or (AS_CONFIGURED,):
-                chosen = point.scenario if policy == AS_CONFIGURED else with_policy(point.scenario, policy)
+                chosen, label = point.scenario, AS_CONFIGURED
+                if policy != AS_CONFIGURED:
+                    chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
                 for seed in seeds:
-                    place = RunDirectory.place(out, scenario.name, hash8, policy, seed)
-                    runs.append(Run(chosen, policy, seed, place, hash8, point.values))
+                    place = RunDirectory.place(out, scenario.name, hash8, label, seed)
+                    runs.append(Run(chosen, label, seed, place, hash8, point.values))
     return runs
 
 
@@ -143,7 +149,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
 
     Raises:
         StoreError: a directory holds something else.
-        CheckpointError: a learned agent can't be read.
+        CheckpointError: a learned agent cannot be read.
     """
     todo: list[Run] = []
     complete: list[Run] = []
@@ -174,20 +180,20 @@ def run_all(
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
 ) -> BatchResult:
-    """Execute runs; skip those that are complete; go on after one that failed.
+    """Execute runs; skip those that are complete; continue after one that failed.
 
     Args:
         runs: as planned.
         shelf: gives the data sets.
-        listener: hears of each run.
+        listener: notified of each run.
         jobs: runs at a time, each in a process of its own; a single one is played in this process.
         workers: training threads of a run.
         fresh: start runs over, complete or not.
-        fail_fast: start no more runs after one that failed, and end those under way; they can be continued.
+        fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
 
     Raises:
-        InputError: a data set, an output directory or a policy's options can't be used; this stops the batch.
+        InputError: a data set, an output directory or a policy's options cannot be used; this stops the batch.
     """
     todo, complete = due(runs, fresh=fresh)
     for run in complete:

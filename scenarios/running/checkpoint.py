@@ -1,4 +1,4 @@
-"""Checkpoints: what a run needs to go on after it was killed, at most five seconds of work apart.
+"""Checkpoints: what a run needs to resume after it was killed, at most five seconds of work apart.
 
 <run>/checkpoint/00000012.safetensors   global models, and what policies remember
                  00000012.json          the market (clock, services, ledger) and how far the tables were written
@@ -47,11 +47,11 @@ class Checkpoint:
     """A run between two rounds.
 
     Attributes:
-        identity: what must be equal in the run that goes on: seed, policy, versions, kernels.
+        identity: what must be equal in the run that resumes: seed, policy, versions, kernels.
         market: see ``Market.state``.
         marks: how far each table was written.
-        seconds: of work so far, in all processes together.
-        arrays: of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
+        seconds: work so far, in all processes together.
+        arrays: the arrays of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
     """
 
     identity: Mapping[str, Any]
@@ -68,18 +68,18 @@ class Checkpoint:
             try:
                 arrays |= {f"policy/{service}/{name}": np.asarray(array) for name, array in policy.state().items()}
             except Exception as error:
-                raise RunError(f"the policy of {service!r} failed to say what it remembers: {error!r}") from error
+                raise RunError(f"the policy of {service!r} failed to return its state: {error!r}") from error
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
-        """Let a run that has not begun go on from here."""
+        """Let a run that has not begun resume from here."""
         setup.federation.restore(_below("federation/", self.arrays))
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
             try:
                 policy.restore(_below(f"policy/{service}/", self.arrays))
             except Exception as error:
-                raise RunError(f"the policy of {service!r} failed to take up what it remembered: {error!r}") from error
+                raise RunError(f"the policy of {service!r} failed to restore its state: {error!r}") from error
 
     @property
     def round(self) -> int:
@@ -91,7 +91,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, and remove all but the newest ones.
 
     Raises:
-        WriteError: it can't be written; earlier ones are as they were.
+        WriteError: it cannot be written; earlier ones are as they were.
     """
     arrays = save_arrays(dict(checkpoint.arrays))
     body = {
@@ -120,7 +120,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
 
     Args:
         folder: where they are; none need be.
-        identity: of the run that is to go on.
+        identity: the identity of the run that is to resume.
 
     Raises:
         StoreError: a checkpoint belongs to another run, or was made by other versions.
@@ -145,13 +145,13 @@ def resume(
     """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start.
 
     Args:
-        folder: of the checkpoints, inside the run's directory.
+        folder: the folder of the checkpoints, inside the run's directory.
         identity: see ``Checkpoint``.
         setup: a run that has not begun.
-        warn: hears of checkpoints that can't be used.
+        warn: called with a message for each checkpoint that cannot be used.
 
     Returns:
-        the tables, cut to where the run goes on; and the checkpoint, or None where there is none.
+        the tables, cut to where the run resumes; and the checkpoint, or None where there is none.
 
     Raises:
         StoreError: there are checkpoints, and none can be used; or they belong to another run.
@@ -160,7 +160,7 @@ def resume(
         try:
             tables = TableWriter(folder.parent, checkpoint.marks)
         except ValueError as error:
-            warn(f"the checkpoint of round {checkpoint.round} can't be used: {error}")
+            warn(f"the checkpoint of round {checkpoint.round} cannot be used: {error}")
             continue
         checkpoint.apply(setup)
         return tables, checkpoint
@@ -175,7 +175,7 @@ def resume(
 
 
 class Checkpointer:
-    """Saves checkpoints as a run goes on: an observer of rounds."""
+    """Saves checkpoints while a run is played: an observer of rounds."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Checkpointer:
         identity: Mapping[str, Any],
         seconds: Callable[[], float],
     ) -> None:
-        """Save to ``folder``; ``seconds`` tells for how long the run has worked."""
+        """Save to ``folder``; ``seconds`` returns for how long the run has worked."""
         self._folder, self._setup, self._tables, self._identity = folder, setup, tables, identity
         self._seconds = seconds
         self._saved = self._last = time.monotonic()

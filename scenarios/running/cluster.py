@@ -93,11 +93,11 @@ class Cluster:
         """Connect to a cluster, or start one on this machine.
 
         Args:
-            address: of its head; None starts a local one.
+            address: the head's address; None starts a local cluster.
             cpus: that a run asks for, which is also its number of training threads.
 
         Raises:
-            InputError: ray is not installed, or the cluster can't be reached.
+            InputError: ray is not installed, or the cluster cannot be reached.
         """
         self._cpus = cpus
         self._ray = _import_ray()
@@ -107,7 +107,7 @@ class Cluster:
             try:
                 self._ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
-                raise InputError(f"--ray-address {address}: the cluster can't be reached: {error}") from error
+                raise InputError(f"--ray-address {address}: the cluster cannot be reached: {error}") from error
 
     def play(
         self, runs: Iterable[Run], shelf: Shelf, listener: Listener, *, fresh: bool = False, fail_fast: bool = False
@@ -117,12 +117,12 @@ class Cluster:
         Args:
             runs: to be played; what an interrupted one left is started over.
             shelf: gives the data sets, which must be the same everywhere.
-            listener: hears of each.
+            listener: notified of each.
             fresh: replace what is there, complete or not.
             fail_fast: end with the first run that fails.
 
         Raises:
-            InputError: an output directory or a policy's options can't be used.
+            InputError: an output directory or a policy's options cannot be used.
         """
         ray = self._ray
         waiting, failed = deque(runs), []

@@ -1,4 +1,4 @@
-"""What is heard of a batch while it runs: the command line's progress display listens, and tests do."""
+"""Who is notified of a batch's progress while it runs: the command line's display, and tests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Progress:
 
     Attributes:
         round: the last one that was played.
-        accuracies: of the services, in [0, 1], in the scenario's order.
+        accuracies: the services' accuracies in [0, 1], in the scenario's order.
         leaving: a service met its target in this round.
     """
 
@@ -30,7 +30,7 @@ class Progress:
 
 
 class Listener(Protocol):
-    """Hears how a batch goes. Called from one thread; several runs may be under way."""
+    """Notified of a batch's progress. Called from one thread; several runs may be under way."""
 
     def started(self, run: Run) -> None:
         """A run begins."""
@@ -45,4 +45,4 @@ class Listener(Protocol):
         """A run was complete already."""
 
     def failed(self, run: Run, error: Exception) -> None:
-        """A run failed; the batch goes on."""
+        """A run failed; the batch continues."""

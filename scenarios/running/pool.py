@@ -38,7 +38,7 @@ class _Worker:
 
     def __init__(self, heard: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         self.run: Run | None = None
-        # A file, not a pipe: whatever torch or a policy prints there can't block it.
+        # A file, not a pipe: whatever torch or a policy prints there cannot block it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             command("scenarios.running.worker"),
@@ -57,7 +57,7 @@ class _Worker:
     def start(self, run: Run, *, workers: int, fresh: bool) -> None:
         self.run = run
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError):  # it died; the thread that listens tells
+        with suppress(BrokenPipeError):  # it died; the thread that reads its messages reports that
             self._process.stdin.write(order(run, workers=workers, fresh=fresh) + "\n")
             self._process.stdin.flush()
 
@@ -124,11 +124,11 @@ class Pool:
 
         Args:
             runs: those to be started first stand first.
-            listener: hears of each.
+            listener: notified of each.
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:
-            InputError: an output directory or a policy's options can't be used.
+            InputError: an output directory or a policy's options cannot be used.
         """
         waiting, failed = deque(runs), []
         while waiting or any(worker.run for worker in self._alive):

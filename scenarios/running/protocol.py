@@ -1,4 +1,4 @@
-"""What a runner process (``serve``) and whoever started it say to each other: JSON, one object on a line.
+"""What a runner process (``serve``) and whoever started it send each other: JSON, one object on a line.
 
 To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` with
 
@@ -10,8 +10,8 @@ To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` w
 From the runner, each with ``"say"``:
 
     hello     once the run's directory is there and before the first round; see ``Hello``
-    round     a round is over and on disk; ``text`` has its lines of the three tables. A run that goes on after an
-              interruption says those that it has kept first
+    round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
+              first sends the rounds that it has kept
     state     answers a command: paused, speed
     end       the last word; status is complete, failed or stopped, and error says why
 """
@@ -38,7 +38,7 @@ class Start:
         out: where run directories go.
         policy: for every service, or None for those of the scenario.
         point: which scenario of its sweep.
-        seed: of the run.
+        seed: the run's seed.
         fresh: start over what is there.
         paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
         speed: rounds in a second at most; None is as fast as it can.
@@ -84,11 +84,11 @@ class Hello:
     """What runs, and where its files are.
 
     Attributes:
-        directory: of the run.
+        directory: the run's directory.
         scenario: as resolved; the run's own scenario.toml.
-        hash8: of the run's directory.
+        hash8: the hash in the name of the run's directory.
         policy: the run's label: a policy for all services, or ``as-configured``.
-        seed: of the run.
+        seed: the run's seed.
     """
 
     directory: str

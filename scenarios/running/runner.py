@@ -30,8 +30,8 @@ class Run:
 
     Attributes:
         scenario: resolved, without a sweep; its services carry the policies that play.
-        policy: name of the policy that all services use, or ``as-configured``.
-        seed: of every random stream.
+        policy: the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``.
+        seed: the seed of every random stream.
         directory: where it goes.
         digest: hash8 of what the run depends on, besides seed and policy.
         sweep: the values of the sweep point, by key.
@@ -65,7 +65,7 @@ def execute(
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
 ) -> None:
-    """Play a run to its end and write its directory; one that was interrupted goes on from its last checkpoint.
+    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint.
 
     Args:
         run: what to run.
@@ -76,8 +76,8 @@ def execute(
         observers: get every round's report, after it has been written.
 
     Raises:
-        InputError: the directory, a data set or a policy's options can't be used.
-        RunError: the run failed; meta.json and run.log say how.
+        InputError: the directory, a data set or a policy's options cannot be used.
+        RunError: the run failed; meta.json and run.log record how.
     """
     with run.directory.locked():
         run.directory.prepare(dumps(run.scenario), fresh=fresh)
@@ -105,7 +105,7 @@ def _play(
     ready: Callable[[], None] | None,
     observers: Iterable[Observer],
 ) -> dict[str, Any]:
-    """Play what is left of the run; return what meta.json says of its end."""
+    """Play what is left of the run; return what meta.json records of its end."""
     folder = run.directory.path / CHECKPOINT
     clock = time.perf_counter()
     setup = build(run.scenario, run.seed, shelf, workers=workers)
@@ -147,7 +147,7 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         try:
             handler = _LogFile(path, encoding="utf-8")
         except OSError as error:
-            raise StoreError(f"{path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 

@@ -28,7 +28,7 @@ GRACE = 2.0
 
 
 class Control:
-    """Lets the simulation go on, or not, at the end of each round. Commands come from another thread."""
+    """Lets the simulation continue, or not, at the end of each round. Commands come from another thread."""
 
     def __init__(self, start: Start) -> None:
         self._changed = threading.Condition()
@@ -40,14 +40,14 @@ class Control:
 
     @property
     def state(self) -> dict[str, bool | float | None]:
-        """What a ``state`` message says."""
+        """The content of a ``state`` message."""
         return {"paused": self._paused, "speed": self._speed}
 
     def command(self, line: str) -> None:
-        """Do what a line says.
+        """Execute a command line.
 
         Raises:
-            ProtocolError: it says nothing that we know.
+            ProtocolError: it is not a known command.
         """
         try:
             found = json.loads(line)
@@ -130,7 +130,7 @@ class Server:
         shelf = Shelf()
         runs = plan([scenario], [start.policy] if start.policy else [], [start.seed], Path(start.out), shelf)
         if not 0 <= start.point < len(runs):
-            raise InputError(f"the sweep has {len(runs)} points; there is no point {start.point}")
+            raise InputError(f"unknown point {start.point}; the sweep has {len(runs)} points")
         run = runs[start.point]
 
         def ready() -> None:
@@ -140,7 +140,7 @@ class Server:
             place = str(run.directory.path)
             self._say("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
             self._say("state", **control.state)
-            kept = list(rounds_text(run.directory.path))  # of an interrupted run that goes on
+            kept = list(rounds_text(run.directory.path))  # of an interrupted run that resumes
             for text in kept:
                 self._say("round", text=text, last=False)
             control.wait(len(kept))

@@ -1,5 +1,6 @@
 """Which flmarket runs: nothing shadows a part of it unnoticed, and child processes run the code of their parent."""
 
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_a_kernel_that_was_built_is_not_said_to_be_missing(monkeypatch: pytest.M
     class Distribution:
         files = (File(),)
 
-    monkeypatch.setattr(installation, "distribution", lambda _: Distribution)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution)
     assert installation.kernel_problem().startswith("was not built")
     (tmp_path / "site-packages" / "fl").mkdir(parents=True)
     File().locate().touch()

@@ -115,7 +115,7 @@ def linear(labels):
         build("linea", 7, SHAPE, 0)
 
 
-def test_a_model_with_a_parameter_named_shape_is_told_the_shape() -> None:
+def test_a_model_with_a_parameter_named_shape_gets_the_shape() -> None:
     @model("own")
     def own(labels: int, shape: tuple[int, int, int]) -> nn.Module:
         channels, height, width = shape
@@ -141,8 +141,8 @@ def test_a_model_for_one_shape_is_refused_for_another_with_what_to_do() -> None:
         build("own", 7, Shape(3, 12, 10), 0)
     assert str(caught.value) == (
         "model 'own' for 7 labels and images of 3 x 12 x 10: cannot take images (2, 3, 12, 10): RuntimeError: mat1 and "
-        "mat2 shapes cannot be multiplied (2x360 and 784x7); a model that has a parameter named shape is told the "
-        "shape of the images"
+        "mat2 shapes cannot be multiplied (2x360 and 784x7); a model with a parameter named shape gets the shape of "
+        "the images"
     )
 
 

@@ -1,6 +1,8 @@
 """Plug-ins of every kind: where a name comes from, who may take it, and what is said when one cannot be used."""
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
@@ -166,3 +168,24 @@ def test_who_may_register_a_name_again() -> None:
         things.register("three", 3)
     assert things.names() == ["three"]
     assert things.registered["three"].origin == "text 2"
+
+
+def test_a_package_may_use_the_decorator_as_well(install_package: Callable[..., None]) -> None:
+    source = """
+from tests_fl_things import things
+
+@things.decorator("answer")
+def answer():
+    return 42
+"""
+    things: Registry[Callable[[], int]] = Registry("thing", "test.things", {})
+    holder = ModuleType("tests_fl_things")
+    holder.things = things  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "tests_fl_things", holder)
+        install_package("plugins_both", source, "test.things", answer="plugins_both:answer")
+        assert things.load("answer")() == 42
+    assert not things.registered
+    assert [(entry.name, entry.source, entry.problem) for entry in things.listing()] == [
+        ("answer", "plugins_both 1.5", None)
+    ]

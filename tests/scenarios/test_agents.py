@@ -48,7 +48,7 @@ def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_
 def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
     agent: Path, two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning.mahdrl.policy.shipped", lambda name: agent)  # as an update of flmarket would
+    monkeypatch.setattr("learning.mahdrl.trained.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Listener(), workers=0)

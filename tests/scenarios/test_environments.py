@@ -77,8 +77,10 @@ def test_a_service_meets_the_scenario_s_own_policies(scenario, shelf):
 
 
 def test_an_unknown_service_is_refused(scenario, shelf):
-    with pytest.raises(ValueError, match="'nobody' and rivals"):
+    with pytest.raises(ValueError, match="nobody") as caught:
         service_env(scenario, "nobody", shelf=shelf)
+    names = ["digits", "scribbles", "strokes"]
+    assert str(caught.value) == f"the market's services are {names}, not 'nobody' and the rivals {names}"
 
 
 def test_a_factory_shares_its_data(scenario):

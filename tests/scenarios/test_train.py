@@ -283,7 +283,8 @@ def test_hyper_parameters_are_checked():
     with pytest.raises(InputError, match="must be KEY=VALUE"):
         parse_options(["share"])
     wrong = [
-        ({"shar": 1}, "has no such hyper-parameter; it has payments, standardise"),
+        ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
+        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),
         ({"share": 1}, "share: input should be a valid boolean, not 1"),
         ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
         ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),

@@ -63,8 +63,8 @@ def load_plugins(files: list[Path] | None) -> None:
 
 
 def check_policies(names: list[str]) -> None:
-    """Raise an InputError for the first name that is not a policy's."""
-    from learning.policy import load
+    """Raise an InputError for the first that is not a policy's name, or NAME:CHECKPOINT."""
+    from scenarios.file.policy_choice import PolicyChoice
 
     for name in names:
-        load(name)
+        PolicyChoice.parse(name)

@@ -13,12 +13,13 @@ def print_results(complete: Sequence[Run]) -> None:
     """Print the table and the paths of complete runs; nothing if there are none."""
     console = stdout()
     if complete:
-        console.print(_table(summarise(complete)))
+        console.print(results_table(summarise(complete)))
         for run in complete:
             console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(summaries: Sequence[ServiceSummary]) -> Table:
+def results_table(summaries: Sequence[ServiceSummary]) -> Table:
+    """Return the results of services as a table, one row for each; a lower bound in it is explained below."""
     table = Table(title="Results (means over seeds)")
     for name in ("scenario", "service", "policy"):
         table.add_column(name, overflow="fold")
@@ -43,7 +44,7 @@ def _table(summaries: Sequence[ServiceSummary]) -> Table:
     some = next((row.to_target for row in summaries if 0 < row.to_target.reached.sum() < row.seeds), None)
     if some is not None:
         table.caption = (
-            f"{some.text()}: {some.reached.sum()} of {some.reached.size} runs met the target; the others count with "
-            f"their last round, so {some.mean():.1f} is a lower bound"
+            f"{some.text()}: a lower bound; {some.reached.sum()} of {some.reached.size} runs met the target, "
+            "the others count with their last round"
         )
     return table

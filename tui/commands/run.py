@@ -18,7 +18,10 @@ def run(
     sources: Sources,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Policy for every service. Repeatable: one run for each."),
+        typer.Option(
+            metavar="NAME[:CHECKPOINT]",
+            help="Policy for every service. Repeatable: one run for each.",
+        ),
     ] = None,
     seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run for each.")] = "1",
     rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,

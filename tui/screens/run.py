@@ -9,10 +9,11 @@ from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
+from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, points, with_policy
-from scenarios.logs.directory import AS_CONFIGURED, RunDirectory, State
+from scenarios.loader import ScenarioError, dumps, points, with_policy
+from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
 from tui.watching.catalogue import find_run
@@ -82,7 +83,11 @@ class RunDialog(Dialog[Choice]):
         return int(text) if text.isdigit() and len(text) <= 9 else None
 
     def _planned(self) -> list[tuple[str, int, RunDirectory | None]]:
-        """Return each run's policy, sweep point, and directory if it exists."""
+        """Return each run's policy, sweep point, and directory if it exists.
+
+        Raises:
+            ScenarioError: the sweep point asks for another policy.
+        """
         seed, point = self._seed, 0
         if self.query("#point"):
             value = self.query_one("#point", Select).value
@@ -102,7 +107,12 @@ class RunDialog(Dialog[Choice]):
     def _update(self) -> None:
         """Show what the buttons will do."""
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
-        planned = self._planned()
+        try:
+            planned = self._planned()
+        except ScenarioError as error:
+            go.disabled, replay.display = True, False
+            self.show_problem(str(error))
+            return
         states = [found.state for _, _, found in planned if found is not None]
         go.disabled = self._seed is None or not planned
         replay.display = State.COMPLETE in states
@@ -126,9 +136,9 @@ class RunDialog(Dialog[Choice]):
     @on(Input.Submitted)
     def _go(self) -> None:
         seed = self._seed
-        planned = self._planned()
-        if seed is None or not planned:
+        if seed is None or self.query_one("#go", Button).disabled:
             return
+        planned = self._planned()
         starts, resumes = [], False
         for policy, point, found in planned:
             unfinished = found is not None and found.state is State.INCOMPLETE

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from scenarios.logs.directory import AS_CONFIGURED
+from learning.policy import AS_CONFIGURED
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.running.protocol import Start
 from tui.watching.feed import RUNNER, RunnerFeed
 from tui.watching.session import Phase, Session
@@ -75,7 +76,9 @@ class Runs:
         """Start a session's run again with its seed and a changed scenario, at full speed up to ``round_``."""
         assert session.directory is not None  # noqa: S101 - only a run that has rounds is forked
         out = session.directory.parent.parent.parent
-        policy = None if session.policy == AS_CONFIGURED else session.policy
+        policy = None
+        if session.policy != AS_CONFIGURED and session.scenario is not None:
+            policy = str(PolicyChoice.again(session.policy, session.scenario))
         start = Start(
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
             paused=paused, speed=session.speed, hurry=round_ - 1,

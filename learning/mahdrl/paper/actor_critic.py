@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from des.records import Observation
 from fl.arrays import Float32Array
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
 from learning.mahdrl.networks import Mlp
+
+Network = Literal["slots", "clients"]
+Payments = Literal["actor", "bid"]
 
 ACTOR_BIAS = 2.0
 """Subtracted from the actor's output, so that an untrained actor pays about 12 % above the bid, not 50 %. Ours."""
@@ -53,17 +56,24 @@ class Networks:
     """
 
     def __init__(
-        self, network: Literal["slots", "clients"], hidden: Sequence[int], services: int, clients: int
+        self, network: Network, payments: Payments, hidden: Sequence[int], services: int, clients: int
     ) -> None:
         """Lay out the networks.
 
         Args:
             network: ``slots``: one output for each of C clients; ``clients``: the same small network for every client.
+            payments: ``actor``: the actor decides on them; ``bid``, a departure: each client is paid its bid.
             hidden: neurons of the hidden layers.
             services: M.
             clients: C.
+
+        Raises:
+            ValueError: there is no such network, or no such way to pay.
         """
-        self._slots, self._clients = network == "slots", clients
+        for name, value, kinds in (("network", network, get_args(Network)), ("payments", payments, get_args(Payments))):
+            if value not in kinds:
+                raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
+        self._slots, self._learned, self._clients = network == "slots", payments == "actor", clients
         if self._slots:
             self.state = clients + services * clients + 1
             self._actor = Mlp((self.state, *hidden, clients))
@@ -95,9 +105,11 @@ class Networks:
     def markup(self, actor: Tensor, states: Tensor) -> Tensor:
         """Return a_c = mu(s): the markup on each client's bid, in [0, 1]; [A, B, C].
 
-        The paper leaves the payments' range open. A markup of a client's bid keeps eq. (5) whatever the actor's output
+        The paper leaves the payments' range open. A markup on a client's bid keeps eq. (5) whatever the actor's output
         is: a payment is at least the bid, and at most twice that.
         """
+        if not self._learned:
+            return torch.zeros(*states.shape[:2], self._clients)
         if self._slots:
             output = self._actor.forward(actor, states)
         else:

@@ -20,7 +20,8 @@ of the lines:
     15        update the target networks by (12)                      Learner.update
     18    return R                                                    the training log
 
-Two departures concern the loops. The others, and what the paper leaves open, are said where they occur.
+Two departures concern the loops. The others, and what we chose where the paper leaves something open, are described
+where they occur.
 
 (a) As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here
     all agents step together. They stay independent: none sees another's parameters, transitions or rewards. Their
@@ -33,7 +34,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 from numpy.random import Generator
-from torch import Tensor
 
 from des.records import Feedback, Observation, Offer, Status
 from fl.arrays import Float32Array, FloatArray
@@ -58,7 +58,7 @@ class Learner:
         s, agents, clients = settings, len(self.services), (shape.clients,)
 
         # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
-        self.networks = Networks(s.network, s.hidden, len(shape.services), shape.clients)
+        self.networks = Networks(s.network, s.payments, s.hidden, len(shape.services), shape.clients)
         self.weights = self.networks.initial(stream(seed, "agent"), agents)
         self.target_weights = self.weights.copy()
         # The paper names no optimiser and no learning rates; these are DDPG's.
@@ -101,7 +101,7 @@ class Learner:
             weights = self.weights.of(agents)
             encoded = np.stack([self.networks.encode(observation) for observation in observations.values()])
             states = torch.from_numpy(encoded)[:, None]
-            markup = self._markup(weights.actor, states)
+            markup = self.networks.markup(weights.actor, states)
             if explores:
                 self._step_noise(next(iter(observations.values())).round)
                 if self.settings.payments == "actor":
@@ -156,16 +156,13 @@ class Learner:
         batch = {name: torch.from_numpy(values) for name, values in self._replay.sample(rng, s.batch).items()}
 
         # Line 14. Which network goes first makes a difference. We follow DDPG: the critic.
-        learned = s.payments == "actor"
+        chooser = self.weights.critic if s.target == "double" else None
         with torch.no_grad():
-            y = targets(
-                self.networks, self.target_weights, batch, s.discount, learned_payments=learned,
-                chooser=self.weights.critic if s.target == "double" else None, most=s.highest_value,
-            )  # fmt: skip
+            y = targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, most=s.highest_value)
         critic = critic_loss(self.networks, self.weights.critic, batch, y)
         losses = {"critic_loss": float(critic.detach())}
         self._adam_critic.step(torch.autograd.grad(critic, self.weights.critic)[0])
-        if learned:
+        if s.payments == "actor":
             actor = actor_loss(self.networks, self.weights, batch)
             losses["actor_loss"] = float(actor.detach())
             self._adam_actor.step(torch.autograd.grad(actor, self.weights.actor)[0])
@@ -178,12 +175,6 @@ class Learner:
         """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
         self._transitions.end()
         return {}
-
-    def _markup(self, actor: Tensor, states: Tensor) -> Tensor:
-        """Return a_c; with ``payments="bid"``, a departure, it is 0 for all clients."""
-        if self.settings.payments == "bid":
-            return torch.zeros(*states.shape[:2], self._shape.clients)
-        return self.networks.markup(actor, states)
 
     def _step_noise(self, round_: int) -> None:
         """Let the random process xi take one step."""

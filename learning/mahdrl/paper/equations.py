@@ -108,9 +108,8 @@ def targets(
     networks: ActorCritic,
     target: Weights,
     batch: Batch,
-    discount: float,
+    gamma: float,
     *,
-    learned_payments: bool,
     chooser: Tensor | None = None,
     most: float = inf,
 ) -> Tensor:
@@ -123,19 +122,18 @@ def targets(
         networks: mu and Q.
         target: theta' and omega'.
         batch: the mini-batch.
-        discount: gamma.
-        learned_payments: whether a_c is the actor's; otherwise it is 0, and each client is paid its bid.
+        gamma: the discount factor.
         chooser: a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez
             and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
         most: a departure: Q' is cut to [0, ``most``], what rewards can add up to. The greedy set takes the clients
             whose Q is overestimated the most, and without bounds Q ends several times too high.
     """
     states = batch["next_state"]
-    markup = networks.markup(target.actor, states) if learned_payments else zeros_like(batch["next_bids"])
+    markup = networks.markup(target.actor, states)
     q = networks.q(target.critic, states, markup)
     by = q if chooser is None else networks.q(chooser, states, markup)
     chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
-    return batch["reward"] + discount * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
+    return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
 
 
 def soft_update(target: Weights, own: Weights, soft: float) -> None:

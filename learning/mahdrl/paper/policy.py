@@ -33,11 +33,13 @@ class MahdrlPaper(Policy):
         found = trained.load(checkpoint, NAME, context.service)
         settings = found.settings
         try:
-            self._networks = Networks(settings["network"], settings["hidden"], context.services, context.clients)
-            self._learned_payments = {"actor": True, "bid": False}[settings["payments"]]
-        except (KeyError, TypeError) as error:
+            network, payments, hidden = (settings[name] for name in ("network", "payments", "hidden"))
+            self._networks = Networks(network, payments, hidden, context.services, context.clients)
+        except KeyError as error:
+            raise CheckpointError(f"{found.path}: was trained without the setting {error}; train it again") from error
+        except (TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{found.path}: was trained with invalid settings: {error!r}; train it again"
+                f"{found.path}: was trained with invalid settings: {error}; train it again"
             ) from error
         found.require_shapes(self._networks.shapes(found.agents))
         weights = Weights(torch.from_numpy(found.tensors["actor"]), torch.from_numpy(found.tensors["critic"]))
@@ -54,7 +56,5 @@ class MahdrlPaper(Policy):
         states = torch.from_numpy(self._networks.encode(observation)[None, None])
         with torch.no_grad():
             markup = self._networks.markup(self._weights.actor, states)
-            if not self._learned_payments:
-                markup = torch.zeros_like(markup)
             q = self._networks.q(self._weights.critic, states, markup)
         return serial_selection(observation, markup[0, 0].numpy(), q[0, 0].numpy())

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from learning.mahdrl.paper.actor_critic import Network, Payments
 from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
 
 
@@ -33,8 +34,8 @@ class Settings:
         horizon, scale: the advantage's; see ``credit.advantages``.
     """
 
-    network: Literal["slots", "clients"] = "slots"
-    payments: Literal["actor", "bid"] = "actor"
+    network: Network = "slots"
+    payments: Payments = "actor"
     target: Literal["td", "double", "advantage"] = "td"
     hidden: tuple[Count, ...] = (120, 60)
     replay: Count = 4000

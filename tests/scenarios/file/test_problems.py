@@ -100,13 +100,13 @@ BAD = [
         "f:19: timeline.deadline: must be at most the slot of 3 seconds, not 4.5"]),
     ("clients that are a number", "[clients]", "clients = 4\n[other]", [
         "f:4: clients: must be a table, not 4",
-        "f:5: other: unknown key; choose from name, description, rounds, dqi, clients, training, timeline, services, "
-        "sweep, runs, interventions"]),
+        "f:5: other: unknown key; choose from name, description, rounds, dqi, clients, market, training, timeline, "
+        "services, sweep, runs, interventions"]),
     ("a date among options", 'policy = "hqfa"', 'policy = "hqfa"\npolicy_options = { since = 2026-01-01 }', [
         "f:35: services.digits.policy_options: must not hold a date or a time of day"]),
     ("a key that acts on terminals", "rounds = 5", 'rounds = 5\n"\\u001b[2J" = 1', [
-        'f:3: "\\u001b[2J": unknown key; choose from name, description, rounds, dqi, clients, training, timeline, '
-        "services, sweep, runs, interventions"]),
+        'f:3: "\\u001b[2J": unknown key; choose from name, description, rounds, dqi, clients, market, training, '
+        "timeline, services, sweep, runs, interventions"]),
     ("no TOML", "rounds = 5", "rounds 5", ["f:2: is not valid TOML: expected '=' after a key in a key/value pair"]),
     ("an open string", '"hqfa"\n', '"""hqfa\n', ["f:35: is not valid TOML: unterminated string"]),
     ("a key twice", "rounds = 5", "rounds = 5\nrounds = 6", ["f:3: is not valid TOML: cannot overwrite a value"]),

@@ -124,8 +124,8 @@ def other(column: Column, text: str) -> str:
     """Another value of a column's type."""
     if column.type is WORD:
         return "other"
-    if column.type.name == "word":
-        words = column.type.form.replace("`", "").split(", ")
+    if column.type.dtype == "string":
+        words = column.type.name.replace("`", "").split(", ")
         return next(word for word in words if word != text and (word in AMOUNTS) == (text in AMOUNTS))
     value = column.read(text)
     return column.write(value + (0.01 if column.type.dtype == "float64" and column.type is not MONEY else 1))

@@ -1,6 +1,8 @@
 """The Ray engine on a real cluster of two nodes: the same bytes as at home, also when a node is killed half-way."""
 
+import json
 import os
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from fl.installation import PACKAGES, ROOT, command, fingerprint
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import State
 from scenarios.running.batch import plan, run_all
-from scenarios.running.cluster import Cluster
+from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.listener import Progress
 from scenarios.running.runner import Run
+from scenarios.running.worker import order
 
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flmarket[ray]')")
 
@@ -91,3 +95,36 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     assert result.failed[0].directory.state is State.INCOMPLETE
     assert "diverged" in (result.failed[0].directory.path / "run.log").read_text()
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+@pytest.mark.timeout(180)
+def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
+    one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    """Ray puts the current directory first on its workers' path; a checkout there has no compiled kernel."""
+    for name in PACKAGES:
+        for path in (ROOT / name).rglob("*"):
+            if path.suffix in {".py", ".json", ".toml", ".safetensors"}:
+                (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / path.relative_to(ROOT)).write_bytes(path.read_bytes())
+    (tmp_path / "small.toml").write_text(one_service)
+    for options in (["--engine", "ray", "--out", "ray"], ["--out", "here"]):
+        run = command("tui.cli", "run", "small.toml", "--workers", "1", "--quiet", *options)
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert files_of(tmp_path / "ray") == files_of(tmp_path / "here")
+    kernels = [json.loads(meta.read_text())["kernel"] for meta in tmp_path.glob("*/*/*/*/meta.json")]
+    assert len(kernels) == 2
+    assert kernels[0] == kernels[1]
+
+
+def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path) -> None:
+    """The driver sends its fingerprint; nothing is played where it differs."""
+    shelf = Shelf()
+    [run] = plan([parse(one_service)], [], [0], tmp_path, shelf)
+    asked = json.loads(order(run, workers=0, fresh=False)) | {"data": shelf.digests(run.scenario)}
+    returned = play_there(json.dumps(asked | {"fingerprint": fingerprint() | {"version": "0.0.1"}}))
+    assert returned["refused"]
+    assert returned["files"] == {}
+    assert "runs another flmarket, from " in returned["error"]
+    assert "instead of '0.0.1'" in returned["error"]

@@ -30,6 +30,13 @@ class Linear:
         return critic[:, None, :] * states + markup * torch.tensor([1.0, 2.0])
 
 
+class Bids(Linear):
+    """The same, but each client is paid its bid: mu(s) = 0."""
+
+    def markup(self, actor, states):
+        return torch.zeros(*states.shape[:2], 2)
+
+
 THETA, OMEGA = torch.tensor([[0.5, 0.25]]), torch.tensor([[3.0, 1.0]])
 
 
@@ -46,12 +53,12 @@ def test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks():
         "reward": [1.0],
         "final": [0.0],
     }
-    y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[11.0], **after), 0.9, learned_payments=True)
+    y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[11.0], **after), 0.9)
     assert y.item() == pytest.approx(1.0 + 0.9 * (6.5 + 2.5) / 2)  # both fit
-    y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[10.9], **after), 0.9, learned_payments=True)
+    y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[10.9], **after), 0.9)
     assert y.item() == pytest.approx(1.0 + 0.9 * 6.5)  # the second does not
     # Without learned payments a_c' = 0: Q' = [6, 2], and bids of 4 each fit into 8.
-    y = targets(Linear(), Weights(THETA, OMEGA), batch(budget=[8.0], **after), 0.9, learned_payments=False)
+    y = targets(Bids(), Weights(THETA, OMEGA), batch(budget=[8.0], **after), 0.9)
     assert y.item() == pytest.approx(1.0 + 0.9 * 4.0)
 
 
@@ -59,17 +66,16 @@ def test_what_follows_is_worth_no_more_than_it_can_be():
     after = batch(
         next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
     )
-    arguments = {"learned_payments": False, "most": 5.0}
-    assert targets(Linear(), Weights(THETA, OMEGA), after, 0.9, **arguments).item() == pytest.approx(1.0 + 0.9 * 5.0)
+    assert targets(Bids(), Weights(THETA, OMEGA), after, 0.9, most=5.0).item() == pytest.approx(1.0 + 0.9 * 5.0)
     below = Weights(THETA, -OMEGA)
-    assert targets(Linear(), below, after, 0.9, **arguments).item() == pytest.approx(1.0)
+    assert targets(Bids(), below, after, 0.9, most=5.0).item() == pytest.approx(1.0)
 
 
 def test_nothing_follows_the_last_round():
     last = batch(
         next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[7.0], final=[1.0], budget=[20.0]
     )
-    assert targets(Linear(), Weights(THETA, OMEGA), last, 0.9, learned_payments=True).item() == 7.0
+    assert targets(Linear(), Weights(THETA, OMEGA), last, 0.9).item() == 7.0
 
 
 def test_the_critics_loss_is_the_mean_squared_error_of_the_sets():
@@ -117,10 +123,10 @@ def test_double_q_values_with_one_critic_what_the_other_chose():
     after = batch(
         next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
     )
-    arguments = (Linear(), Weights(THETA, OMEGA), after, 0.9)
-    assert targets(*arguments, learned_payments=False).item() == pytest.approx(1.0 + 0.9 * 6.0)
+    arguments = (Bids(), Weights(THETA, OMEGA), after, 0.9)
+    assert targets(*arguments).item() == pytest.approx(1.0 + 0.9 * 6.0)
     chooser = torch.tensor([[1.0, 3.0]])
-    assert targets(*arguments, learned_payments=False, chooser=chooser).item() == pytest.approx(1.0 + 0.9 * 2.0)
+    assert targets(*arguments, chooser=chooser).item() == pytest.approx(1.0 + 0.9 * 2.0)
 
 
 def test_q_of_nobody_is_zero():
@@ -141,7 +147,7 @@ def shape(clients=20, services=3):
 
 
 def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
-    networks = Networks("slots", (120, 60), services=2, clients=3)
+    networks = Networks("slots", "actor", (120, 60), services=2, clients=3)
     seen = make_observation([[2.0, 4.0, 6.0], [1.0, 1.0, 1.0]], dqi=[0.1, 0.2, 0.3], budget=20.0)
     expected = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.05, 0.05, 0.05, 1.0]
     np.testing.assert_allclose(networks.encode(seen), expected, rtol=1e-6)
@@ -149,11 +155,17 @@ def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
 
 
 def test_payments_lie_between_the_bid_and_twice_the_bid():
-    networks = Networks("slots", (120, 60), services=3, clients=20)
+    networks = Networks("slots", "actor", (120, 60), services=3, clients=20)
     weights = networks.initial(stream(0, "test"), 3)
     markup = networks.markup(100 * weights.actor, torch.randn(3, 50, networks.state))
     assert markup.min() >= 0
     assert markup.max() <= 1
+
+
+def test_without_learned_payments_every_client_is_paid_its_bid():
+    networks = Networks("slots", "bid", (120, 60), services=3, clients=20)
+    weights = networks.initial(stream(0, "test"), 3)
+    assert networks.markup(weights.actor, torch.randn(3, 50, networks.state)).abs().max() == 0
 
 
 def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):

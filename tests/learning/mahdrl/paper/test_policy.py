@@ -38,7 +38,11 @@ def test_it_fits_no_other_market():
     ("settings", "message"),
     [
         (None, "has no settings; restore it or train again"),
-        ({"network": "slots", "hidden": [120, 60]}, r"invalid settings: KeyError\('payments'\); train it again"),
+        ({"network": "slots", "hidden": [120, 60]}, "was trained without the setting 'payments'; train it again"),
+        (
+            {"network": "slots", "hidden": [120, 60], "payments": "much"},
+            "was trained with invalid settings: payments must be actor or bid, not 'much'; train it again",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_refused(tmp_path, make_context, settings, message):

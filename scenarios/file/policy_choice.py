@@ -1,0 +1,120 @@
+"""One policy for every service, as ``--policy NAME`` or ``--policy NAME:CHECKPOINT`` asks for it.
+
+What a user asked for explicitly (``--set``, a sweep's values, ``--policy`` itself) is never dropped. Where two such
+wishes conflict, it is an error that names both. What merely stands in the scenario's file gives way: the options and
+the checkpoint of a service are meant for the policy beside them, and go with it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from fl.errors import InputError
+from learning.policy import POLICIES
+from scenarios.file.schema import Scenario
+
+_LONGEST_STEM = 24
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """A policy, and what it has learned.
+
+    Attributes:
+        name: the policy's name.
+        checkpoint: the file of what it has learned; None leaves that to the scenario or the policy.
+    """
+
+    name: str
+    checkpoint: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "PolicyChoice":
+        """Read ``NAME`` or ``NAME:CHECKPOINT``.
+
+        Raises:
+            InputError: nothing follows the colon.
+            UnknownPluginError, PluginError: the policy is unknown or cannot be used.
+        """
+        name, colon, checkpoint = text.partition(":")
+        if colon and not checkpoint:
+            raise InputError(f"--policy {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
+        POLICIES.load(name)
+        return cls(name, (str(Path(checkpoint).expanduser()) if checkpoint.startswith("~") else checkpoint) or None)
+
+    @classmethod
+    def again(cls, label: str, scenario: Scenario) -> "PolicyChoice":
+        """Return the choice behind the label of a run, whose scenario says which checkpoint that was."""
+        name, at, _ = label.partition("@")
+        return cls(name, scenario.services[0].checkpoint if at else None)
+
+    def __str__(self) -> str:
+        return self.name if self.checkpoint is None else f"{self.name}:{self.checkpoint}"
+
+    @property
+    def label(self) -> str:
+        """What tables and folders call it: ``hqfa``, or ``mahdrl@mine-1a2b3c4d`` for ``mahdrl:mine.safetensors``.
+
+        The digits come from what the policy loads: two checkpoints never share a folder, whatever their names.
+
+        Raises:
+            CheckpointError: the checkpoint cannot be read.
+        """
+        if self.checkpoint is None:
+            return self.name
+        digest = POLICIES.load(self.name).agent_digest(self.checkpoint) or ""
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(self.checkpoint).stem)[:_LONGEST_STEM].strip("-")
+        return f"{self.name}@{stem}-{digest[:8]}" if stem else f"{self.name}@{digest[:8]}"
+
+    def apply(self, data: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Give the policy to every service.
+
+        Args:
+            data: the scenario's, changed in place.
+            explicit: see ``Scenario.explicit``.
+
+        Yields:
+            the key and a sentence for each explicit wish that it conflicts with.
+        """
+        for service in data["services"]:
+            at = f"services.{service['name']}"
+            own = {key.removeprefix(f"{at}."): source for key, source in explicit.items() if key.startswith(f"{at}.")}
+            yield from ((f"{at}.{key}", message) for key, message in self._give(service, own))
+
+    def _give(self, service: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Give the policy to one service; ``explicit`` has its keys alone."""
+        if "policy" in explicit and service["policy"] != self.name:
+            yield "policy", f"{explicit['policy']} asks for another policy; leave one of them out"
+            return
+        same, options = service["policy"] == self.name, service.get("policy_options", {})
+        kept = {key: value for key, value in options.items() if same or _wanted(key, explicit)}
+        service.update(policy=self.name, policy_options=kept)
+        if not same and "checkpoint" not in explicit:
+            service.pop("checkpoint", None)
+        if self.checkpoint is not None:
+            if "checkpoint" in explicit and service.get("checkpoint") != self.checkpoint:
+                yield "checkpoint", f"{explicit['checkpoint']} asks for another checkpoint; leave one of them out"
+            service["checkpoint"] = self.checkpoint
+        if "checkpoint" in explicit and not self._takes("checkpoint"):
+            yield "checkpoint", f"policy {self.name!r} takes no checkpoint, but {explicit['checkpoint']} gives it one"
+        elif self.checkpoint is not None and not self._takes("checkpoint"):
+            yield "checkpoint", f"policy {self.name!r} takes no checkpoint"
+        for key in kept:
+            if (source := _wanted(key, explicit)) and not self._takes(key):
+                yield f"policy_options.{key}", f"policy {self.name!r} takes no option {key!r}, but {source} sets it"
+
+    def _takes(self, option: str) -> bool:
+        """Return whether the policy can be created with this keyword."""
+        parameters = signature(POLICIES.load(self.name)).parameters
+        named = {Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
+        return any(
+            it.kind is Parameter.VAR_KEYWORD or (it.name == option and it.kind in named) for it in parameters.values()
+        )
+
+
+def _wanted(option: str, explicit: Mapping[str, str]) -> str | None:
+    """Return what asks for a policy's option, by itself or with the whole table."""
+    return explicit.get(f"policy_options.{option}") or explicit.get("policy_options")

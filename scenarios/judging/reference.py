@@ -1,0 +1,71 @@
+"""The reference part of docs/logs.md, made from the declared columns and rules.
+
+``python -m scenarios.judging.reference docs/logs.md`` renews it in the page; a test compares the two.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scenarios.judging.rules import RULES
+from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
+from scenarios.logs.table import TYPES, Column
+
+BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
+
+
+def reference() -> str:
+    """Return the columns, types and rules as Markdown."""
+    parts = []
+    for table in TABLES.values():
+        parts += [f"### {table.name}.csv", f"{_sentence(table.row)}.", _columns(table.columns)]
+    amounts = [(f"`{kind}`", each.type.name, each.unit, each.meaning, _rule(each)) for kind, each in AMOUNTS.items()]
+    parts += [
+        "#### Amounts of events",
+        "Which `amount` an event has; other events have none.",
+        _table(("event", "type", "unit", "amount", "checked by"), amounts),
+        "### Types",
+        _table(("type", "in the file", "in data frames and Parquet"), [(t.name, t.form, t.dtype) for t in TYPES]),
+        "### Rules",
+        "What `flmarket verify` checks, by the name in the last column above.",
+        "\n".join(f"- **{name}**: {_first_sentence(rule.__doc__)}" for name, rule in RULES.items())
+        + f"\n- **`{RERUN}`**: No rule can tell; `flmarket verify --rerun` plays the run again and compares the bytes.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def renewed(page: str) -> str:
+    """Return a page with its reference part made anew."""
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{reference()}\n{END}{tail}"
+
+
+def _columns(columns: Sequence[Column]) -> str:
+    rows = [
+        (f"`{column.name}`", column.type.name, column.unit, column.meaning, column.empty, _rule(column))
+        for column in columns
+    ]
+    return _table(("column", "type", "unit", "meaning", "empty where", "checked by"), rows)
+
+
+def _rule(column: Column) -> str:
+    return f"`{RERUN}` alone" if column.rule == RERUN else column.rule
+
+
+def _first_sentence(docstring: str | None) -> str:
+    return (docstring or "").strip().partition("\n")[0]
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1])
+    path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,111 @@
+"""The examples of docs/extending.md, in order: its files are written, and its commands run."""
+
+import os
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from scenarios.plugins import REGISTRIES
+from tui.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+Run = Callable[[str], str]
+
+
+def blocks(text: str) -> tuple[dict[str, str], list[str]]:
+    """Return the files of a part of the page by their names, which their first lines say, and its commands."""
+    files, commands = {}, []
+    for language, content in BLOCK.findall(text):
+        if language == "console":
+            commands += [line.removeprefix("$ ") for line in content.splitlines()]
+        else:
+            files[content.partition("\n")[0].removeprefix("# ")] = content
+    return files, commands
+
+
+BY_FILE, BY_PACKAGE = map(blocks, PAGE.read_text(encoding="utf-8").split("## As a package"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page's files; what its commands write comes to lie beside them."""
+    folder = tmp_path_factory.mktemp("extending")
+    for name, content in (BY_FILE[0] | BY_PACKAGE[0]).items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """What runs a command of the page in the folder, and returns what it prints; it must succeed."""
+
+    def run(command: str) -> str:
+        for registry in REGISTRIES:  # as in a new process
+            registry._registered.clear()
+        program, *words = shlex.split(command)
+        assert program == "flmarket"
+        arguments: list[str] = []
+        for word in words:
+            arguments += sorted(map(str, Path().glob(word))) if "*" in word else [word]
+        monkeypatch.setattr(sys, "argv", [program, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert not ended.value.code, f"$ {command}\n{printed.err}"
+        return printed.out
+
+    monkeypatch.chdir(folder)
+    return run
+
+
+def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
+    assert set(BY_FILE[0]) == {"markup.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
+    printed = "".join(map(run, BY_FILE[1]))
+    assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
+    assert "valid: 2 rounds" in printed
+    assert "same bytes again" in printed
+
+    [surrogate] = Path("runs").glob("quickstart-*/markup")
+    offers = pd.read_csv(surrogate / "seed-0000" / "offers.csv")
+    assert (offers["payment"] > offers["bid"]).all()
+    offers = pd.concat(map(pd.read_csv, Path("runs").glob("bars-*/as-configured/*/offers.csv")))
+    served = offers[offers["outcome"] == "served"]
+    assert (served["paid"] < served["payment"]).any()  # next-price
+
+
+def test_the_same_files_work_as_an_installed_package(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tomllib.loads(BY_PACKAGE[0]["pyproject.toml"])["project"]
+    info = tmp_path / f"my_plugins-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = project["entry-points"]
+    lines = [f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in entries.items()) for group, entries in groups.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    for name in BY_FILE[0]:
+        if name.endswith(".py"):
+            (tmp_path / name).write_text(BY_FILE[0][name])
+            monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+
+    listing, table = map(run, BY_PACKAGE[1])
+    (line,) = (line for line in listing.splitlines() if line.startswith("│ markup "))
+    assert "my-plugins 1.0" in line
+    assert "generous" in table
+    monkeypatch.undo()  # as if it was not installed
+    monkeypatch.chdir(folder)
+    run(
+        "flmarket run bars.toml --out files" + "".join(f" --plugin {name}" for name in BY_FILE[0] if name[-3:] == ".py")
+    )
+    [installed], [file] = (Path(out).rglob("rounds.csv") for out in ("installed", "files"))
+    assert installed.read_bytes() == file.read_bytes()

@@ -1,0 +1,181 @@
+"""``--policy NAME`` and ``NAME:CHECKPOINT``: what was asked for explicitly is kept, or its conflict is named."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from learning.mahdrl import checkpoint
+from learning.mahdrl.policy import SHIPPED, shipped
+from learning.policy import Policy, policy
+from scenarios.build import Shelf
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
+from scenarios.running.batch import plan
+
+
+@pytest.fixture
+def scenario(two_services: str) -> Scenario:
+    return parse(two_services)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A file with the agent that comes with flmarket."""
+    path = tmp_path / "agents" / f"mine{checkpoint.TENSORS}"
+    path.parent.mkdir()
+    for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
+        shutil.copy(shipped(SHIPPED).with_suffix(part), path.with_suffix(part))
+    return path
+
+
+def train_anew(agent: Path) -> None:
+    """Put another agent into the same file."""
+    tensors, description = checkpoint.read(agent, "agent")
+    rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
+    checkpoint.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
+
+
+def played(scenario: Scenario) -> list[tuple[str, str | None, dict[str, object]]]:
+    return [(service.policy, service.checkpoint, service.policy_options) for service in scenario.services]
+
+
+def test_a_checkpoint_set_by_hand_survives_another_policy(two_services: str) -> None:
+    scenario = parse(two_services, overrides=["services.alpha.checkpoint=mine.safetensors"])
+    assert played(with_policy(scenario, "mahdrl")) == [("mahdrl", "mine.safetensors", {}), ("mahdrl", None, {})]
+
+
+def test_it_does_so_at_every_point_of_a_sweep_and_with_other_rounds(two_services: str) -> None:
+    text = two_services + '[sweep]\n"clients.cores" = [1, 2]\n'
+    scenario = with_rounds(parse(text, overrides=["services.alpha.checkpoint=mine.safetensors"]), 2)
+    for point in points(scenario):
+        assert with_policy(point.scenario, "mahdrl").services[0].checkpoint == "mine.safetensors"
+
+
+def test_options_set_by_hand_survive_and_those_of_the_file_do_not(two_services: str) -> None:
+    text = two_services.replace('policy = "random"', 'policy = "oort"\npolicy_options = { exploration = 0.5 }')
+    scenario = parse(text, overrides=["services.alpha.policy_options.payments=offered"])
+    assert scenario.services[0].policy_options == {"exploration": 0.5, "payments": "offered"}
+    assert with_policy(scenario, "mahdrl").services[0].policy_options == {"payments": "offered"}
+    whole = parse(text, overrides=["services.alpha.policy_options={payments='offered'}"])
+    assert with_policy(whole, "mahdrl").services[0].policy_options == {"payments": "offered"}
+
+
+def test_what_a_file_says_for_another_policy_gives_way(two_services: str) -> None:
+    text = two_services.replace('policy = "random"', 'policy = "mahdrl"\ncheckpoint = "file.safetensors"', 1)
+    scenario = parse(text)
+    assert with_policy(scenario, "mahdrl").services[0].checkpoint == "file.safetensors"
+    assert with_policy(scenario, "mahdrl-paper").services[0].checkpoint is None
+    assert with_policy(scenario, "mahdrl:mine.safetensors").services[0].checkpoint == "mine.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said", "conflict"),
+    [
+        (
+            "mahdrl:a.st",
+            "services.alpha.checkpoint=b.st",
+            "services.alpha.checkpoint: --set services.alpha.checkpoint=b.st asks for another checkpoint; leave one of "
+            "them out",
+        ),
+        (
+            "random",
+            "services.alpha.checkpoint=b.st",
+            "services.alpha.checkpoint: policy 'random' takes no checkpoint, but --set services.alpha.checkpoint=b.st "
+            "gives it one",
+        ),
+        (
+            "lcfa",
+            "services.alpha.policy=hqfa",
+            "services.alpha.policy: --set services.alpha.policy=hqfa asks for another policy; leave one of them out",
+        ),
+        (
+            "lcfa",
+            "services.alpha.policy_options.exploration=1",
+            "services.alpha.policy_options.exploration: policy 'lcfa' takes no option 'exploration', but --set "
+            "services.alpha.policy_options.exploration=1 sets it",
+        ),
+    ],
+)
+def test_two_wishes_that_conflict_are_both_named(two_services: str, chosen: str, said: str, conflict: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        with_policy(parse(two_services, overrides=[said]), chosen)
+    assert str(caught.value) == f"--policy {chosen}: {conflict}"
+
+
+def test_the_same_wish_twice_is_no_conflict(two_services: str) -> None:
+    said = ["services.alpha.policy=mahdrl", "services.alpha.checkpoint=a.st"]
+    scenario = with_policy(parse(two_services, overrides=said), "mahdrl:a.st")
+    assert played(scenario) == [("mahdrl", "a.st", {}), ("mahdrl", "a.st", {})]
+
+
+def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp_path: Path) -> None:
+    text = two_services + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
+    with pytest.raises(ScenarioError) as caught:
+        plan([parse(text)], ["random"], [0], tmp_path, Shelf())
+    conflict = "the sweep's value 'hqfa' asks for another policy; leave one of them out"
+    assert str(caught.value) == f"--policy random: services.alpha.policy: {conflict}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("random:a.st", "--policy random:a.st: services.alpha.checkpoint: policy 'random' takes no checkpoint"),
+        ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
+        ("mahdrk:a.st", "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?"),
+    ],
+)
+def test_what_is_no_choice(one_service: str, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_policy(parse(one_service), text)
+    assert str(caught.value) == message
+
+
+def test_two_checkpoints_of_one_policy_do_not_share_a_directory(scenario: Scenario, mine: Path, tmp_path: Path) -> None:
+    other = mine.with_name("mine, too!.safetensors")
+    for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
+        shutil.copy(mine.with_suffix(part), other.with_suffix(part))
+    train_anew(other)
+    choices = ["mahdrl", f"mahdrl:{mine}", f"mahdrl:{other}"]
+    plain, first, second = plan([scenario], choices, [0], tmp_path / "runs", Shelf())
+    assert plain.policy == "mahdrl"
+    digests = [checkpoint.digest(path)[:8] for path in (mine, other)]
+    assert [run.policy for run in (first, second)] == [f"mahdrl@mine-{digests[0]}", f"mahdrl@mine-too-{digests[1]}"]
+    assert len({run.directory.path for run in (plain, first, second)}) == 3
+    assert len({run.directory.path.parent.parent for run in (plain, first, second)}) == 1  # to be compared
+    assert first.scenario.services[0].checkpoint == str(mine)
+    assert str(PolicyChoice.again(first.policy, first.scenario)) == f"mahdrl:{mine}"
+    assert str(PolicyChoice.again(plain.policy, plain.scenario)) == "mahdrl"
+
+    train_anew(mine)
+    [retrained] = plan([scenario], [f"mahdrl:{mine}"], [0], tmp_path / "runs", Shelf())
+    assert retrained.directory != first.directory
+
+
+def test_a_checkpoint_that_is_not_there_is_named_before_anything_runs(scenario: Scenario, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.safetensors: cannot be read: No such file or directory"):
+        plan([scenario], ["mahdrl:nowhere.safetensors"], [0], tmp_path, Shelf())
+
+
+def test_a_policy_of_ones_own_gets_a_checkpoint_too(scenario: Scenario, tmp_path: Path) -> None:
+    @policy("reader")
+    class Reader(Policy):
+        def __init__(self, context, *, checkpoint):
+            super().__init__(context)
+
+        def act(self, observation):
+            raise NotImplementedError
+
+    (tmp_path / "...").write_text("learned")
+    [run] = plan([scenario], [f"reader:{tmp_path / '...'}"], [0], tmp_path / "runs", Shelf())
+    assert run.policy == f"reader@{Reader.agent_digest(str(tmp_path / '...'))[:8]}"
+
+
+def test_how_a_value_was_given_does_not_make_another_scenario(two_services: str) -> None:
+    said = parse(two_services, overrides=["services.alpha.policy=hqfa"])
+    written = parse(two_services.replace('policy = "random"', 'policy = "hqfa"'))
+    assert (said, dumps(said)) == (written, dumps(written))
+    assert said.explicit
+    assert not written.explicit

@@ -1,0 +1,98 @@
+"""Run directories that an earlier version of flmarket made: whoever reads one says what to do."""
+
+import csv
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.build import Shelf
+from scenarios.judging.export import export_file
+from scenarios.judging.frames import Results
+from scenarios.judging.results import read
+from scenarios.judging.verify import verify
+from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.table import TableError
+from scenarios.logs.writing import Mark, TableWriter
+from scenarios.running.batch import due, plan
+from scenarios.running.runner import Run, execute
+from tui.watching.session import Phase, Session
+from tui.watching.tail import DirectoryFeed
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A complete run from before offers.csv had the column ``paid``."""
+    scenario = load("scarce", ["rounds=2", "training.backend=surrogate"])
+    [run] = plan([scenario], ["hqfa"], [0], tmp_path / "runs", Shelf())
+    execute(run, Shelf())
+    path = run.directory.path / "offers.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(
+            file, [name for name in rows[0] if name != "paid"], lineterminator="\n", extrasaction="ignore"
+        )
+        writer.writeheader()
+        writer.writerows(rows)
+    return run
+
+
+def problem(run: Run) -> str:
+    path = run.directory.path / "offers.csv"
+    return f"{path}: made by an earlier version of flmarket (no column 'paid'); run the scenario with --fresh"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda run, folder: verify(run.directory),
+        lambda run, folder: export_file([run.directory.path], folder / "all.csv", "offers"),
+        lambda run, folder: read([run.directory.path])[0].income,
+        lambda run, folder: Results([run.directory.path]).offers,
+        lambda run, folder: due([run]),  # `flmarket run` would skip it as complete
+    ],
+    ids=["verify", "export", "report", "frames", "run"],
+)
+def test_it_is_refused(look: Callable[[Run, Path], object], run: Run, tmp_path: Path) -> None:
+    with pytest.raises(TableError) as error:
+        look(run, tmp_path)
+    assert str(error.value) == problem(run)
+
+
+def test_parquet_refuses_it(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
+    from scenarios.judging.parquet import export_parquet
+
+    with pytest.raises(TableError) as error:
+        export_parquet([run.directory.path], tmp_path / "all.parquet", "offers")
+    assert str(error.value) == problem(run)
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_replay_refuses_it(run: Run) -> None:
+    session = Session("old")
+    DirectoryFeed(session, run.directory.path).read()
+    assert session.phase is Phase.FAILED
+    assert problem(run) in (session.error or "")
+
+
+def test_a_run_that_began_with_an_earlier_version_does_not_resume(run: Run) -> None:
+    """A row with the present columns below a header without them would shift every value behind."""
+    marks = {}
+    for name in ("rounds", "offers", "events"):
+        content = (run.directory.path / f"{name}.csv").read_bytes()
+        marks[name] = Mark(len(content), hashlib.sha256(content).hexdigest())
+    before = (run.directory.path / "offers.csv").read_bytes()
+    with pytest.raises(TableError) as error:
+        TableWriter(run.directory.path, marks)
+    assert str(error.value) == problem(run)
+    assert (run.directory.path / "offers.csv").read_bytes() == before
+
+
+def test_fresh_starts_it_over(run: Run) -> None:
+    assert due([run], fresh=True) == ([run], [])
+    execute(run, Shelf(), fresh=True)
+    assert verify(RunDirectory(run.directory.path)).problems == []
