@@ -17,8 +17,6 @@ from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi
 from scenarios.file.schema import Scenario
 
-Report = Callable[[str], None]
-
 _COLUMNS = (
     "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
     "data_size", "wanted_emd", "repetition", "emd", "accuracy",
@@ -28,13 +26,13 @@ _KEYS = len(_COLUMNS) - 2
 
 @dataclass(frozen=True, slots=True)
 class DQIPlan:
-    """How many experiments, and how long each trains.
+    """How many experiments there are, and how long each trains.
 
     Attributes:
         epochs: passes of a new network over its data set.
-        repetitions: of each (D, EMD), with other images and another initial network.
-        seed: of all draws.
-        workers: threads that train; results do not depend on it.
+        repetitions: experiments with each (D, EMD); each has other images and another initial network.
+        seed: the seed of all draws.
+        workers: training threads; the results do not depend on them.
     """
 
     epochs: int = 50
@@ -45,17 +43,20 @@ class DQIPlan:
 
 @dataclass(frozen=True, slots=True)
 class DQIResult:
-    """One data set's outcome."""
+    """The fit of one data set, and how good it is."""
 
     fit: Fit
     quality: Quality
 
 
-def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, report: Report) -> list[DQIResult]:
+def calibrate_dqi(
+    scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, report: Callable[[str], None]
+) -> list[DQIResult]:
     """Measure, fit, and write ``dqi-points.csv``, ``dqi.json``, ``dqi.md`` and a figure for each data set into ``out``.
 
-    Points are written as they are measured; those that are there already are not measured again. The parameters also go
-    into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
+    Points are written as they are measured; those that are already there are not measured again. The parameters also
+    go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about the
+    progress.
 
     Raises:
         InputError: a data set is missing, or ``out`` cannot be used.
@@ -111,17 +112,17 @@ def table(results: Sequence[DQIResult]) -> str:
 
 
 class PointLog:
-    """The measured points, one CSV row each; every row says all that its point depends on.
+    """The measured points, one CSV row each; a row holds all that its point depends on.
 
     Attributes:
-        known: by the columns before the outcome.
+        known: the points, by the columns before the outcome.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what is there.
+        """Read the points that the file holds; make the file if there is none.
 
         Raises:
-            InputError: the file cannot be read or is another one.
+            InputError: the file cannot be read, or holds something else.
         """
         self._path = path
         self.known: dict[tuple[str, ...], Point] = {}
@@ -148,14 +149,16 @@ class PointLog:
                 ) from error
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
-        """Write a point down."""
+        """Add a point to the file."""
         # What is kept is what is written: a fit is the same whether its points were measured or read.
         self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
         with self._path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
 
 
-def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, report: Report) -> list[Point]:
+def _measure(
+    scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, report: Callable[[str], None]
+) -> list[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
     regime = _regime(scenario, name, plan)
@@ -179,12 +182,12 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
 
 
 def _regime(scenario: Scenario, name: str, plan: DQIPlan) -> Regime:
-    """Return how the experiments on a data set train: as the scenario's clients, but longer."""
+    """Return the regime of a data set's experiments: that of the scenario's clients, but longer."""
     return replace(scenario.training_for(name), local_epochs=plan.epochs)
 
 
 def _images(dataset: Dataset) -> str:
-    """Return eight digits that tell a data set's images from others of the same name."""
+    """Return eight digits that tell a data set's images from those of another one with the same name."""
     return hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""``flmarket calibrate surrogate``: traces of real training, the fit of the learning curves, and their test."""
+"""``flmarket calibrate surrogate``: traces of real training, the fit of the learning curves, and its test."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,6 @@ from scenarios.calibration.figures import draw_surrogate
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
-Report = Callable[[str], None]
-
 HELD_OUT: Mapping[str, tuple[str, str]] = {
     "d-first": ("d-first", "published"),
     "hqfa, fitted DQI": ("hqfa", "fitted"),
@@ -30,7 +28,7 @@ HELD_OUT: Mapping[str, tuple[str, str]] = {
     "pacing": ("pacing", "published"),
     "ucb": ("ucb", "published"),
 }
-"""Policies that the curves are not fitted to, with the DQI they see."""
+"""The policies of the test, which the curves are not fitted to, with the DQI they see."""
 
 _NOISY_RUNS = 20
 
@@ -42,7 +40,7 @@ class SurrogatePlan:
     Attributes:
         runs: exploring runs to fit to.
         seeds: runs of each held-out policy.
-        workers: training threads; results do not depend on it.
+        workers: training threads; the results do not depend on them.
     """
 
     runs: int = 24
@@ -55,7 +53,7 @@ class Comparison:
     """One held-out policy on one data set, means over its seeds.
 
     Attributes:
-        dataset, policy: which.
+        dataset, policy: their names.
         real, surrogate: mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections.
         error: mean absolute difference between a real run and the noise-free curve, after round 10.
         real_rounds, surrogate_rounds: restricted mean of the rounds to the scenario's target (``learning.targets``).
@@ -74,12 +72,13 @@ class Comparison:
 
 
 def calibrate_surrogate(
-    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, report: Report
+    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, report: Callable[[str], None]
 ) -> list[Comparison]:
     """Train, fit, test, and write ``surrogate.json``, ``surrogate.md`` and a figure for each data set into ``out``.
 
-    Traces are kept in ``out/traces`` as runs finish; those that are there already are not trained again. The curves
-    also go into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
+    Traces are kept in ``out/traces`` as runs finish; those that are already there are not trained again. The curves
+    also go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about
+    the progress.
 
     Raises:
         InputError: a data set is missing, or ``out`` cannot be used.
@@ -93,7 +92,7 @@ def calibrate_surrogate(
     tested: dict[str, list[dict[str, Trace]]] = {}
     for label, (policy, dqi) in HELD_OUT.items():
         if dqi == "fitted" and not _has_dqi(base):
-            report(f"{label}: left out: no fit of eq. (6) yet (flmarket calibrate dqi)")
+            report(f"{label}: left out; there is no fit of eq. (6) yet: flmarket calibrate dqi")
             continue
         # Other seeds than the exploring runs have: the worlds and initial models are new, too.
         seeds = range(1000, 1000 + plan.seeds)

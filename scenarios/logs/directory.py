@@ -57,7 +57,7 @@ class RunDirectory:
 
     @property
     def state(self) -> State:
-        """Whether the run is there, and complete.
+        """Whether there is a run, and whether it is complete.
 
         Raises:
             StoreError: the path is not a run directory of ours, or cannot be read.
@@ -92,7 +92,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from running the same run at the same time. A process that dies lets go.
+        """Keep other processes from playing the same run at the same time. The lock ends with the process.
 
         Raises:
             StoreError: another one is at it, or the directory cannot be made.
@@ -106,7 +106,7 @@ class RunDirectory:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreError(f"{self.path}: another process is running this run") from None
+                raise StoreError(f"{self.path}: another process is playing this run") from None
             except OSError:  # a file system without locks
                 pass
             yield
@@ -137,7 +137,7 @@ class RunDirectory:
             raise StoreError(f"{error.path}: cannot be written: {error.error.strerror}") from error
 
     def finish(self, meta: dict[str, Any]) -> None:
-        """Write meta.json in one step, so that it is either whole or absent; a complete run needs no checkpoints.
+        """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.
 
         Raises:
             WriteError: it cannot be written.
@@ -147,7 +147,7 @@ class RunDirectory:
             shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
 
     def replace(self, files: Mapping[str, bytes]) -> None:
-        """Put the files of a run that was played elsewhere in place of an unfinished one; meta.json comes last.
+        """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
 
         Raises:
             StoreError: what is there cannot be removed.
@@ -201,7 +201,7 @@ class RunDirectory:
                 )
 
     def _begun(self, scenario: str) -> bool:
-        """Whether an unfinished run of this scenario is there; raise StoreError if it is one of another scenario."""
+        """Whether there is an unfinished run of this scenario; raise StoreError if there is one of another scenario."""
         path = self.path / SCENARIO
         try:
             if not path.exists():
@@ -219,7 +219,7 @@ class RunDirectory:
 
     def _clear(self) -> None:
         try:
-            # meta.json first and scenario.toml last: cut short, this leaves an unfinished run of ours.
+            # meta.json first and scenario.toml last: if this is cut short, it leaves an unfinished run.
             for entry in sorted(self.path.iterdir(), key=lambda entry: (entry.name != META, entry.name == SCENARIO)):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry)
@@ -233,7 +233,7 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the run directories among and below the given directories, in the order of their paths.
 
     Raises:
-        InputError: a source does not exist or is no directory.
+        InputError: a source does not exist or is not a directory.
     """
     found: list[RunDirectory] = []
     for source in sources:
@@ -247,7 +247,7 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
     Raises:
-        InputError: there is none, or a source does not exist or is no directory.
+        InputError: there is none, or a source does not exist or is not a directory.
     """
     sources = list(sources)
     runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
@@ -257,21 +257,21 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read ``--seeds``: ``10`` means 0 to 9, ``0,3,7`` and ``0..9`` mean what they say, and may be mixed.
+    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
 
     Raises:
-        InputError: says what is wrong.
+        InputError: the text is something else.
     """
     if re.fullmatch(r"\d{1,6}", text.strip()):
         count = int(text)
         if count < 1:
-            raise InputError("--seeds 0 asks for no run; a single number N means the seeds 0 to N-1")
+            raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
         return list(range(count))
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
         if not match:
-            raise InputError(f"--seeds {text!r}: {part!r} is neither a seed (3) nor a range (0..9)")
+            raise InputError(f"--seeds {text!r}: {part!r} is not a seed (3) or a range (0..9)")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")

@@ -210,7 +210,7 @@ def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path
 
 def test_a_run_that_another_process_is_at_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
     run = run_of(tmp_path)
-    with run.directory.locked(), pytest.raises(StoreError, match="another process is running this run"):
+    with run.directory.locked(), pytest.raises(StoreError, match="another process is playing this run"):
         execute(run, shelf, workers=0)
 
 
