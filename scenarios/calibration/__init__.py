@@ -1,1 +1,1 @@
-"""Fits made from experiments: the data quality indicator and the surrogate's learning curves."""
+"""Fits from experiments: the data quality indicator, and the surrogate's learning curves."""

@@ -17,8 +17,6 @@ from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi
 from scenarios.file.schema import Scenario
 
-Narrate = Callable[[str], None]
-
 _COLUMNS = (
     "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
     "data_size", "wanted_emd", "repetition", "emd", "accuracy",
@@ -28,13 +26,13 @@ _KEYS = len(_COLUMNS) - 2
 
 @dataclass(frozen=True, slots=True)
 class DQIPlan:
-    """How many experiments, and how long each trains.
+    """How many experiments there are, and how long each trains.
 
     Attributes:
         epochs: passes of a new network over its data set.
-        repetitions: of each (D, EMD), with other images and another initial network.
-        seed: of all draws.
-        workers: threads that train; results do not depend on it.
+        repetitions: experiments with each (D, EMD); each has other images and another initial network.
+        seed: the seed of all draws.
+        workers: training threads; the results do not depend on them.
     """
 
     epochs: int = 50
@@ -45,26 +43,29 @@ class DQIPlan:
 
 @dataclass(frozen=True, slots=True)
 class DQIResult:
-    """One data set's outcome."""
+    """The fit of one data set, and how good it is."""
 
     fit: Fit
     quality: Quality
 
 
-def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, narrate: Narrate) -> list[DQIResult]:
+def calibrate_dqi(
+    scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, report: Callable[[str], None]
+) -> list[DQIResult]:
     """Measure, fit, and write ``dqi-points.csv``, ``dqi.json``, ``dqi.md`` and a figure for each data set into ``out``.
 
-    Points are written as they are measured; those that are there already are not measured again. The parameters also go
-    into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
+    Points are written as they are measured; those that are already there are not measured again. The parameters also
+    go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about the
+    progress.
 
     Raises:
-        InputError: a data set is missing, or ``out`` can't be used.
+        InputError: a data set is missing, or ``out`` cannot be used.
     """
     results = []
     log = PointLog(out / "dqi-points.csv")
     for name in sorted({service.dataset for service in scenario.services}):
         dataset = shelf.get(name)
-        points = _measure(scenario, dataset, plan, log, narrate)
+        points = _measure(scenario, dataset, plan, log, report)
         parameters = rounded(fit(points))
         found = quality(points, parameters)
         result = DQIResult(
@@ -87,7 +88,7 @@ def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, na
         draw_dqi(out / f"dqi-{name}.png", name, points, parameters)
         add(out / "dqi.json", [result.fit])
         add(own_folder() / "dqi.json", [result.fit])
-        narrate(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
+        report(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
         results.append(result)
     (out / "dqi.md").write_text(table(results), encoding="utf-8", newline="\n")
     return results
@@ -111,17 +112,17 @@ def table(results: Sequence[DQIResult]) -> str:
 
 
 class PointLog:
-    """The measured points, one CSV row each; every row says all that its point depends on.
+    """The measured points, one CSV row each; a row holds all that its point depends on.
 
     Attributes:
-        known: by the columns before the outcome.
+        known: the points, by the columns before the outcome.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what is there.
+        """Read the points that the file holds; make the file if there is none.
 
         Raises:
-            InputError: the file can't be read or is another one.
+            InputError: the file cannot be read, or holds something else.
         """
         self._path = path
         self.known: dict[tuple[str, ...], Point] = {}
@@ -135,7 +136,7 @@ class PointLog:
             if whole != text:
                 path.write_text(whole, encoding="utf-8", newline="\n")
         except (OSError, UnicodeError) as error:
-            raise InputError(f"{path}: can't be used: {error}; choose another --out") from error
+            raise InputError(f"{path}: cannot be used: {error}; choose another --out") from error
         rows = list(csv.reader(whole.splitlines()))
         if not rows or tuple(rows[0]) != _COLUMNS:
             raise InputError(f"{path}: does not hold calibration points; choose another --out")
@@ -143,17 +144,21 @@ class PointLog:
             try:
                 self.known[tuple(row[:_KEYS])] = Point(int(row[8]), float(row[11]), float(row[12]))
             except (ValueError, IndexError) as error:
-                raise InputError(f"{path}: {','.join(row)!r} is no calibration point; choose another --out") from error
+                raise InputError(
+                    f"{path}: {','.join(row)!r} is not a calibration point; choose another --out"
+                ) from error
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
-        """Write a point down."""
+        """Add a point to the file."""
         # What is kept is what is written: a fit is the same whether its points were measured or read.
         self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
         with self._path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
 
 
-def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, narrate: Narrate) -> list[Point]:
+def _measure(
+    scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog, report: Callable[[str], None]
+) -> list[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
     regime = _regime(scenario, name, plan)
@@ -164,7 +169,7 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
     missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if key not in log.known]
-    narrate(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
+    report(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
 
     def run(experiment: Experiment) -> Point:
         return measure(dataset, experiment, regime, plan.seed, scenario.training.kernel)
@@ -172,17 +177,17 @@ def _measure(scenario: Scenario, dataset: Dataset, plan: DQIPlan, log: PointLog,
     for done, ((key, _), point) in enumerate(zip(missing, _map(run, missing, plan.workers), strict=True), start=1):
         log.append(key, point)
         if done % 50 == 0:
-            narrate(f"{name}: {done} of {len(missing)}")
+            report(f"{name}: {done} of {len(missing)}")
     return [log.known[key] for key in keys]
 
 
 def _regime(scenario: Scenario, name: str, plan: DQIPlan) -> Regime:
-    """Return how the experiments on a data set train: as the scenario's clients, but longer."""
+    """Return the regime of a data set's experiments: that of the scenario's clients, but longer."""
     return replace(scenario.training_for(name), local_epochs=plan.epochs)
 
 
 def _images(dataset: Dataset) -> str:
-    """Return eight digits that tell a data set's images from others of the same name."""
+    """Return eight digits that tell a data set's images from those of another one with the same name."""
     return hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
 
 

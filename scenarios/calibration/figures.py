@@ -1,4 +1,4 @@
-"""Figures of the calibrations. Matplotlib is imported by what draws, and without pyplot's global state."""
+"""Figures of the calibrations. Matplotlib is imported when one is drawn, without pyplot and its global state."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,8 +37,8 @@ def draw_surrogate(
     """Draw held-out policies: accuracy over the rounds as measured (solid) and by the surrogate (dashed).
 
     Args:
-        path: of the figure.
-        name: of the data set.
+        path: the figure's file.
+        name: the data set's name.
         curves: for each policy, mean measured and surrogate accuracy [rounds].
         target: the service's target accuracy, drawn as a line.
     """
@@ -56,7 +56,7 @@ def draw_surrogate(
 
 
 def _figure(width: float, height: float) -> tuple[Any, Any]:
-    """Return axes, and what saves their figure without a time or version in it."""
+    """Return axes, and a function that saves their figure without a time or version in it."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

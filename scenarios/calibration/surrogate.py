@@ -1,4 +1,4 @@
-"""``flmarket calibrate surrogate``: traces of real training, the fit of the learning curves, and their test."""
+"""``flmarket calibrate surrogate``: traces of real training, the fit of the learning curves, and its test."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,6 @@ from scenarios.calibration.figures import draw_surrogate
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
-Narrate = Callable[[str], None]
-
 HELD_OUT: Mapping[str, tuple[str, str]] = {
     "d-first": ("d-first", "published"),
     "hqfa, fitted DQI": ("hqfa", "fitted"),
@@ -30,7 +28,7 @@ HELD_OUT: Mapping[str, tuple[str, str]] = {
     "pacing": ("pacing", "published"),
     "ucb": ("ucb", "published"),
 }
-"""Policies that the curves are not fitted to, with the DQI they see."""
+"""The policies of the test, which the curves are not fitted to, with the DQI they see."""
 
 _NOISY_RUNS = 20
 
@@ -42,7 +40,7 @@ class SurrogatePlan:
     Attributes:
         runs: exploring runs to fit to.
         seeds: runs of each held-out policy.
-        workers: training threads; results do not depend on it.
+        workers: training threads; the results do not depend on them.
     """
 
     runs: int = 24
@@ -55,7 +53,7 @@ class Comparison:
     """One held-out policy on one data set, means over its seeds.
 
     Attributes:
-        dataset, policy: which.
+        dataset, policy: their names.
         real, surrogate: mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections.
         error: mean absolute difference between a real run and the noise-free curve, after round 10.
         real_rounds, surrogate_rounds: restricted mean of the rounds to the scenario's target (``learning.targets``).
@@ -74,31 +72,32 @@ class Comparison:
 
 
 def calibrate_surrogate(
-    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, narrate: Narrate
+    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, report: Callable[[str], None]
 ) -> list[Comparison]:
     """Train, fit, test, and write ``surrogate.json``, ``surrogate.md`` and a figure for each data set into ``out``.
 
-    Traces are kept in ``out/traces`` as runs finish; those that are there already are not trained again. The curves
-    also go into the user's own book of fits (``fl.fitted.own_folder``), where scenarios find them.
+    Traces are kept in ``out/traces`` as runs finish; those that are already there are not trained again. The curves
+    also go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about
+    the progress.
 
     Raises:
-        InputError: a data set is missing, or ``out`` can't be used.
+        InputError: a data set is missing, or ``out`` cannot be used.
         RunError: a model diverged.
     """
     base, folder = stripped(scenario), out / "traces"
     explored = []
     for seed in range(plan.runs):
         explored.append(explore(base, seed, folder, shelf, plan.workers))
-        narrate(f"exploring run {seed + 1} of {plan.runs}: {_accuracies(explored[-1])}")
+        report(f"exploring run {seed + 1} of {plan.runs}: {_accuracies(explored[-1])}")
     tested: dict[str, list[dict[str, Trace]]] = {}
     for label, (policy, dqi) in HELD_OUT.items():
         if dqi == "fitted" and not _has_dqi(base):
-            narrate(f"{label}: left out; there is no fit of eq. (6) yet (flmarket calibrate dqi)")
+            report(f"{label}: left out; there is no fit of eq. (6) yet: flmarket calibrate dqi")
             continue
         # Other seeds than the exploring runs have: the worlds and initial models are new, too.
         seeds = range(1000, 1000 + plan.seeds)
         tested[label] = [held_out(base, policy, dqi, seed, folder, shelf, plan.workers) for seed in seeds]
-        narrate(f"held out: {label}: {_accuracies(tested[label][-1])}")
+        report(f"held out: {label}: {_accuracies(tested[label][-1])}")
     comparisons = []
     for service in base.services:
         name = service.dataset
@@ -128,7 +127,7 @@ def calibrate_surrogate(
         add(own_folder() / "surrogate.json", [entry])
         curves = {row.policy: (row.real_curve, row.surrogate_curve) for row in rows}
         draw_surrogate(out / f"surrogate-{name}.png", name, curves, service.target_accuracy)
-        narrate(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
+        report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
         comparisons += rows
     (out / "surrogate.md").write_text(table(comparisons), encoding="utf-8", newline="\n")
     return comparisons

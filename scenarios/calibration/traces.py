@@ -1,6 +1,6 @@
 """Traces of real training for the surrogate: exploring runs to fit to, and runs of held-out policies to test with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,8 @@ from scenarios.build import (
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 
-Narrate = Callable[[str], None]
-
 EXPLORER = "explorer"
-_NEVER = 2.0  # a target accuracy that no service reaches: traces go on after the scenario's target
+_NEVER = 2.0  # a target accuracy that no service reaches: traces continue after the scenario's target
 
 
 def stripped(scenario: Scenario) -> Scenario:
@@ -49,7 +47,7 @@ def explore(scenario: Scenario, seed: int, folder: Path, shelf: Shelf, workers: 
 
     Args:
         scenario: as ``stripped`` returns it.
-        seed: of the run.
+        seed: the run's seed.
         folder: where traces are kept.
         shelf: gives the data sets.
         workers: training threads.
@@ -60,7 +58,7 @@ def explore(scenario: Scenario, seed: int, folder: Path, shelf: Shelf, workers: 
 def held_out(
     scenario: Scenario, policy: str, dqi: str, seed: int, folder: Path, shelf: Shelf, workers: int
 ) -> dict[str, Trace]:
-    """Return the traces of one run in which all services use ``policy`` and see DQIs of that kind. As ``explore``."""
+    """Return the traces of one run in which all services use ``policy`` and see that kind of DQI; see ``explore``."""
     services = tuple(service.model_copy(update={"policy": policy}) for service in scenario.services)
     changed = scenario.model_copy(update={"services": services, "dqi": dqi})
     return _traces(changed, policy, seed, folder, shelf, workers)

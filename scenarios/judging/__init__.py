@@ -1,1 +1,1 @@
-"""What runs came to: measures, reports, figures, exports, and checks of every constraint."""
+"""Judging runs by their logs: measures, reports, figures, exports, and checks of every constraint."""

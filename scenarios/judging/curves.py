@@ -2,15 +2,13 @@
 
 import io
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, by_policy, draw_curves
-from scenarios.judging.results import RunResult, Setting
+from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
+from scenarios.judging.results import RunResult, Setting, by_setting
 
 QUANTITIES = {
     "accuracy": "test accuracy, %",
@@ -49,9 +47,7 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             self.savefig(target, format="png", dpi=100)
             return target.getvalue()
 
-    settings: dict[str, list[RunResult]] = {}
-    for run in runs:
-        settings.setdefault(str(run.setting.folder), []).append(run)
+    settings = by_setting(runs)
     panels = [(own, m) for own in settings.values() for m in _places(own[0].setting, columns=_COLUMNS)]
     columns = min(_COLUMNS, max(len(own[0].setting.services) for own in settings.values()))
     rows = len(panels) // _COLUMNS
@@ -78,18 +74,12 @@ def _places(setting: Setting, columns: int) -> list[int | None]:
 def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, *, label: bool, head: bool) -> None:
     """Draw one service's curves; ``label`` the axis, and name the scenario as well (``head``)."""
     setting = runs[0].setting
-    for index, (policy, own) in enumerate(by_policy(runs).items()):
-        draw_curves(axes, policy, index, np.array([_values(run, what)[:, m] for run in own]))
     if what == "accuracy":
-        axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
-    service = setting.services[m]
-    axes.set(title=f"{setting.label}\n{service}" if head else service, xlabel="round")
+        draw_accuracy(axes, m, runs)
+    else:
+        draw_service(axes, m, runs, attrgetter(what))
+    if head:
+        axes.set_title(f"{setting.label}\n{setting.services[m]}")
     axes.xaxis.get_major_locator().set_params(integer=True)
     if label:
         axes.set_ylabel(QUANTITIES[what])
-
-
-def _values(run: RunResult, what: str) -> FloatArray:
-    """Return [N, M] a quantity by round and service, in the unit of its axis."""
-    values: FloatArray = getattr(run, what)
-    return 100 * values if what == "accuracy" else values

@@ -19,11 +19,11 @@ Shape = Literal["long", "wide"]
 def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds", shape: Shape = "long") -> int:
     """Write one table of all complete runs below the sources, with scenario, policy and seed in front of each row.
 
-    The values are copied as they stand in the runs' own files. ``scenario`` is the name with its hash, so that sweep
-    points stay apart; in rounds the service's own policy becomes ``service_policy``, beside the run's ``policy``.
+    The values are copied as text from the runs' own files. ``scenario`` is the name with its hash, so that sweep points
+    stay apart; the service's own policy becomes ``service_policy``, beside the run's ``policy``.
 
     Args:
-        sources: run directories, or directories that hold some at any depth.
+        sources: run directories, or directories with runs at any depth below them.
         target: an open text file.
         table: the table to write.
         shape: ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``.
@@ -70,14 +70,17 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
 
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
-    with TABLES[table].check(run.path).open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        next(reader)  # the header
-        yield from reader
+    try:
+        with TABLES[table].check(run.path).open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file)
+            next(reader)  # the header
+            yield from reader
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{TABLES[table].path(run.path)}: cannot be read: {error}") from error
 
 
 def export_file(sources: Sequence[Path], path: Path, table: TableName = "rounds", shape: Shape = "long") -> int:
-    """Export into a file. One that is there is replaced only once the new one is whole.
+    """Export into a file. An existing file is replaced only when the new one is complete.
 
     Raises:
         InputError: as ``export``, or the file cannot be written.

@@ -1,6 +1,6 @@
-"""Figures of a report, in Okabe and Ito's colours, which colour-blind readers can tell apart; lines differ in print.
+"""Figures of a report. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles differ too.
 
-matplotlib is imported by whoever asks for a figure. No figure is one of pyplot's, so none needs a screen or a backend.
+matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
 """
 
 import io
@@ -16,7 +16,7 @@ import pandas as pd
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from learning.statistics import paired_bootstrap
-from scenarios.judging.results import RunResult, Setting
+from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
 from scenarios.judging.tables import read_table
 
 FORMATS = ("svg", "png", "pdf")
@@ -25,7 +25,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
-"""Offers that a scatter plot shows of each policy; more only make it slow."""
+"""The most offers of a policy that a scatter plot shows; more only make it slow."""
 
 SETTINGS: Any = {
     "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
@@ -38,7 +38,7 @@ class Figure:
     """A figure that can be drawn.
 
     Attributes:
-        name: of its files.
+        name: the name of its files.
         caption: what it shows.
         draw: returns a matplotlib figure.
     """
@@ -49,11 +49,9 @@ class Figure:
 
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
-    """Yield every figure that the runs have data for."""
-    by_setting: dict[Path, list[RunResult]] = defaultdict(list)
-    for run in runs:
-        by_setting[run.setting.folder].append(run)
-    for folder, members in by_setting.items():
+    """Yield every figure for which the runs have data."""
+    settings = by_setting(runs)
+    for folder, members in settings.items():
         name, label = folder.name, members[0].setting.label
         for kind, caption, draw in (
             ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", _accuracy),
@@ -63,7 +61,7 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
             ("cost", "final accuracy against money spent, each mark one run of one service", _cost),
         ):
             yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
-    yield from _sweeps(list(by_setting.values()))
+    yield from _sweeps(list(settings.values()))
 
 
 def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
@@ -119,14 +117,6 @@ def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: floa
     return figure, flat[:count]
 
 
-def by_policy(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
-    """Return the runs of each policy, in the order in which policies first appear."""
-    groups: dict[str, list[RunResult]] = defaultdict(list)
-    for run in runs:
-        groups[run.policy].append(run)
-    return groups
-
-
 def _style(index: int) -> dict[str, Any]:
     return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _LINES[index % len(_LINES)]}
 
@@ -138,7 +128,20 @@ def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, low, high
 
 
-def draw_curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+def draw_service(axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray]) -> None:
+    """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
+    for index, (policy, own) in enumerate(by_policy(runs).items()):
+        _curves(axes, policy, index, np.array([values(run)[:, m] for run in own]))
+    axes.set(title=runs[0].setting.services[m], xlabel="round")
+
+
+def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult]) -> None:
+    """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
+    draw_service(axes, m, runs, lambda run: 100 * run.accuracy)
+    axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+
+
+def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
     """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
     mean, low, high = _band(curves)
@@ -148,13 +151,9 @@ def draw_curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
 
 
 def _accuracy(runs: Sequence[RunResult]) -> Any:
-    setting = runs[0].setting
-    figure, panels = _panels(len(setting.services))
-    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for index, (policy, own) in enumerate(by_policy(runs).items()):
-            draw_curves(axes, policy, index, np.array([100 * run.accuracy[:, m] for run in own]))
-        axes.axhline(100 * setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
-        axes.set(title=service, xlabel="round")
+    figure, panels = _panels(len(runs[0].setting.services))
+    for m, axes in enumerate(panels):
+        draw_accuracy(axes, m, runs)
     panels[0].set_ylabel("test accuracy, %")
     panels[0].legend()
     return figure
@@ -169,7 +168,7 @@ def _normalised(run: RunResult) -> FloatArray:
 def _reward(runs: Sequence[RunResult]) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
     for index, (policy, own) in enumerate(by_policy(runs).items()):
-        draw_curves(axes, policy, index, np.array([_normalised(run) for run in own]))
+        _curves(axes, policy, index, np.array([_normalised(run) for run in own]))
     axes.set(xlabel="round", ylabel="normalised reward")
     axes.legend()
     return figure
@@ -239,7 +238,7 @@ def _cost(runs: Sequence[RunResult]) -> Any:
 
 
 def _sweeps(settings: Sequence[list[RunResult]]) -> Iterator[Figure]:
-    """Yield a figure for each number that was swept alone: Figs. 3a and 3b of the paper."""
+    """Yield a figure for each key with numbers that was swept alone: Figs. 3a and 3b of the paper."""
     points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
     for runs in settings:
         setting = runs[0].setting

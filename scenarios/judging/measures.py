@@ -84,8 +84,8 @@ MEASURES = (
     Measure("target met", "share of runs that met the target, %", 1, _met, lambda r: float(_met(r).mean()), 1),
     Measure(
         "rounds to target",
-        "first round at or above the target; runs that never met it count with their last round, so that the mean is a "
-        "lower bound where not all runs met it (restricted mean, Kaplan-Meier)",
+        "first round with the target met; runs that never met it count with their last round, so the mean is a lower "
+        "bound unless all runs met it (restricted mean, Kaplan-Meier)",
         -1,
         _rounds,
         lambda r: float(_rounds(r).mean()),
@@ -101,7 +101,7 @@ MEASURES = (
     ),
     Measure(
         "spent",
-        "money paid in the whole run",
+        "money paid to clients in the whole run",
         0,
         lambda r: r.spent.sum(axis=0),
         lambda r: float(r.spent.sum()),
@@ -115,7 +115,12 @@ MEASURES = (
     ),
     Measure("served", "offers that were served", 0, lambda r: r.served.sum(axis=0), lambda r: float(r.served.sum()), 1),
     Measure(
-        "refused", "offers that were not", -1, lambda r: r.refused.sum(axis=0), lambda r: float(r.refused.sum()), 1
+        "refused",
+        "offers that were outbid or dropped",
+        -1,
+        lambda r: r.refused.sum(axis=0),
+        lambda r: float(r.refused.sum()),
+        1,
     ),
     Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3),
     Measure(
@@ -128,7 +133,7 @@ MEASURES = (
     ),
     Measure(
         "core use",
-        "client cores that worked, % of all in the rounds until the last service left",
+        "client cores that worked, % of all, in the rounds until the last service left",
         0,
         None,
         lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores * _rounds_with_offers(r))),

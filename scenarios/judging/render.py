@@ -15,7 +15,7 @@ from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting
 
 Table = list[list[str]]
-"""Its first row is the header."""
+"""Rows of cells; the first row is the header."""
 
 _Row = TypeVar("_Row", Estimate, Difference)
 
@@ -62,10 +62,10 @@ def markdown(report: Report) -> str:
 
 
 def html_page(report: Report, figures: Mapping[str, str]) -> str:
-    """Return the report as one page that needs nothing else.
+    """Return the report as one self-contained page.
 
     Args:
-        report: what to show.
+        report: the report.
         figures: SVG by caption.
     """
     parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in _introduction(report))]
@@ -84,14 +84,15 @@ def html_page(report: Report, figures: Mapping[str, str]) -> str:
 
 
 def _introduction(report: Report) -> list[str]:
+    count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
     text = [
-        f"{len(report.runs)} runs. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
-        "A service that left keeps its accuracy and reward to the last round."
+        f"{count}. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
+        "A service that left keeps its accuracy and reward until the last round."
     ]
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
-            f"policy is better than one of {report.baseline}."
+            f"policy beats one of {report.baseline}."
         )
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
@@ -99,7 +100,7 @@ def _introduction(report: Report) -> list[str]:
 
 
 def _tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
-    """Yield each table with its title, and the scenario where a new one begins."""
+    """Yield each table with its title, and the setting if it is the first table of one."""
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)
         setting = estimates[0].setting
@@ -125,11 +126,11 @@ def _table(rows: Sequence[_Row], write: Callable[[_Row], str]) -> Table:
 
 
 def _named(row: Estimate | Difference) -> str:
-    """Return the policy of a row, and who played for the service where that is another."""
+    """Return the policy of a row, and the one that played for the service where that is another."""
     if isinstance(row, Difference):
         return row.policy + ("*" if _privileged(row.policy) else "")
     played = row.played + ("*" if _privileged(row.played) else "")
-    if row.policy.partition("@")[0] == row.played:  # the label names the agent that it has learned, too
+    if row.policy.partition("@")[0] == row.played:  # the label also names the agent
         return row.policy + played.removeprefix(row.played)
     return f"{row.policy}: {played}"
 

@@ -25,11 +25,11 @@ class Estimate:
 
     Attributes:
         setting: the scenario, with its sweep values.
-        policy: label of the runs.
-        service: or ``market``.
+        policy: the runs' label.
+        service: its name, or ``market``.
         played: the policy that played for the service; for the market, the label again.
-        measure: what.
-        seeds: runs that the mean is over.
+        measure: the measure.
+        seeds: the number of runs.
         interval: the mean and its 95 % interval.
     """
 
@@ -48,7 +48,7 @@ class Difference:
 
     Attributes:
         setting, policy, service, measure: as in ``Estimate``.
-        seeds: that both have.
+        seeds: the number of seeds that both have.
         interval: mean of policy minus baseline, and its 95 % interval.
         improvement: probability that a run of the policy is better than one of the baseline; None where neither more
             nor less is better.
@@ -68,9 +68,9 @@ class Report:
     """All that a report shows.
 
     Attributes:
-        runs: that it is about.
+        runs: the runs it covers.
         estimates, differences: in the order in which they are shown.
-        baseline: a policy, or None.
+        baseline: the label of a policy, or None.
     """
 
     runs: Sequence[RunResult]
@@ -80,7 +80,7 @@ class Report:
 
 
 Scores = dict[int, float]
-"""By seed."""
+"""Values of a measure, by seed."""
 
 
 def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Report:
@@ -122,7 +122,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
 
 
 def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
-    """Return a measure by service and seed."""
+    """Return the values of a measure, by service and seed."""
     scores: dict[str, Scores] = defaultdict(dict)
     for run in runs:
         for service, value in values(run, measure).items():

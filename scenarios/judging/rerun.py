@@ -1,4 +1,4 @@
-"""``flmarket verify --rerun``: play a run again, and compare byte for byte."""
+"""``flmarket verify --rerun``: play a run again and compare the bytes."""
 
 import tempfile
 from collections.abc import Iterator
@@ -17,13 +17,12 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
     """Play a complete run again, and return how the files differ.
 
     Args:
-        run: complete.
+        run: a complete run.
         shelf: gives the data sets.
         workers: training threads.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was played on another device than
-            the CPU.
+        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU.
         RunError: the run failed this time.
     """
     meta = run.meta()
@@ -33,7 +32,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
     for name, found in meta.get("data", {}).items():
         if dict(shelf.get(name).digests) != found["sha256"]:
-            raise InputError(f"{run.path}: data set {name!r} is not the one that the run was played with")
+            raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = RunDirectory(Path(folder))
         execute(Run(scenario, meta["policy"], meta["seed"], again, meta["hash"], {}), shelf, workers=workers)
@@ -41,9 +40,9 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
-    for name in (SCENARIO, *(f"{table}.csv" for table in TABLES)):
+    for name in (SCENARIO, *(table.path(one).name for table in TABLES.values())):
         first, second = ((path / name).read_bytes().splitlines() for path in (one, other))
         if first != second:
             line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)
-            where = f"from line {line} on" if line else f"in length: {len(first)} lines and {len(second)}"
+            where = f"from line {line} on" if line else f"in length: {len(first)} and {len(second)} lines"
             yield f"{name} differs from a new run's {where}"

@@ -1,9 +1,10 @@
-"""What complete runs came to, read from their logs: the numbers behind reports and figures.
+"""Results of complete runs, read from their logs: the numbers behind reports and figures.
 
-A service that left early counts to the last round of its scenario with its accuracy and reward held and nothing spent.
+A service that left early counts until the last round of its scenario, with accuracy and reward held and nothing spent.
 """
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,7 @@ class Setting:
         sweep: values of the sweep point, by key.
         rounds: N.
         clients, cores: C and K.
-        services: names, in the scenario's order.
+        services: the services' names, in the scenario's order.
         targets: [M] target accuracies.
         reward_at_target: [M] Omega^target, the highest reward.
     """
@@ -49,7 +50,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """The name in tables: the scenario's, with the sweep values."""
         values = ", ".join(f"{key}={value}" for key, value in self.sweep.items())
         return f"{self.name} ({values})" if values else self.name
 
@@ -126,6 +127,22 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     return results
 
 
+def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
+    """Return the runs of each setting, by its folder, in the order in which settings first appear."""
+    groups: dict[Path, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.setting.folder].append(run)
+    return groups
+
+
+def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
+    """Return the runs of each policy, by its label, in the order in which policies first appear."""
+    groups: dict[str, list[RunResult]] = defaultdict(list)
+    for run in runs:
+        groups[run.policy].append(run)
+    return groups
+
+
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
     path = run.path / SCENARIO
     try:
@@ -145,7 +162,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             reward_at_target=np.array([service["reward_base"] for service in services]) ** targets,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a run's scenario: {error}") from error
+        raise InputError(f"{path}: is not the scenario of a run: {error}") from error
 
 
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:

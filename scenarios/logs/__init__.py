@@ -1,1 +1,1 @@
-"""A run's directory and its three tables, written and read back."""
+"""A run's directory and its three tables: what they hold, how they are written and read."""

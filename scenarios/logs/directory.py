@@ -1,9 +1,9 @@
-"""Run directories: where a run's results live, and what says whether they are complete.
+"""Run directories: where a run's results are kept, and how complete runs are recognised.
 
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
 scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
-run.log         what happened, with times      meta.json   written last: a run is complete when it says so
-checkpoint/     only in a run that is not complete: where it goes on
+run.log         what happened, with times      meta.json   written last: its status says whether the run is complete
+checkpoint/     only in an incomplete run: where it resumes
 """
 
 import fcntl
@@ -33,7 +33,7 @@ _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 class StoreError(InputError):
-    """A run directory can't be used; says which, why, and what to do."""
+    """A run directory cannot be used; the message says which one, why, and what to do."""
 
 
 class State(Enum):
@@ -57,54 +57,56 @@ class RunDirectory:
 
     @property
     def state(self) -> State:
-        """Whether the run is there, and complete.
+        """Whether there is a run, and whether it is complete.
 
         Raises:
-            StoreError: the path is not a run directory of ours, or can't be read.
+            StoreError: the path is not a run directory of ours, or cannot be read.
         """
         try:
             if not self.path.exists():
                 return State.ABSENT
             present = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
-            raise StoreError(f"{self.path}: can't be read: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from error
         if not present:
             return State.ABSENT
         if foreign := sorted(present - _OWN_FILES):
-            raise StoreError(f"{self.path}: holds {foreign[0]!r}, which is not of a run; choose another --out")
+            raise StoreError(
+                f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
+            )
         return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
 
     def meta(self) -> dict[str, Any]:
-        """Return what meta.json says.
+        """Return the content of meta.json.
 
         Raises:
-            StoreError: it can't be read.
+            StoreError: it cannot be read.
         """
         try:
             loaded = json.loads((self.path / META).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path / META}: can't be read: {error}; run again with --fresh") from error
+            raise StoreError(f"{self.path / META}: cannot be read: {error}; run again with --fresh") from error
         if not isinstance(loaded, dict):
-            raise StoreError(f"{self.path / META}: holds no table; run again with --fresh")
+            raise StoreError(f"{self.path / META}: is not a JSON object; run again with --fresh")
         return loaded
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from running the same run at the same time. A process that dies lets go.
+        """Keep other processes from playing the same run at the same time. The lock ends with the process.
 
         Raises:
-            StoreError: another one is at it, or the directory can't be made.
+            StoreError: another one is at it, or the directory cannot be made.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreError(f"{self.path}: another process is running this run") from None
+                raise StoreError(f"{self.path}: another process is playing this run") from None
             except OSError:  # a file system without locks
                 pass
             yield
@@ -112,44 +114,44 @@ class RunDirectory:
             os.close(descriptor)
 
     def prepare(self, scenario: str, *, fresh: bool = False) -> None:
-        """Make the directory ready for a run to begin, or for one of the same scenario to go on.
+        """Make the directory ready for a run to begin, or for one of the same scenario to resume.
 
         Raises:
             StoreError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds files
-                that are not of a run; or it can't be written.
+                that are not of a run; or it cannot be written.
         """
         state = self.state
         if fresh and state is not State.ABSENT:
             self._clear()
         elif state is State.COMPLETE:
-            raise StoreError(f"{self.path}: holds a complete run; run again with --fresh to start it over")
+            raise StoreError(f"{self.path}: contains a complete run; run again with --fresh to start over")
         elif state is State.INCOMPLETE and self._begun(scenario):
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be written: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
         try:
             write_durably(self.path / SCENARIO, scenario.encode())
         except WriteError as error:
-            raise StoreError(f"{error.path}: can't be written: {error.error.strerror}") from error
+            raise StoreError(f"{error.path}: cannot be written: {error.error.strerror}") from error
 
     def finish(self, meta: dict[str, Any]) -> None:
-        """Write meta.json in one step, so that it is either whole or absent; a complete run needs no checkpoints.
+        """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.
 
         Raises:
-            WriteError: it can't be written.
+            WriteError: it cannot be written.
         """
         write_durably(self.path / META, (json.dumps(meta, indent=2, sort_keys=True) + "\n").encode())
         if meta.get("status") == "complete":
             shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
 
     def replace(self, files: Mapping[str, bytes]) -> None:
-        """Put the files of a run that was played elsewhere in place of an unfinished one; meta.json comes last.
+        """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
 
         Raises:
-            StoreError: what is there can't be removed.
-            WriteError: a file can't be written.
+            StoreError: what is there cannot be removed.
+            WriteError: a file cannot be written.
         """
         self._clear()
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
@@ -182,59 +184,61 @@ class RunDirectory:
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:
                 raise StoreError(
-                    f"{self.path / META}: is of a run with {key} {meta.get(key)!r}, not {wanted!r}; "
+                    f"{self.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
                     "choose another --out, or run again with --fresh"
                 )
         if meta.get("agents", {}) != agents:
             raise StoreError(
-                f"{self.path / META}: is of a run with another learned agent than there is now; "
-                "choose another --out, or run again with --fresh to play the new one"
+                f"{self.path / META}: belongs to a run with another learned agent; "
+                "choose another --out, or run again with --fresh to play the present one"
             )
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise StoreError(
-                    f"{self.path / META}: is of a run with another text of {thing}; "
+                    f"{self.path / META}: belongs to a run with another text of {thing}; "
                     "choose another --out, or run again with --fresh to play the present one"
                 )
 
     def _begun(self, scenario: str) -> bool:
-        """Whether an unfinished run of this scenario is there; raise StoreError if it is one of another scenario."""
+        """Whether there is an unfinished run of this scenario; raise StoreError if there is one of another scenario."""
         path = self.path / SCENARIO
         try:
             if not path.exists():
                 if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
-                    raise StoreError(f"{self.path}: holds {found[0]} and no {SCENARIO}, so no run of ours; {_FRESH}")
+                    raise StoreError(
+                        f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
+                    )
                 return False
             same = path.read_bytes() == scenario.encode()
         except OSError as error:
-            raise StoreError(f"{path}: can't be read: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
-            raise StoreError(f"{path}: holds an unfinished run of another scenario; {_FRESH}")
+            raise StoreError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
         return True
 
     def _clear(self) -> None:
         try:
-            # meta.json first and scenario.toml last: cut short, this leaves an unfinished run of ours.
+            # meta.json first and scenario.toml last: if this is cut short, it leaves an unfinished run.
             for entry in sorted(self.path.iterdir(), key=lambda entry: (entry.name != META, entry.name == SCENARIO)):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry)
                 else:
                     entry.unlink()
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: can't be removed: {error.strerror}") from error
+            raise StoreError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the run directories among and below the given directories, in the order of their paths.
 
     Raises:
-        InputError: a source does not exist or is no directory.
+        InputError: a source does not exist or is not a directory.
     """
     found: list[RunDirectory] = []
     for source in sources:
         if not source.is_dir():
-            raise InputError(f"{source}: there is no such directory")
+            raise InputError(f"{source}: no such directory")
         found += (RunDirectory(path.parent) for path in sorted(source.rglob(META)))
     return list(dict.fromkeys(found))
 
@@ -243,7 +247,7 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
     Raises:
-        InputError: there is none, or a source does not exist or is no directory.
+        InputError: there is none, or a source does not exist or is not a directory.
     """
     sources = list(sources)
     runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
@@ -253,21 +257,21 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read ``--seeds``: ``10`` means 0 to 9, ``0,3,7`` and ``0..9`` mean what they say, and may be mixed.
+    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
 
     Raises:
-        InputError: says what is wrong.
+        InputError: the text is something else.
     """
     if re.fullmatch(r"\d{1,6}", text.strip()):
         count = int(text)
         if count < 1:
-            raise InputError("--seeds 0 asks for no run; a single number N means the seeds 0 to N-1")
+            raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
         return list(range(count))
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
         if not match:
-            raise InputError(f"--seeds {text!r}: {part!r} is neither a seed (3) nor a range (0..9)")
+            raise InputError(f"--seeds {text!r}: {part!r} is not a seed (3) or a range (0..9)")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")

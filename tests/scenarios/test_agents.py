@@ -56,7 +56,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     assert due(runs) == ([], runs)
 
     train_anew(agent)
-    with pytest.raises(StoreError, match=r"mahdrl.seed-0000.meta\.json: is of a run with another learned agent"):
+    with pytest.raises(StoreError, match=r"mahdrl.seed-0000.meta\.json: belongs to a run with another learned agent"):
         run_all(runs, shelf, Listener(), workers=0)
     assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
     assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results

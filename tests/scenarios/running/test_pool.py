@@ -169,7 +169,7 @@ def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, sh
     run_all(runs[:1], shelf, Listener(), workers=0)
     assert due(runs) == (runs[1:], runs[:1])
     runs[0].directory.path.rename(runs[1].directory.path)
-    with pytest.raises(StoreError, match="is of a run with seed 0, not 1"):
+    with pytest.raises(StoreError, match="belongs to a run with seed 0, not 1"):
         due(runs)
 
 
