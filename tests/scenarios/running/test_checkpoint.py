@@ -199,7 +199,7 @@ def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path
     with pytest.raises(StoreError, match=r"scenario\.toml: holds an unfinished run of another scenario"):
         execute(other, shelf, workers=0)
     scenario.unlink()
-    with pytest.raises(StoreError, match=r"holds checkpoint and no scenario\.toml"):
+    with pytest.raises(StoreError, match=r"holds checkpoint but no scenario\.toml, so it is not a run"):
         execute(other, shelf, workers=0)
     del before[scenario]
     assert {path: path.read_bytes() for path in before} == before

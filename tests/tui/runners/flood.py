@@ -16,7 +16,7 @@ ROW = "{n},{t},{name},digits,hqfa,training,0.500000,0.900000,5.0,10.000000,4.000
 began = time.monotonic()
 for n in range(1, 3001):
     rounds = "".join(ROW.format(n=n, t=float(n), name=name) for name in ("alpha", "beta", "gamma"))
-    offers = f"{n},alpha,0,40,0.2,0.5,4.000000,4.000000,served,0,0.0,1.5\n"
+    offers = f"{n},alpha,0,40,0.2,0.5,4.000000,4.000000,4.000000,served,0,0.0,1.5\n"
     events = f"{n},{n}.0,refresh,,,,\n{n},{n}.0,decision,alpha,,,4.000000\n"
     say(say="round", text={"rounds": rounds, "offers": offers, "events": events}, last=False)
     ahead = n / 1000 - (time.monotonic() - began)
