@@ -230,6 +230,11 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
+def refusal(error: BaseException) -> str:
+    """Return why a plug-in did not take its options: the message of a TypeError or ValueError, else also the type."""
+    return str(error) if isinstance(error, TypeError | ValueError) and str(error) else describe(error)
+
+
 def _package(entry: EntryPoint) -> str | None:
     """Return the name and version of the package that declares an entry point, where they are known."""
     if entry.dist is None:
