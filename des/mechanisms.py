@@ -29,7 +29,7 @@ def mechanism(name: str) -> Callable[[M], M]:
     """Return a class decorator that registers a mechanism: ``@mechanism("second-price")``.
 
     Raises:
-        PluginError: the name is taken or unfit, or the class is not a subclass of ``Mechanism``.
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Mechanism``.
     """
     return MECHANISMS.decorator(name)
 

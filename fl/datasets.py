@@ -48,7 +48,7 @@ def dataset(name: str) -> Callable[[F], F]:
     """Return a decorator that registers a function as a data set: ``@dataset("shapes")``; see ``fl.own_dataset``.
 
     Raises:
-        PluginError: the name is taken or unfit, or what is decorated cannot be called.
+        PluginError: the name is taken or invalid, or what is decorated cannot be called.
     """
     return DATASETS.decorator(name)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fl.errors import InputError
 
-PACKAGES = ("fl", "des", "learning", "scenarios", "tui")
+PACKAGES = ("fl", "des", "learning", "scenarios", "flmarket", "tui")
 
 ROOT = Path(__file__).resolve().parents[1]
 """The folder that this flmarket's packages lie in: ``site-packages``, or a source checkout."""

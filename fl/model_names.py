@@ -26,6 +26,6 @@ def model(name: str) -> Callable[[F], F]:
     """Return a decorator that registers a model: ``@model("tiny")``; see ``fl.models`` for what it must be.
 
     Raises:
-        PluginError: the name is taken or unfit, or what is decorated cannot be called.
+        PluginError: the name is taken or invalid, or what is decorated cannot be called.
     """
     return MODELS.decorator(name)

@@ -29,7 +29,7 @@ class UnknownPluginError(InputError):
 
 
 class PluginError(InputError):
-    """A plug-in cannot be used: its name is taken or unfit, it fails to import, or it is not what its kind must be."""
+    """A plug-in cannot be used: its name is taken or invalid, it cannot be imported, or it is not of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,13 @@ class Registration:
         thing: what it stands for.
         source: where it was registered: a plug-in file's path, or a module's name.
         origin: the plug-in file, if it was one; see ``Registry.registering``.
+        record: what runs record of it, where another process defined it and knows that better.
     """
 
     thing: Any
     source: str
     origin: Any = None
+    record: Mapping[str, str] | None = None
 
 
 class Registry(Generic[T]):
@@ -141,26 +143,29 @@ class Registry(Generic[T]):
             listed.append(Listed(package, None, package, problem))
         return listed
 
-    def register(self, name: str, thing: T) -> None:
+    def register(self, name: str, thing: T, record: Mapping[str, str] | None = None) -> None:
         """Add a plug-in to this process.
 
         A module may register a name again (a notebook's cell that is run twice, a module that is reloaded); a plug-in
-        file may not, nor may anybody take a name that another file or module has registered.
+        file may not, nor may anybody take a name that another file or module has registered. ``record``: see ``Registration``.
 
         Raises:
-            PluginError: the name is taken or unfit, or the thing is not of this kind.
+            PluginError: the name is taken or invalid, or the thing is not of this kind.
         """
         module = str(getattr(thing, "__module__", None) or "this process")
-        if not self._loading and any(it.name == name and it.module == module for it in self._entries()):
+        provided = name, module, getattr(thing, "__qualname__", None)
+        if not self._loading and any((it.name, it.module, it.attr) == provided for it in self._entries()):
             return  # an installed package that uses the decorator as well: its entry point provides the name
         source, origin = self._loading or (module, None)
         problem = self._refusal(name) or self._check(thing)
         earlier = self._registered.get(name)
         if problem is None and earlier is not None and (self._loading or earlier.source != source):
-            problem = "is registered twice" if earlier.source == source else f"is registered by {earlier.source}, too"
+            problem = (
+                "is registered twice" if earlier.source == source else f"is already registered by {earlier.source}"
+            )
         if problem:
             raise PluginError(f"{self.kind} {name!r}: {problem}")
-        self._registered[name] = Registration(thing, source, origin)
+        self._registered[name] = Registration(thing, source, origin, record)
 
     def decorator(self, name: str) -> Callable[[D], D]:
         """Return a decorator that registers a class or function under a name. Errors as in ``register``."""

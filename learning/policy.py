@@ -11,7 +11,7 @@ does: by the decorator ``policy`` in a plug-in file, or by an entry point of an 
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
 from fl.errors import InputError
-from fl.plugins import Registry, refusal
+from fl.plugins import PluginError, Registry, refusal
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -147,25 +147,53 @@ def policy(name: str) -> Callable[[P], P]:
     """Return a class decorator that registers a policy: ``@policy("big-spender")``.
 
     Raises:
-        PluginError: the name is taken or unfit, or the class is not a subclass of ``Policy``.
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Policy``.
     """
     return POLICIES.decorator(name)
+
+
+def register_classes(policies: Iterable[str | type[Policy]]) -> list[str]:
+    """Return the names of policies that play side by side; see ``register_class``. Names stay as they are.
+
+    Raises:
+        PluginError: two different classes have one name, or one of them cannot be registered.
+    """
+    names: list[str] = []
+    known: dict[str, type[Policy]] = {}
+    for given in policies:
+        name = given if isinstance(given, str) else _name_of(given)[0]
+        if not isinstance(given, str) and known.setdefault(name, given) is not given:
+            raise PluginError(
+                f"two policies are called {name!r}; give one of them another name with @flmarket.policy(NAME)"
+            )
+        names.append(name)
+    for given in known.values():
+        register_class(given)
+    return names
 
 
 def register_class(found: type[Policy]) -> str:
     """Return the name of a policy's class; one without a name is registered: ``BigSpender`` as ``big-spender``.
 
+    A class takes the place of an earlier one of the same name and module: notebooks define things again.
+
     Raises:
         PluginError: the class is not a subclass of ``Policy``, or its name is taken; ``policy`` gives it another one.
     """
+    name, known = _name_of(found)
+    if not known:
+        POLICIES.register(name, found)
+    return name
+
+
+def _name_of(found: type[Policy]) -> tuple[str, bool]:
+    """Return the name under which a class plays, and whether it has that name already."""
     named = {registration.thing: name for name, registration in POLICIES.registered.items()}
     built_in = {path: name for name, path in BUILTIN.items()}
     place = f"{getattr(found, '__module__', '')}:{getattr(found, '__qualname__', '')}"
     if (known := named.get(found) or built_in.get(place)) is not None:
-        return known
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower()
-    POLICIES.register(name, found)
-    return name
+        return known, True
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower(), False
 
 
 def names() -> list[str]:

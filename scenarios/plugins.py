@@ -6,7 +6,6 @@ Processes and machines that play runs for this one are sent the files as text.
 
 import base64
 import hashlib
-import inspect
 import os
 import pickle
 import sys
@@ -21,6 +20,7 @@ from uuid import uuid4
 
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
+from fl.definition import UnknowableError, digest, users_modules
 from fl.errors import InputError
 from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry, describe
@@ -163,20 +163,30 @@ def unpack(packages: Iterable[Mapping[str, str]]) -> None:
             thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
         except Exception as error:
             raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
-        registry.register(name, thing)
+        registry.register(name, thing, {"file": package["file"], "sha256": package["sha256"]})
 
 
 def _pickled(thing: str, found: Registration) -> dict[str, str]:
     import cloudpickle
 
+    # A module beside the user's script cannot be imported by the other process, which has no such folder on its path.
+    modules = [
+        module for module in users_modules() if module.__name__ not in cloudpickle.list_registry_pickle_by_value()
+    ]
     try:
+        for module in modules:
+            cloudpickle.register_pickle_by_value(module)
         content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
     except Exception as error:
         raise PluginError(
             f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
             "plug-in, or play one run at a time"
         ) from error
-    return {"thing": thing, "pickle": content}
+    finally:
+        for module in modules:
+            if module.__name__ in cloudpickle.list_registry_pickle_by_value():
+                cloudpickle.unregister_pickle_by_value(module)
+    return {"thing": thing, "pickle": content, **_record(found)}
 
 
 def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
@@ -202,9 +212,14 @@ def require_loaded(records: Records, where: str) -> None:
     for thing, record in records.items():
         if _registered(thing) is None:
             kind, _, name = thing.rpartition(" ")
-            raise PluginError(
-                f"{where}: uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
-            )
+            if _is_file(record):
+                problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
+            else:
+                problem = (
+                    f"{kind} {name!r} was defined in a notebook or script ({record['file']}); put it into a file and "
+                    "load it with --plugin FILE"
+                )
+            raise PluginError(f"{where}: {problem}")
 
 
 def require_same(records: Records, where: str) -> None:
@@ -214,35 +229,33 @@ def require_same(records: Records, where: str) -> None:
         found = _registered(thing)
         if found is None or _record(found)["sha256"] != record["sha256"]:
             kind, _, name = thing.rpartition(" ")
+            if not _is_file(record):
+                raise PluginError(
+                    f"{where}: was played with another definition of {kind} {name!r}, from a notebook or script "
+                    f"({record['file']}); restore that definition, or run again with --fresh"
+                )
             raise PluginError(
                 f"{where}: was played with another text of {record['file']}, which defines {kind} {name!r}; load the "
                 f"file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
 
 
+def _is_file(record: Mapping[str, str]) -> bool:
+    """Return whether this records a plug-in file, not the module of a notebook's or a script's definition."""
+    return record["file"].endswith(".py")
+
+
 def _record(found: Registration) -> dict[str, str]:
-    """Return what meta.json records of a registration: of one without a file, the source text of the thing itself."""
+    """Return what meta.json records of a registration: of one without a file, the digest of its definition."""
     if found.origin is not None:
         return dict(found.origin.record)
+    if found.record is not None:
+        return dict(found.record)
     try:
-        text = _source(found.thing)
-    except (OSError, TypeError):  # typed at a prompt: nobody knows whether it is still the same
-        text = f"{found.source} {uuid4()}"
-    return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _source(thing: Any) -> str:
-    """Return the source text of a function, or of a class's own members: notebooks know that of functions alone."""
-    if not isinstance(thing, type):
-        return inspect.getsource(thing)
-    parts = [repr([base.__qualname__ for base in thing.__mro__])]
-    for name, member in sorted(vars(thing).items()):
-        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-        if inspect.isfunction(function):
-            parts.append(inspect.getsource(function))
-        elif isinstance(member, str | int | float | bool | tuple) and name not in {"__module__", "__firstlineno__"}:
-            parts.append(f"{name} = {member!r}")
-    return "\n".join(parts)
+        sha256 = digest(found.thing)
+    except UnknowableError:  # never taken as the same as another one
+        sha256 = hashlib.sha256(uuid4().bytes).hexdigest()
+    return {"file": found.source, "sha256": sha256}
 
 
 def _registered(thing: str) -> Registration | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -81,8 +81,16 @@ def plan_training(
         evaluate_every: episodes between two evaluations.
 
     Raises:
-        InputError: a rival's policy is unknown, or ``together`` is given without ``rotate``.
+        InputError: the policy cannot be trained, a rival's policy is unknown, a number is less than 1, or ``together``
+            is given without ``rotate``.
     """
+    if policy not in get_args(PolicyName):
+        raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
+    for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():
+        if not isinstance(number, int) or number < 1:
+            raise InputError(f"{name} = {number!r}: must be an integer of at least 1")
+    if isinstance(rivals, str):
+        raise InputError(f"rivals = {rivals!r}: must be a list of policies")
     for rival in rivals:
         load_policy(rival)
     if together > 1 and not rotate:

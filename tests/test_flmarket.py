@@ -1,5 +1,7 @@
 """The face: what a notebook or a script does with ``import flmarket``."""
 
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +67,7 @@ def test_a_scenario_is_loaded_with_values_of_pythons_own(tmp_path: Path) -> None
     assert scenario.clients.data_size == (50, 100)
     with pytest.raises(flmarket.InputError, match="a scenario cannot hold a value of type object"):
         flmarket.load("quickstart", {"clients.cores": object()})
-    with pytest.raises(flmarket.InputError, match=r"clients\.core: unknown key; did you mean 'cores'\?"):
+    with pytest.raises(flmarket.InputError, match=r"^clients\.core = 3: unknown key; did you mean 'cores'\?"):
         flmarket.load("quickstart", {"clients.core": 3})
 
 
@@ -135,6 +137,18 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ({"scenario": "quickstart", "policies": "bets"}, "unknown policy 'bets'"),
         ({"scenario": "quickstart", "policies": [dict]}, "not a subclass of flmarket.Policy"),
         ({"scenario": "quickstart", "ray_address": "x"}, "ray_address is for engine = 'ray'"),
+        ({"scenario": "quickstart", "engine": "rya"}, "engine = 'rya': must be 'local' or 'ray'"),
+        ({"scenario": "quickstart", "jobs": 0}, "jobs = 0: must be an integer of at least 1"),
+        ({"scenario": "quickstart", "workers": -1}, "workers = -1: must be an integer of at least 0"),
+        ({"scenario": []}, "no scenario is given; name at least one"),
+        ({"scenario": "quickstart", "seeds": 0}, "no seed is given; name at least one"),
+        ({"scenario": "quickstart", "seeds": []}, "no seed is given; name at least one"),
+        ({"scenario": "quickstart", "seeds": [1, -2]}, "seeds: -2 is negative; a seed is an integer of at least 0"),
+        ({"scenario": "quickstart", "seeds": "3"}, "seeds = '3': must be integers of at least 0, or how many of them"),
+        (
+            {"scenario": "quickstart", "seeds": 2.5},
+            r"seeds = 2\.5: must be integers of at least 0, or how many of them",
+        ),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], problem: str, tmp_path: Path) -> None:
@@ -158,3 +172,72 @@ def test_environments() -> None:
     one = flmarket.service_env(scenario, "digits")
     observation, _ = one.reset(seed=3)
     assert observation in one.observation_space
+
+
+def test_all_lists_of_names_agree() -> None:
+    """Those that are imported when used, those that type checkers read, and those that are public."""
+    [block] = [node for node in ast.parse(Path(flmarket.__file__).read_text()).body if isinstance(node, ast.If)]
+    checked = {name.name: node.module for node in block.body for name in node.names}  # type: ignore[attr-defined]
+    assert checked == flmarket._ELSEWHERE
+    here = {"InputError", "RunError", "load", "parallel_env", "read", "run", "service_env", "train"}
+    assert set(flmarket.__all__) == {*flmarket._ELSEWHERE, *here}
+    assert Path(flmarket.__file__).with_name("py.typed").exists()
+
+
+def test_two_classes_of_one_name_cannot_play_side_by_side(tmp_path: Path) -> None:
+    def make(markup: float) -> type[flmarket.Policy]:
+        class Markup(BigSpender):
+            extra = markup
+
+        return Markup
+
+    scenario = flmarket.load("quickstart", QUICK)
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.run(scenario, [make(0.1), make(0.9)], out=tmp_path / "runs", progress=False)
+    assert str(caught.value) == (
+        "two policies are called 'markup'; give one of them another name with @flmarket.policy(NAME)"
+    )
+    assert not (tmp_path / "runs").exists()
+    same = make(0.1)
+    assert len(flmarket.run(scenario, [same, same], [0, 0], out=tmp_path / "1", progress=False)) == 1
+    assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1  # the cell is run again
+    with pytest.raises(flmarket.InputError, match="choose another --out, or run again with --fresh"):
+        flmarket.run(scenario, make(0.5), out=tmp_path / "2", progress=False)
+    assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1
+
+
+def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "orders_of_mine.py").write_text("def dearest(bids):\n    return (-bids).argsort()\n")
+    (tmp_path / "spender_of_mine.py").write_text(
+        "import flmarket\nimport orders_of_mine\n\n\nclass Spender(flmarket.Policy):\n    def act(self, seen):\n"
+        "        order = orders_of_mine.dearest(seen.own_bids)\n"
+        "        return flmarket.fill_budget(order, seen.own_bids, seen.budget)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    spender = importlib.import_module("spender_of_mine").Spender
+    scenario, out = flmarket.load("quickstart", QUICK), tmp_path / "runs"
+    first = flmarket.run(scenario, spender, 2, jobs=2, out=out, progress=False)
+    assert len(first) == 2
+    assert flmarket.run(scenario, spender, 2, out=out, progress=False).paths == first.paths  # not played again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"policy": "hqfa"}, "policy 'hqfa' cannot be trained; choose from mahdrl, mahdrl-paper"),
+        ({"rivals": ["hqfaa"]}, "unknown policy 'hqfaa'; did you mean 'hqfa'?"),
+        ({"rivals": "hqfa"}, "rivals = 'hqfa': must be a list of policies"),
+        ({"episodes": 0}, "episodes = 0: must be an integer of at least 1"),
+        ({"evaluate_every": 0}, "evaluate_every = 0: must be an integer of at least 1"),
+        ({"together": 0}, "together = 0: must be an integer of at least 1"),
+    ],
+)
+def test_mistakes_in_a_training_are_named_before_anything_is_written(
+    arguments: dict[str, object], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.train("quickstart", tmp_path / "agent", **arguments)  # type: ignore[arg-type]
+    assert str(caught.value) == problem
+    assert not list(tmp_path.iterdir())

@@ -50,7 +50,7 @@ class Problem:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         # An option that sets the key has named it already.
-        named = not self.key or self.file.startswith(f"--set {self.key}=")
+        named = not self.key or self.file.startswith((f"--set {self.key}=", f"{self.key} = "))
         return f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}"
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
@@ -74,14 +75,19 @@ def play_batch(
         progress: report progress and notes; failures are reported in any case.
 
     Raises:
-        InputError: a data set, an output directory, the cluster or a policy's options cannot be used.
+        InputError: an argument, a data set, an output directory, the cluster or a policy's options cannot be used.
         BatchFailed: some runs failed; the others are complete.
     """
     from scenarios.running.notes import notes
     from scenarios.running.progress import reporter
 
+    if engine not in ("local", "ray"):
+        raise InputError(f"engine = {engine!r}: must be 'local' or 'ray'")
     if ray_address is not None and engine != "ray":
         raise InputError("ray_address is for engine = 'ray'")
+    _require_count("jobs", jobs, 1)
+    if workers is not None:
+        _require_count("workers", workers, 0)
     shelf = Shelf()
     runs = plan(scenarios, policies, seeds, out, shelf)
     with ExitStack() as stack:
@@ -113,10 +119,15 @@ def threads(jobs: int, wanted: int | None) -> int:
     return max(1, usable_cores() // jobs) if wanted is None else wanted
 
 
+def _require_count(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise InputError(f"{name} = {value!r}: must be an integer of at least {least}")
+
+
 def plan(
-    scenarios: Iterable[Scenario], policies: Sequence[str], seeds: Sequence[int], out: Path, shelf: Shelf
+    scenarios: Iterable[Scenario], policies: Iterable[str], seeds: Iterable[int], out: Path, shelf: Shelf
 ) -> list[Run]:
-    """Return every run of a batch.
+    """Return every run of a batch, each once: what is named twice is played once.
 
     Args:
         scenarios: each may have a sweep.
@@ -127,23 +138,42 @@ def plan(
         shelf: gives the data sets, whose digests are part of a run's hash.
 
     Raises:
+        InputError: there is no scenario or no seed, or a seed is not an integer of at least 0.
         DatasetError: a data set is missing or corrupt.
         CheckpointError: a learned agent cannot be read.
         ScenarioError: a policy conflicts with what the scenario was explicitly given.
     """
-    runs = []
+    scenarios, policies, seeds = list(scenarios), list(policies), _seeds(seeds)
+    if not scenarios:
+        raise InputError("no scenario is given; name at least one")
+    runs: list[Run] = []
     for scenario in scenarios:
         for point in points(scenario):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
+            here: dict[Path, Run] = {}
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED
                 if policy != AS_CONFIGURED:
                     chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
-                    runs.append(Run(chosen, label, seed, place, hash8, point.values))
+                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values))
+            runs += here.values()
     return runs
+
+
+def _seeds(seeds: Iterable[Any]) -> list[int]:
+    """Return seeds as Python's integers; NumPy's are welcome."""
+    try:
+        checked = [index(seed) for seed in ([seeds] if isinstance(seeds, str) else seeds)]
+    except TypeError as error:
+        raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
+    if any(seed < 0 for seed in checked):
+        raise InputError(f"seeds: {min(checked)} is negative; a seed is an integer of at least 0")
+    if not checked:
+        raise InputError("no seed is given; name at least one")
+    return checked
 
 
 def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Run]]:

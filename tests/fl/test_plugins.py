@@ -176,10 +176,10 @@ def test_who_may_register_a_name_again() -> None:
             things.register("two", 2)
             things.register("one", 2)
 
-    with pytest.raises(PluginError, match=r"thing 'one': is registered by a\.py, too"):
+    with pytest.raises(PluginError, match=r"thing 'one': is already registered by a\.py"):
         load_b()
     assert things.names() == ["one"]  # nothing is left of the file that failed
-    with pytest.raises(PluginError, match=r"thing 'one': is registered by a\.py, too"):
+    with pytest.raises(PluginError, match=r"thing 'one': is already registered by a\.py"):
         things.register("one", 3)
     with things.registering("a.py", "text 2"):  # a new text of the same file replaces what the old one registered
         things.register("three", 3)

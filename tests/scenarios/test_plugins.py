@@ -177,7 +177,7 @@ def test_two_files_cannot_have_one_name(spender: Path, write: Write) -> None:
     load_plugin(spender)
     with pytest.raises(PluginError) as caught:
         load_plugin(other)
-    assert str(caught.value) == f"{other}:4: policy 'big-spender': is registered by {spender}, too"
+    assert str(caught.value) == f"{other}:4: policy 'big-spender': is already registered by {spender}"
     assert POLICIES.load("big-spender").summary == "pays a markup of 0.5"
 
 
@@ -280,6 +280,15 @@ def test_a_run_is_not_resumed_with_another_text(
 def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:
     with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
         require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
+
+
+def test_a_policy_of_a_notebook_is_missed_by_its_name() -> None:
+    with pytest.raises(InputError) as caught:
+        require_loaded({"policy markup": {"file": "__main__", "sha256": "0"}}, "run 7")
+    assert str(caught.value) == (
+        "run 7: policy 'markup' was defined in a notebook or script (__main__); put it into a file and load it with "
+        "--plugin FILE"
+    )
 
 
 def test_an_agent_says_which_plugins_it_was_trained_against(

@@ -8,6 +8,7 @@ from typing import IO
 
 from des.records import Kind, ServiceReport, Status
 from fl.errors import InputError
+from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
@@ -46,6 +47,8 @@ class DirectoryFeed:
         try:
             self._identify()
             self._follow()
+        except PluginError as error:  # names the run itself
+            self.session.move(Phase.FAILED, str(error))
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
             self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
         finally:
@@ -54,7 +57,7 @@ class DirectoryFeed:
 
     def _identify(self) -> None:
         if (self._path / META).exists():
-            require_loaded(RunDirectory(self._path).meta().get("plugins", {}), "its scenario")
+            require_loaded(RunDirectory(self._path).meta().get("plugins", {}), str(self._path))
         scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
         seed = self._path.name.removeprefix("seed-")
         if not seed.isdigit():

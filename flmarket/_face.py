@@ -1,112 +1,25 @@
-"""flmarket: federated-learning services compete for clients under monetary budgets, round after round.
+"""What a notebook or a script calls: load, run, read and train, and the environments.
 
-    import flmarket
-
-    results = flmarket.run("quickstart", policies=["random", "hqfa"], seeds=3)
-    results.summary()
-    results.plot("accuracy")
-
-This module is the face of the five packages behind it: what a notebook or a script needs. Importing it is cheap; torch
-and pandas are imported by the functions that need them.
+torch and pandas are imported by the functions that need them.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-try:
-    from fl.errors import InputError, RunError
-    from fl.installation import require_one_place, version
-except ImportError as error:
-    raise ImportError(f"flmarket needs its own package 'fl', but Python finds another one: {error}") from error
-
-require_one_place()
-
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from des.allocation import allocate
-    from des.mechanism import Book, Clearing, Mechanism
-    from des.mechanisms import mechanism
-    from des.records import Feedback, Observation, Offer
-    from fl.datasets import dataset
-    from fl.model_names import model
     from learning.environment import MarketEnv
-    from learning.policy import Policy, PolicyContext, policy
-    from learning.selection import fill_budget
+    from learning.policy import Policy
     from learning.service_env import ServiceEnv
     from scenarios.file.schema import Scenario
     from scenarios.judging.frames import Results
-    from scenarios.plugins import load_plugin
-    from scenarios.running.batch import BatchFailed
-
-__version__ = version()
-
-__all__ = [
-    "BatchFailed",
-    "Book",
-    "Clearing",
-    "Feedback",
-    "InputError",
-    "Mechanism",
-    "Observation",
-    "Offer",
-    "Policy",
-    "PolicyContext",
-    "Results",
-    "RunError",
-    "Scenario",
-    "allocate",
-    "dataset",
-    "fill_budget",
-    "load",
-    "load_plugin",
-    "mechanism",
-    "model",
-    "parallel_env",
-    "policy",
-    "read",
-    "run",
-    "service_env",
-    "train",
-]
-
-_ELSEWHERE = {
-    "BatchFailed": "scenarios.running.batch",
-    "Book": "des.mechanism",
-    "Clearing": "des.mechanism",
-    "Feedback": "des.records",
-    "Mechanism": "des.mechanism",
-    "Observation": "des.records",
-    "Offer": "des.records",
-    "Policy": "learning.policy",
-    "PolicyContext": "learning.policy",
-    "Results": "scenarios.judging.frames",
-    "Scenario": "scenarios.file.schema",
-    "allocate": "des.allocation",
-    "dataset": "fl.datasets",
-    "fill_budget": "learning.selection",
-    "load_plugin": "scenarios.plugins",
-    "mechanism": "des.mechanisms",
-    "model": "fl.model_names",
-    "policy": "learning.policy",
-}
-"""Where a name comes from that is imported when it is first used."""
 
 Place = str | PathLike[str]
 """A file, a directory, or (for scenarios) the name of a built-in one."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
-        return getattr(import_module(_ELSEWHERE[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
 
 
 def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenario":
@@ -162,6 +75,7 @@ def run(
         InputError: a scenario, a policy, a data set or a directory cannot be used.
         BatchFailed: some runs failed; says which, and ``read(*error.complete)`` gives the others.
     """
+    from learning.policy import register_classes
     from scenarios.judging.frames import Results
     from scenarios.loader import with_rounds
     from scenarios.running.batch import play_batch
@@ -172,8 +86,8 @@ def run(
     names = [policies] if isinstance(policies, str | type) else list(policies)
     played = play_batch(
         scenarios,
-        [name if isinstance(name, str) else _registered(name) for name in names],
-        range(seeds) if isinstance(seeds, int) else list(seeds),
+        register_classes(names),
+        range(seeds) if isinstance(seeds, int) else seeds,
         Path(out).expanduser(),
         jobs=jobs,
         workers=workers,
@@ -254,30 +168,48 @@ def train(
     return path
 
 
-def parallel_env(scenario: "Place | Scenario", seed: int = 0, **settings: Any) -> "MarketEnv":
+def parallel_env(
+    scenario: "Place | Scenario",
+    seed: int = 0,
+    *,
+    flat: bool = False,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    workers: int = 1,
+) -> "MarketEnv":
     """Return a scenario's market as a PettingZoo environment, in which every service is an agent (extra ``rl``).
 
     Args:
         scenario: without a sweep.
         seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
-        settings: see ``scenarios.environments.parallel_env``: ``flat``, ``gamma``, ``payment_limit``, ``workers``.
+        flat, gamma, payment_limit: see ``learning.environment.MarketEnv``.
+        workers: training threads; results do not depend on it.
 
     Raises:
         InputError: the scenario, or a data set that it needs, cannot be used.
     """
     from scenarios.environments import parallel_env as make
 
-    return make(_scenario(scenario), seed, **settings)
+    return make(_scenario(scenario), seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
 
 
-def service_env(scenario: "Place | Scenario", service: str, seed: int = 0, **settings: Any) -> "ServiceEnv":
+def service_env(
+    scenario: "Place | Scenario",
+    service: str,
+    seed: int = 0,
+    *,
+    flat: bool = True,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    workers: int = 1,
+) -> "ServiceEnv":
     """Return a Gymnasium environment for one service; its rivals play the scenario's policies (extra ``rl``).
 
     Args:
         scenario: without a sweep.
         service: the name of the service that learns.
         seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
-        settings: as in ``parallel_env``.
+        flat, gamma, payment_limit, workers: as in ``parallel_env``.
 
     Raises:
         InputError: the scenario, or a data set that it needs, cannot be used.
@@ -285,7 +217,8 @@ def service_env(scenario: "Place | Scenario", service: str, seed: int = 0, **set
     """
     from scenarios.environments import service_env as make
 
-    return make(_scenario(scenario), service, seed, **settings)
+    market = _scenario(scenario)
+    return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
 
 
 def _is_one(scenario: "Place | Scenario | Sequence[Place | Scenario]") -> "TypeIs[Place | Scenario]":
@@ -301,12 +234,5 @@ def _scenario(given: "Place | Scenario") -> "Scenario":
 
 def _text(place: Place) -> str:
     """Return a place as text, so that names of built-in scenarios and paths are told apart as on the command line."""
-    text = str(place)
+    text = os.fspath(place)
     return str(Path(text).expanduser()) if text.startswith("~") else text
-
-
-def _registered(policy: "type[Policy]") -> str:
-    """Return the name under which a class of the caller's own plays, registering it if it has none."""
-    from learning.policy import register_class
-
-    return register_class(policy)

@@ -1,0 +1,101 @@
+"""flmarket: federated-learning services compete for clients under monetary budgets, round after round.
+
+    import flmarket
+
+    results = flmarket.run("quickstart", policies=["random", "hqfa"], seeds=3)
+    results.summary()
+    results.plot("accuracy")
+
+This package is the face of the five behind it: what a notebook or a script needs. Importing it is cheap; torch
+and pandas are imported by the functions that need them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+try:
+    from fl.errors import InputError, RunError
+    from fl.installation import require_one_place, version
+except ImportError as error:
+    raise ImportError(f"flmarket needs its own package 'fl', but Python finds another one: {error}") from error
+
+require_one_place()
+
+from flmarket._face import load, parallel_env, read, run, service_env, train  # noqa: E402 - after the check
+
+if TYPE_CHECKING:
+    from des.allocation import allocate
+    from des.mechanism import Book, Clearing, Mechanism
+    from des.mechanisms import mechanism
+    from des.records import Feedback, Observation, Offer
+    from fl.datasets import dataset
+    from fl.model_names import model
+    from learning.policy import Policy, PolicyContext, policy
+    from learning.selection import fill_budget
+    from scenarios.file.schema import Scenario
+    from scenarios.judging.frames import Results
+    from scenarios.plugins import load_plugin
+    from scenarios.running.batch import BatchFailed
+
+__version__ = version()
+
+__all__ = [
+    "BatchFailed",
+    "Book",
+    "Clearing",
+    "Feedback",
+    "InputError",
+    "Mechanism",
+    "Observation",
+    "Offer",
+    "Policy",
+    "PolicyContext",
+    "Results",
+    "RunError",
+    "Scenario",
+    "allocate",
+    "dataset",
+    "fill_budget",
+    "load",
+    "load_plugin",
+    "mechanism",
+    "model",
+    "parallel_env",
+    "policy",
+    "read",
+    "run",
+    "service_env",
+    "train",
+]
+
+_ELSEWHERE = {
+    "BatchFailed": "scenarios.running.batch",
+    "Book": "des.mechanism",
+    "Clearing": "des.mechanism",
+    "Feedback": "des.records",
+    "Mechanism": "des.mechanism",
+    "Observation": "des.records",
+    "Offer": "des.records",
+    "Policy": "learning.policy",
+    "PolicyContext": "learning.policy",
+    "Results": "scenarios.judging.frames",
+    "Scenario": "scenarios.file.schema",
+    "allocate": "des.allocation",
+    "dataset": "fl.datasets",
+    "fill_budget": "learning.selection",
+    "load_plugin": "scenarios.plugins",
+    "mechanism": "des.mechanisms",
+    "model": "fl.model_names",
+    "policy": "learning.policy",
+}
+"""Where a name comes from that is imported when it is first used. The imports above and ``__all__`` name the same."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ELSEWHERE:
+        return getattr(import_module(_ELSEWHERE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
