@@ -1,7 +1,7 @@
 """What a class or function of the user's own is made of, so that two definitions of one name can be told apart.
 
-Compiled code is compared, not source text: it is known for what was typed at a prompt, too, and it is what runs, whatever
-has become of the file since.
+Compiled code is compared, not source text: it is known for what was typed at a prompt, too, and it is what runs,
+whatever has become of the file since.
 """
 
 import dataclasses

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from des.behaviour import Behaviour, Truthful
 from des.client import Timeline
 from des.conditions import Intervention
 from des.market import Market
@@ -219,7 +220,13 @@ def population_spec(scenario: Scenario) -> PopulationSpec:
         cost_per_emd=clients.cost.per_emd,
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
+        behaviour=behaviour_of(scenario),
     )
+
+
+def behaviour_of(scenario: Scenario) -> Behaviour:  # noqa: ARG001 - there is no key for it: one behaviour exists
+    """Return what the scenario's clients bid, given their costs. Whoever must know it asks here."""
+    return Truthful()
 
 
 def interventions(scenario: Scenario) -> Iterator[Intervention]:

@@ -1,4 +1,4 @@
-"""Checks of a scenario that involve several keys, or what is installed: names, data that exists, bids, sizes.
+"""Checks of a scenario that involve several keys, or what is installed: names, data that exists, costs, sizes.
 
 They run on whatever part of the data is fine in itself, so that one broken key hides no other problem.
 """
@@ -22,8 +22,8 @@ from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Training
 
-LARGEST_BID = 10_000_000
-"""Money; the bids of the largest population still add up inside 64 bits of micro-units."""
+LARGEST_COST = 10_000_000
+"""Money; the costs of the largest population still add up inside 64 bits of micro-units."""
 
 LARGEST_MARKET = 10_000_000
 """Clients times services: every array of a round has this many numbers."""
@@ -98,7 +98,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _evaluation(readable, used)
     yield from _emds(readable, used)
     yield from _supply(readable, used)
-    yield from _bids(readable, used)
+    yield from _costs(readable, used)
     if catalogue.fits:
         yield from _fits(readable, used)
 
@@ -206,24 +206,27 @@ def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Fi
             )
 
 
-def _bids(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """No bid is negative or absurd, at the EMD that a data set really gets."""
+def _costs(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    """No data set costs a client a negative or absurd amount, at the EMD that it really gets.
+
+    What clients bid for a cost is up to their behaviour, of which the file knows nothing.
+    """
     cost = readable.get("clients", "cost")
     if cost is None:
         return
-    bids = [
+    costs = [
         (cost["per_sample"] * size - cost["per_emd"] * real, size, real)
         for facts in used.values()
         for _, size, emd in _pairs(readable, facts)
         for real in [realised_emd(size, emd, facts.labels)]
     ]
-    if not bids:
+    if not costs:
         return
-    lowest, highest = min(bids), max(bids)
+    lowest, highest = min(costs), max(costs)
     if to_micro(min(lowest[0], 0.0)) < 0:
-        yield Finding(("clients", "cost"), f"{_asked(*lowest)}, and must not be negative")
-    if highest[0] > LARGEST_BID:
-        yield Finding(("clients", "cost"), f"{_asked(*highest)}, above the limit of {number(LARGEST_BID)}")
+        yield Finding(("clients", "cost"), f"{_what(*lowest)}, and must not be negative")
+    if highest[0] > LARGEST_COST:
+        yield Finding(("clients", "cost"), f"{_what(*highest)}, above the limit of {number(LARGEST_COST)}")
 
 
 def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
@@ -258,5 +261,5 @@ def _in_training(readable: Readable, key: str, *tables: Path) -> Any:
     return Training.model_fields[key].default if place is None else readable.get(*place, key)
 
 
-def _asked(bid: float, size: int, emd: float) -> str:
-    return f"the bid for {number(size)} images at EMD {emd:g} would be {bid:.6f}"
+def _what(cost: float, size: int, emd: float) -> str:
+    return f"the cost of {number(size)} images at EMD {emd:g} would be {cost:.6f}"

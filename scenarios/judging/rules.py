@@ -1,24 +1,31 @@
 """What must hold in every run's logs: constraints, sums, and that the three tables agree with each other.
 
 Written against the paper and the logs alone: no rule shares code with the market, so a defect there cannot hide here.
+Only what clients may bid for a cost is asked of their behaviour (``des.behaviour``), which defines it.
 Each column of the logs names the rule that checks it (``scenarios.logs.columns``); the first sentence of a rule's
 docstring stands in docs/logs.md.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
 from des.money import text as money
 from des.records import Kind, Outcome, Status
+from scenarios.build import population_spec
 from scenarios.file.schema import Service
 from scenarios.judging.evidence import Logs, Row
 
 _AWARDED = (Outcome.SERVED, Outcome.DROPPED)
 _SIX_DECIMALS = 5e-7
 """Half a unit of the last decimal of accuracies and of mean money."""
+_ROUNDING = 0.5 + 1e-3
+"""Of money to micro-units, and of the logged EMD."""
 _CLOSE = 1e-9
 """What two orders of summing floating-point numbers may differ by."""
 
@@ -67,12 +74,19 @@ def scenario(logs: Logs) -> Iterator[str]:
 
 
 def bids(logs: Logs) -> Iterator[str]:
-    """Each bid is the cost of the client's data, which follows from their size and EMD."""
+    """Each bid follows from the cost of the client's data, their size and EMD; a truthful client bids the cost."""
     cost = logs.scenario.clients.cost
+    behaviour = population_spec(logs.scenario).behaviour
+    places = {service.name: m for m, service in enumerate(logs.scenario.services)}
     for row in logs.offers:
+        if row["service"] not in places:
+            continue  # the rule ``shape`` names it
         asked = cost.per_sample * row["data_size"] - cost.per_emd * row["emd"]
-        if abs(row["bid"] - asked * MICRO) > 0.5 + 1e-3:
-            yield f"{_client(row)}: the bid {money(row['bid'])} is not the cost of its data, {asked:.6f}"
+        # The range of micro-units that the cost can have been rounded to; one number, but for ties.
+        near = math.ceil(asked * MICRO - _ROUNDING), math.floor(asked * MICRO + _ROUNDING)
+        low, high = behaviour.bid_range(*(np.full(len(places), amount, np.int64) for amount in near))
+        if not low[places[row["service"]]] <= row["bid"] <= high[places[row["service"]]]:
+            yield f"{_client(row)}: the bid {money(row['bid'])} does not follow from the cost of its data, {asked:.6f}"
 
 
 def payments(logs: Logs) -> Iterator[str]:

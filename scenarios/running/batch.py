@@ -53,7 +53,7 @@ class BatchResult:
 def play_batch(
     scenarios: Sequence[Scenario],
     policies: Sequence[str],
-    seeds: Sequence[int],
+    seeds: Iterable[int],
     out: Path,
     *,
     jobs: int = 1,
@@ -166,7 +166,8 @@ def plan(
 def _seeds(seeds: Iterable[Any]) -> list[int]:
     """Return seeds as Python's integers; NumPy's are welcome."""
     try:
-        checked = [index(seed) for seed in ([seeds] if isinstance(seeds, str) else seeds)]
+        given: list[Any] = [seeds] if isinstance(seeds, str) else list(seeds)
+        checked = [index(seed) for seed in given]
     except TypeError as error:
         raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
     if any(seed < 0 for seed in checked):

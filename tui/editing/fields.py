@@ -24,7 +24,24 @@ def _policies() -> Sequence[str]:
     return names()
 
 
-CHOICES: dict[str, Callable[[], Sequence[str]]] = {"dataset": _datasets, "policy": _policies}
+def _models() -> Sequence[str]:
+    from fl.model_names import MODELS
+
+    return MODELS.names()
+
+
+def _mechanisms() -> Sequence[str]:
+    from des.mechanisms import MECHANISMS
+
+    return MECHANISMS.names()
+
+
+CHOICES: dict[str, Callable[[], Sequence[str]]] = {
+    "dataset": _datasets,
+    "policy": _policies,
+    "model": _models,
+    "mechanism": _mechanisms,
+}
 """Keys whose values are the names of what is installed."""
 
 

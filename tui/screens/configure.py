@@ -26,8 +26,8 @@ from tui.widgets.field import FieldRow
 PAUSE = 0.15
 """Seconds between the last keystroke and the checks."""
 
-MARKET = ("name", "description", "rounds", "dqi")
-CHANGES = ("sweep", "interventions")
+MARKET = ("name", "description", "rounds", "dqi", "market")
+CHANGES = ("sweep", "runs", "interventions")
 
 
 class ConfigureScreen(Screen[None]):

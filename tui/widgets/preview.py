@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from des.money import MICRO
+from des.money import MICRO, to_micro
+from scenarios.build import population_spec
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, State, StoreError
@@ -49,13 +51,15 @@ def story(scenario: Scenario) -> Iterator[str]:
     dear = cost.per_sample * high - min(cost.per_emd * emd for emd in clients.emd)
     mean = cost.per_sample * sum(clients.data_size) / len(clients.data_size)
     mean -= cost.per_emd * sum(clients.emd) / len(clients.emd)
+    least, most = bid_range(scenario, cheap, dear)
+    typical = sum(bid_range(scenario, mean, mean)) / 2
     budgets = sorted({service.budget for service in services})
     yield (
         f"In each round a client has {low} to {high} images for each service, with EMD {min(clients.emd):g} to "
-        f"{max(clients.emd):g}, and asks {cheap:.2f} to {dear:.2f} for training on them."
+        f"{max(clients.emd):g}, and asks {least:.2f} to {most:.2f} for training on them."
     )
-    if mean > 0:
-        counts = " to ".join(f"{budget / mean:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
+    if typical > 0:
+        counts = " to ".join(f"{budget / typical:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
         yield f"A budget buys about {counts} clients a round."
     yield f"Data quality indicator: {scenario.dqi} parameters of eq. (6)."
     if scenario.interventions:
@@ -63,6 +67,16 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"Shocks: {changes}."
     if scenario.sweep:
         yield f"A sweep of {len(points(scenario))} scenarios over {', '.join(scenario.sweep)}."
+
+
+def bid_range(scenario: Scenario, lowest: float, highest: float) -> tuple[float, float]:
+    """Return the lowest and the highest bid to any service that costs from ``lowest`` to ``highest`` can lead to.
+
+    All are money.
+    """
+    ends = (np.full(len(scenario.services), to_micro(cost), np.int64) for cost in (lowest, highest))
+    low, high = population_spec(scenario).behaviour.bid_range(*ends)
+    return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
 def services_table(scenario: Scenario) -> Table:

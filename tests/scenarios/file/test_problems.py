@@ -56,9 +56,9 @@ BAD = [
         "f:7: clients.data_size: 300 images at EMD 1.0 can need 180 of one of the 10 labels; "
         "the rarest label of digits has 139"]),
     ("bids below zero", "per_emd = 1.0", "per_emd = 3.0", [
-        "f:9: clients.cost: the bid for 100 images at EMD 1 would be -0.500000, and must not be negative"]),
+        "f:9: clients.cost: the cost of 100 images at EMD 1 would be -0.500000, and must not be negative"]),
     ("absurd bids", "per_sample = 0.025", "per_sample = 1e6", [
-        "f:9: clients.cost: the bid for 200 images at EMD 0.4 would be 199999999.600000, "
+        "f:9: clients.cost: the cost of 200 images at EMD 0.4 would be 199999999.600000, "
         "above the limit of 10,000,000"]),
     ("a misnamed cost", "per_emd", "per_emb", [
         "f:9: clients.cost.per_emd: is missing", "f:9: clients.cost.per_emb: unknown key; did you mean 'per_emd'?"]),

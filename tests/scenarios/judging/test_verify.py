@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from des.behaviour import Behaviour
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
@@ -17,6 +18,7 @@ from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, WORD, Column
 from scenarios.running.batch import plan, run_all
+from tui.widgets.preview import story
 
 INTERVENTIONS = """
 [[interventions]]
@@ -74,6 +76,36 @@ def test_a_run_of_ours_is_good(good: Path) -> None:
     assert (verdict.rounds, verdict.offers > 20, verdict.paid > 0) == (6, True, True)
 
 
+class Markup(Behaviour):
+    """Each client asks a quarter more than its cost."""
+
+    def bids(self, round_, costs):
+        return costs + costs // 4
+
+    def bid_range(self, lowest, highest):
+        return self.bids(0, lowest), self.bids(0, highest)
+
+
+def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
+    two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second behaviour: only what ``scenarios/build.py`` returns changes, and all that know bids follow it."""
+    scenario = parse(two_services, overrides=["rounds=3"])
+    asked = next(text for text in story(scenario) if " asks " in text)
+    with monkeypatch.context() as patched:
+        patched.setattr("scenarios.build.behaviour_of", lambda scenario: Markup())
+        shelf = Shelf()
+        [run] = plan([scenario], [], [0], tmp_path, shelf)
+        assert not run_all([run], shelf, Listener(), workers=0).failed
+        assert verify(run.directory).problems == []
+        assert next(text for text in story(scenario) if " asks " in text) != asked
+        change(run.directory.path / "offers.csv", "bid", "0.123456", lambda row: True)
+        assert "does not follow from the cost of its data, " in "\n".join(verify(run.directory).problems)
+    # Truthful clients would not have asked that.
+    wrong = [text for text in verify(run.directory).problems if "does not follow from the cost" in text]
+    assert len(wrong) == verify(run.directory).offers
+
+
 NOT_THOSE = "are not those of rounds.csv and offers.csv"
 
 
@@ -90,7 +122,7 @@ def has_left(row: dict[str, str]) -> bool:
     [
         ("offers", "payment", "0.100000", served, "below the bid"),
         ("offers", "payment", "9.000000", served, "over the budget"),
-        ("offers", "bid", "0.123456", served, "is not the cost of its data"),
+        ("offers", "bid", "0.123456", served, "does not follow from the cost of its data, "),
         ("offers", "data_size", "21", served, "a data size of 21 is not in the scenario"),
         ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
         ("offers", "core", "1", served, "cores are not used once each"),

@@ -14,7 +14,7 @@ from fl.installation import PACKAGES, ROOT, command, fingerprint
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import State
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import plan, play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.listener import Progress
 from scenarios.running.runner import Run
@@ -130,3 +130,11 @@ def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path
     assert returned["files"] == {}
     assert "runs another flmarket, from " in returned["error"]
     assert "instead of '0.0.1'" in returned["error"]
+
+
+@pytest.mark.timeout(180)
+def test_a_batch_with_nothing_left_to_play_ends_its_cluster(one_service: str, tmp_path: Path) -> None:
+    scenarios = [parse(one_service)]
+    play_batch(scenarios, [], [0], tmp_path, progress=False)
+    play_batch(scenarios, [], [0], tmp_path, engine="ray", workers=1, progress=False)
+    assert not ray.is_initialized()

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-from textual.widgets import Input, OptionList, Select, Static, TabbedContent
+from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
-from scenarios.file.schema import Scenario
+from des.mechanisms import MECHANISMS
+from des.pay_as_offered import PayAsOffered
+from fl.model_names import MODELS
+from scenarios.file.schema import Scenario, Service
 from scenarios.loader import ScenarioError, parse
 from support.screens import until
 from tui.app import MarketApp
@@ -196,3 +199,33 @@ async def test_a_scenario_that_is_a_link_stays_one(app: MarketApp, small: Path) 
         await until(pilot, lambda: not screen.document.changed)
     assert path.is_symlink()
     assert "rounds = 20 #" in real.read_text()
+
+
+async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: MarketApp, small: Path) -> None:
+    """Also those of [market], whose options are free, and of [[runs]]."""
+    path = small / "small.toml"
+    wrong = '[market]\nmechanism = "pay-as-offerd"\noptions = 3\n\n[[runs]]\nroundz = 3\n'
+    path.write_text(f"{path.read_text()}\n{wrong}")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.problems)
+        keys = {".".join(str(part) for part in found.path if part != 0) for found in screen.query(FieldRow)}
+        assert keys >= {
+            field.label for field in fields(Scenario) if field.label != "services"
+        } | {f"services.{field.label}" for field in fields(Service)}  # fmt: skip
+        await until(pilot, lambda: "✘" in note(row(screen, "market", "options")))
+        labels = [str(tab.label) for tab in screen.query(Tab)]
+        assert sum(int(label.partition("✘")[2] or 0) for label in labels) == len(screen.problems)
+        row(screen, "market", "options").query_one(Input).value = ""
+        row(screen, "runs").query_one(Input).value = ""
+        row(screen, "market", "mechanism").query_one(Select).value = "pay-as-offered"
+        await until(pilot, lambda: not screen.problems)
+
+
+def test_models_and_mechanisms_are_chosen_plug_ins_included() -> None:
+    MECHANISMS.register("mine", type("Mine", (PayAsOffered,), {}))
+    MODELS.register("own", lambda labels: None)
+    choices = {field.label: field.choices for field in fields(Scenario)}
+    assert choices["market.mechanism"] == ("pay-as-offered", "mine")
+    assert choices["training.model"] == tuple(MODELS.names())
+    assert "own" in choices["training.model"]
