@@ -1,7 +1,7 @@
-"""A run in a process of its own, steered through its standard input: ``python -P -m scenarios.running.serve``.
+"""A run in a process of its own, steered through its standard input; ``fl.installation.command`` starts it.
 
-It is the run that batch does, with one observer more, which reports every round and waits where it is told to. What is
-said is in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
+It is the run that batch does, with one observer more, which reports every round and waits where it is told to. The
+messages are in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
 """
 
 import json
@@ -120,9 +120,9 @@ class Server:
         return 0
 
     def _run(self, start: Start, control: Control) -> None:
-        # They bring torch, and a bad scenario should be answered before that.
         unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
+        # Not at the top: they bring torch, and a bad scenario is reported before that.
         from scenarios.build import Shelf
         from scenarios.running.batch import plan
         from scenarios.running.runner import execute

@@ -8,6 +8,7 @@ only.
 import re
 import shlex
 import subprocess
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import click
 import pytest
 import typer
 
+import flmarket
 from fl import fused
 from fl.installation import command
 from scenarios.file.problems import ScenarioError
@@ -156,6 +158,25 @@ def test_the_programs_of_the_readme_run(folder: Path, monkeypatch: pytest.Monkey
         exec(compile(short, "README.md", "exec"), names)  # noqa: S102 - our own page
 
 
+def test_the_program_of_the_page_on_logs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2})
+    [run] = flmarket.run(scenario, seeds=1, out="runs", progress=False).paths
+    [program] = blocks((ROOT / "docs/logs.md").read_text(), "python")
+    assert "runs/quickstart-.../as-configured/seed-0000/rounds.csv" in program
+    names: dict[str, object] = {"__name__": "logs"}
+    exec(compile(program.replace("quickstart-...", run.parents[1].name), "logs.md", "exec"), names)  # noqa: S102
+    assert len(names["rounds"]) == 2 * 3  # type: ignore[arg-type]
+
+
+def test_the_program_of_the_page_on_the_environment_runs() -> None:
+    page = (ROOT / "docs/decisions/environment.md").read_text()
+    [program] = re.findall(r"^    import flmarket\n(?:    .*\n|\n)+", page, re.M)
+    names: dict[str, object] = {"__name__": "environment"}
+    exec(compile(textwrap.dedent(program), "environment.md", "exec"), names)  # noqa: S102 - our own page
+    names["env"].reset(seed=0)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=of)
 def test_links_lead_somewhere(page: Path) -> None:
     """Relative links, to files that are there."""
@@ -171,9 +192,36 @@ def test_what_make_is_asked_for_can_be_made() -> None:
             assert set(filter(None, target)) <= targets, (page, target)
 
 
-def test_built_in_scenarios_that_pages_name_are_there() -> None:
-    for name in ("quickstart", "paper", "paper-fitted", "paper-budget", "paper-cores", "scarce"):
+BUILTIN = [path.stem for path in (ROOT / "scenarios/builtin").glob("*.toml")]
+
+
+def named_scenarios(text: str) -> set[str]:
+    """Return the scenarios that a page names: to commands, to functions, or as `paper-cores` in a sentence."""
+    word = r"[a-z][\w-]*(?![\w./-])"
+    families = "|".join(sorted({name.partition("-")[0] for name in BUILTIN}))
+    return {
+        *re.findall(rf"flmarket (?:run|train|tui|validate|calibrate \w+) ({word})", text),
+        *re.findall(rf"flmarket\.(?:load|parallel_env|service_env)\(\"({word})\"", text),
+        *re.findall(rf"`((?:{families})(?:-[a-z-]+)?)`", text),
+    }
+
+
+def test_names_of_scenarios_are_found_in_a_page() -> None:
+    page = (
+        "    flmarket run paper-shock --seeds 3\n    flmarket run my-market.toml\n    flmarket calibrate dqi quickest\n"
+        'In `paper-war`, `paper` and `--policy hqfa`: `flmarket.load("slowstart", {})`.\n'
+    )
+    assert named_scenarios(page) == {"paper-shock", "quickest", "paper-war", "paper", "slowstart"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of)
+def test_built_in_scenarios_that_a_page_names_are_there(page: Path) -> None:
+    for name in sorted(named_scenarios(page.read_text())):
         load(name)
+
+
+def test_every_built_in_scenario_is_named_in_some_page() -> None:
+    assert set(BUILTIN) == set.union(*(named_scenarios(page.read_text()) for page in PAGES))
 
 
 def test_the_readme_shows_what_make_run_prints(tmp_path: Path) -> None:

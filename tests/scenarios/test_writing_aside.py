@@ -31,7 +31,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draw(path: Path) -> None:
-    draw_dqi(path, "digits", [Point(50, 0.2, 0.5), Point(100, 0.2, 0.7)], DQIParameters(1.0, 1.0, 1.0, 1.0, 1.0))
+    draw_dqi(path, "digits", [Point(50, 0.2, 0.5), Point(100, 0.2, 0.7)], DQIParameters(1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
 
 
 @pytest.mark.parametrize(

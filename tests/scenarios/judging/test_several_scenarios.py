@@ -80,3 +80,5 @@ def test_a_policy_has_one_colour_in_all_figures_of_a_report(results: flmarket.Re
     colours = [{line.get_label(): line.get_color() for line in axes.lines} for axes in drawn]
     assert len(colours) == len(by_setting(results.runs)) == 2
     assert colours[0]["random"] == colours[1]["random"]
+    policies = {"hqfa", "random", "lcfa"}
+    assert len({(colours[0] | colours[1])[policy] for policy in policies}) == len(policies)
