@@ -26,10 +26,13 @@ def reference() -> str:
         _table(("event", "type", "unit", "amount", "checked by"), amounts),
         "### Types",
         _table(("type", "in the file", "in data frames and Parquet"), [(t.name, t.form, t.dtype) for t in TYPES]),
+        "In data frames, an integer column that may be empty is float64, because NumPy's integers cannot be missing;\n"
+        "what is empty is NaN. In Parquet it stays int64, and what is empty is null.",
         "### Rules",
         "What `flmarket verify` checks, by the name in the last column above.",
         "\n".join(f"- **{name}**: {_first_sentence(rule.__doc__)}" for name, rule in RULES.items())
-        + f"\n- **`{RERUN}`**: No rule can tell; `flmarket verify --rerun` plays the run again and compares the bytes.",
+        + f"\n- **`{RERUN}`**: Cannot be derived from the logs; `flmarket verify --rerun` plays the run again and "
+        "compares the bytes.",
     ]
     return "\n\n".join(parts) + "\n"
 

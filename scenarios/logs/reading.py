@@ -1,6 +1,6 @@
 """A run's tables, read back: from the text of the three CSV files to the records that they were written from.
 
-The inverse of ``scenarios.logs.writing``. A screen that watches a run gets the same text through a pipe that replay
+The inverse of ``scenarios.logs.writing``. A screen that watches a run gets through a pipe the same text that replay
 reads from the files, so both go through here.
 """
 
@@ -9,20 +9,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from des.records import MarketEvent, OfferReport, ServiceReport
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
+from scenarios.logs.table import Table
+
+_Record = TypeVar("_Record", OfferReport, MarketEvent)
 
 
 class LogError(ValueError):
-    """A text is not a round's part of our tables."""
+    """A text is not a round of the three tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRound:
-    """One round as the tables have it.
+    """One round, as the tables hold it.
 
-    Offers and events are kept as text, which is small, and read when they are looked at.
+    Offers and events are kept as text, which is small, and read when they are looked at; text that is something else is
+    a LogError then.
 
     Attributes:
         number: the round, from 1.
@@ -49,7 +54,7 @@ class LoggedRound:
             services = tuple(ServiceReport._make(row[2:]) for row in rows)
             return cls(number, end, services, {table: text[table] for table in TABLES})
         except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
-            raise LogError(f"not a round of our tables: {error!r}") from error
+            raise LogError(f"not a round of rounds.csv: {error!r}") from error
 
     @property
     def offers(self) -> tuple[OfferReport, ...]:
@@ -82,9 +87,16 @@ def _by_round(path: Path) -> dict[str, str]:
 # Screens look at the same few rounds again and again.
 @lru_cache(maxsize=64)
 def _offers(text: str) -> tuple[OfferReport, ...]:
-    return tuple(map(OfferReport._make, OFFERS.read(text)))
+    return _records(OFFERS, OfferReport, text)
 
 
 @lru_cache(maxsize=64)
 def _events(text: str) -> tuple[MarketEvent, ...]:
-    return tuple(map(MarketEvent._make, EVENTS.read(text)))
+    return _records(EVENTS, MarketEvent, text)
+
+
+def _records(table: Table, record: type[_Record], text: str) -> tuple[_Record, ...]:
+    try:
+        return tuple(record._make(row) for row in table.read(text))
+    except (KeyError, ValueError) as error:
+        raise LogError(f"not a round of {table.name}.csv: {error!r}") from error
