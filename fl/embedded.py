@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from fl import digits, strokes
@@ -37,6 +37,7 @@ class Embedded(Source):
         return Dataset.of(self.known, arrays, digests, OFFICIAL[self.known.name])
 
 
+# Drawing takes seconds, so a process that loads these twice, as a notebook does, draws them once.
 _DRAWN = Shape(1, strokes.SIDE, strokes.SIDE)
 
 SOURCES = (
@@ -52,13 +53,13 @@ SOURCES = (
             "strokes", "drawn digits with distortion and noise; about as hard as MNIST",
             10, _DRAWN, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
         ),
-        partial(strokes.draw, "strokes"),
+        cache(partial(strokes.draw, "strokes")),
     ),
     Embedded(
         DatasetInfo(
             "scribbles", "drawn capitals among pieces of others; about as hard as Fashion-MNIST",
             10, _DRAWN, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
         ),
-        partial(strokes.draw, "scribbles"),
+        cache(partial(strokes.draw, "scribbles")),
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Every command, scenario and program of the README and of docs/ works as it is written there.
 
-Commands run in one folder, in the order of each page, as a reader would type them. Long ones are cut short: fewer
+The commands of a page run in one folder and in its order, as a reader would type them. Long ones are cut short: fewer
 rounds, seeds and episodes, and the surrogate where images would have to be downloaded. What needs a terminal is parsed
 only.
 """
@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,9 @@ import flmarket
 from fl import fused
 from fl.installation import command
 from scenarios.file.problems import ScenarioError
+from scenarios.judging import figures
 from scenarios.loader import load, parse
+from support.shell import flmarket
 from tui.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -85,48 +88,50 @@ def test_every_command_is_one(page: str, words: list[str]) -> None:
     context(words[1:])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("docs")
+@pytest.fixture
+def own_policy() -> str:
+    """The policy of the README's program, as a plug-in file."""
     policy = next(block for block in blocks((ROOT / "README.md").read_text(), "python") if "BigSpender" in block)
     own = re.search(r"import flmarket\n.*?(?=\nscenario = )", policy, re.S)
     assert own is not None
-    registered = own[0].replace("class BigSpender", '@flmarket.policy("big-spender")\nclass BigSpender')
-    (folder / "big_spender.py").write_text(registered)
-    return folder
+    return own[0].replace("class BigSpender", '@flmarket.policy("big-spender")\nclass BigSpender')
 
 
-def runnable() -> list[tuple[str, str, list[str]]]:
-    found = []
+def runnable() -> dict[str, list[list[str]]]:
+    """Return the commands of each page, cut short."""
+    found: dict[str, list[list[str]]] = defaultdict(list)
     for page, words in ALL:
         if words[1] in SCREENS | LONG:
             continue
         short = [*words, *SHORT.get(words[1], [])]
         if words[1] in SHORT and not {"quickstart", "surrogate"} & set(words):
             short += ["--set", "training.backend=surrogate"]
-        if (page, " ".join(words), short) not in found:
-            found.append((page, " ".join(words), short))
+        if short not in found[page]:
+            found[page].append(short)
     return found
 
 
-@pytest.mark.parametrize(
-    ("page", "name", "words"), runnable(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_every_command_does_what_it_says(page: str, name: str, words: list[str], folder: Path) -> None:
+@pytest.mark.parametrize(("page", "commands"), runnable().items(), ids=lambda it: it if isinstance(it, str) else "")
+def test_every_command_does_what_it_says(
+    page: str, commands: list[list[str]], own_policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In order: later commands use what earlier ones left."""
-    place = folder / page.replace("/", "-")
-    place.mkdir(exist_ok=True)
-    if not (place / "big_spender.py").exists():
-        (place / "big_spender.py").write_bytes((folder / "big_spender.py").read_bytes())
-        if "my-market.toml" in (ROOT / page).read_text():
-            (place / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
+    monkeypatch.setattr(figures, "FORMATS", ("svg",))  # the others take long
+    (tmp_path / "big_spender.py").write_text(own_policy)
+    if "my-market.toml" in (ROOT / page).read_text():
+        (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
+    for words in commands:
+        run(words, tmp_path)
+
+
+def run(words: list[str], place: Path) -> None:
     output = None
     if ">" in words:
         output = place / words[words.index(">") + 1]
         words = words[: words.index(">")]
     words = [str(next(place.glob(word.replace("...", "*")))) if "..." in word else word for word in words]
-    done = subprocess.run(command("tui.cli", *words[1:]), cwd=place, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = flmarket(*words[1:], cwd=place)
+    assert done.returncode == 0, " ".join(words) + "\n" + done.stdout + done.stderr
     if output is not None:
         output.write_text(done.stdout)
 
@@ -142,10 +147,9 @@ def test_every_scenario_is_valid(page: Path) -> None:
                 pytest.fail(str(error))
 
 
-def test_the_programs_of_the_readme_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = folder / "README.md"
-    place.mkdir(exist_ok=True)
-    monkeypatch.chdir(place)
+def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(["flmarket", "run", "quickstart", *SHORT["run"]], tmp_path)  # as the page does before
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "readme"}
     programs = blocks((ROOT / "README.md").read_text(), "python")
     assert len(programs) == 2
@@ -153,7 +157,7 @@ def test_the_programs_of_the_readme_run(folder: Path, monkeypatch: pytest.Monkey
         short = program.replace("seeds=3, jobs=2", "seeds=1, rounds=2, progress=False")
         assert short != program or "read_csv" in program
         if "read_csv" in short:
-            [table] = place.glob("runs/quickstart-*/as-configured/seed-0000/rounds.csv")
+            [table] = tmp_path.glob("runs/quickstart-*/as-configured/seed-0000/rounds.csv")
             short = short.replace("runs/quickstart-.../as-configured/seed-0000/rounds.csv", str(table))
         exec(compile(short, "README.md", "exec"), names)  # noqa: S102 - our own page
 
