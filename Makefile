@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tui lint format bench bench-peers screenshots clean
+.PHONY: help run test test-quick tui lint format bench bench-peers screenshots clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -14,8 +14,16 @@ help:  ## Show what can be made
 run: $(VENV)/installed  ## Set up, run the quickstart scenario (no download) and show its results
 	$(BIN)/flmarket run quickstart --fresh
 
-test: $(VENV)/installed-dev lint  ## Set up, check the code and run all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/installed-dev lint  ## Set up, check the code and run all tests, as many at a time as there are cores
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Every package, without real training, child processes and screens: less than a minute.
+QUICK := tests/des tests/learning tests/scenarios/file tests/scenarios/logs tests/scenarios/test_loader.py \
+	tests/tui/watching/test_book.py \
+	$(addprefix tests/fl/test_,fedavg.py files.py fitted.py idx.py jobs.py partition.py plugins.py quality.py streams.py)
+
+test-quick: $(VENV)/installed-dev  ## Run the tests that are quick: every package, no real training, no screens
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore tests/learning/mahdrl $(QUICK)
 
 lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order of imports (import-linter)
 	$(BIN)/ruff check .
@@ -55,7 +63,7 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_na
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
-# What each peer needs beside torch. One that can't be installed here is left out: make says so and goes on.
+# What each peer needs beside torch. One that cannot be installed here is left out: make reports it and continues.
 $(PEERS)/flower/ready: PEER := 'flwr[simulation]'
 $(PEERS)/fedlab/ready: PEER := fedlab torchvision
 $(PEERS)/pfl/ready: PEER := pfl
@@ -64,4 +72,4 @@ $(PEERS)/%/ready:
 	$(PYTHON) -m venv $(@D)
 	grep -E '^(torch|torchvision|numpy)==' constraints.txt > $(@D)/constraints.txt
 	$(@D)/bin/python -m pip --disable-pip-version-check install --quiet --constraint $(@D)/constraints.txt torch $(PEER) \
-		&& touch $@ || { rm -rf $(@D); echo "$(*F) can't be installed here: the benchmark runs without it"; }
+		&& touch $@ || { rm -rf $(@D); echo "$(*F) cannot be installed here; the benchmark runs without it"; }

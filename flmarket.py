@@ -259,7 +259,7 @@ def parallel_env(scenario: "Place | Scenario", seed: int = 0, **settings: Any) -
 
     Args:
         scenario: without a sweep.
-        seed: the first episode's seed.
+        seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
         settings: see ``scenarios.environments.parallel_env``: ``flat``, ``gamma``, ``payment_limit``, ``workers``.
 
     Raises:
@@ -276,7 +276,7 @@ def service_env(scenario: "Place | Scenario", service: str, seed: int = 0, **set
     Args:
         scenario: without a sweep.
         service: the name of the service that learns.
-        seed: the first episode's seed.
+        seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
         settings: as in ``parallel_env``.
 
     Raises:

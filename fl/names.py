@@ -36,8 +36,8 @@ def did_you_mean(given: object, known: Collection[str]) -> str:
 
 
 def suggest(given: object, known: Collection[str]) -> str:
-    """Return what follows an error about an unknown name: the nearest known one, or else all there are."""
-    return did_you_mean(given, known) or (f"; choose from {', '.join(known)}" if known else "; there is none")
+    """Return what follows an error about an unknown name: the nearest known one, or else all of them."""
+    return did_you_mean(given, known) or (f"; choose from {', '.join(known)}" if known else "")
 
 
 def unknown(kind: str, name: str, known: Collection[str]) -> str:

@@ -1,11 +1,11 @@
 """Rounds to target: what the number means, in reports, tables, screens and evaluations alike.
 
 A service meets its target in the first round, counted from 1, after which its accuracy is at or above it. A run of N
-rounds in which that does not happen is *censored* at N: all it shows is that the target takes more than N rounds.
+rounds in which this does not happen is *censored* at N: it shows only that the target takes more than N rounds.
 
-* A run's number is min(round, N), and whether the target was met stands beside it.
+* A run's number is min(round, N), together with whether the target was met.
 * The mean over runs is the restricted mean, the area under the Kaplan-Meier curve up to N. As all runs are censored at
-  the same N, that is the mean of these numbers. Where a run was censored it is a lower bound, and is shown as one:
+  the same N, that is the mean of these numbers. If a run was censored, it is a lower bound, and is shown as one:
   ``> 52.3 (3 of 5)``.
 * It is never a mean over the runs that succeeded, which would reward a policy for failing where others take long.
 """
@@ -24,7 +24,7 @@ class RoundsToTarget(NamedTuple):
     """When runs met their target. Arrays have any axes, such as [seed, service].
 
     Attributes:
-        rounds: [...] the round in which the target was met, from 1; N where it was not.
+        rounds: [...] the round in which the target was met, from 1; N if it was not.
         reached: [...] whether it was met.
     """
 
@@ -52,7 +52,7 @@ class RoundsToTarget(NamedTuple):
         """Return when runs first met their target.
 
         Args:
-            accuracy: [..., N] after each round.
+            accuracy: [..., N] the accuracy after each round.
             target: [...] or a number.
 
         Raises:
@@ -62,10 +62,10 @@ class RoundsToTarget(NamedTuple):
 
     @classmethod
     def of(cls, rounds: Sequence[int | None], horizon: int) -> "RoundsToTarget":
-        """Return when runs met their target, from the round of each [n], or None for a run that did not in N rounds.
+        """Return when runs met their target, given the round of each.
 
         Args:
-            rounds: [n].
+            rounds: [n] the round of each run, or None if it did not meet its target.
             horizon: N.
         """
         reached = np.array([number is not None for number in rounds], dtype=np.bool_)
@@ -73,7 +73,7 @@ class RoundsToTarget(NamedTuple):
 
     @classmethod
     def stack(cls, runs: "Iterable[RoundsToTarget]") -> "RoundsToTarget":
-        """Return several [...] as one [n, ...]."""
+        """Return n runs [...] as one [n, ...]."""
         rounds, reached = zip(*runs, strict=True)
         return cls(np.stack(rounds), np.stack(reached))
 
@@ -82,7 +82,7 @@ class RoundsToTarget(NamedTuple):
         return restricted_mean(self.rounds.ravel(), self.reached.ravel(), float(self.rounds.max()))
 
     def text(self) -> str:
-        """Return the mean for people: ``52.3``, ``> 52.3 (3 of 5)`` where 3 of 5 runs met the target, or ``never``."""
+        """Return the mean as text: ``52.3``, ``> 52.3 (3 of 5)`` if 3 of 5 runs met the target, or ``never``."""
         count = int(self.reached.sum())
         if not count:
             return "never"

@@ -1,4 +1,4 @@
-"""Scenario files, read and checked; the one door to scenarios for the command line, the TUI and tests."""
+"""Scenario files, read and checked: the one door to scenarios for the command line, the TUI, Python and tests."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def builtin_path(name: str) -> FilePath:
     """Return the file of a built-in scenario.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: it is unknown; suggests the nearest name.
     """
     known = builtin_names()
     if name not in known:
@@ -79,7 +79,7 @@ def load(source: str | FilePath, overrides: Overrides = (), *, catalogue: Catalo
 def parse(
     text: str, file: str = "scenario", overrides: Overrides = (), *, catalogue: Catalogue | None = None
 ) -> Scenario:
-    """Read and check a scenario that is no file, or not yet. As ``load``; ``file`` is what problems call it."""
+    """Read and check the text of a scenario. As ``load``; ``file`` is its name in messages about problems."""
     data = read_toml(text, file)
     source = Source(file, text, data)
     found: list[Finding] = []
@@ -199,6 +199,6 @@ def _changed(
     change(data)
     result, found = examine(data, catalogue or installed())
     if result is None:
-        # A wrong name would be said once for each service.
+        # A wrong name would be reported once for each service.
         raise ScenarioError(Problem(option, None, "", text) for text in dict.fromkeys(f.message for f in found))
     return result.asked(scenario.explicit)

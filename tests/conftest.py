@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fl import installation
+from learning.mahdrl import checkpoint
+from learning.mahdrl.trained import shipped
 from scenarios.plugins import REGISTRIES
 
 
@@ -113,3 +115,18 @@ def no_plugins_left() -> Iterator[None]:
     yield
     for registry, registered in before:
         registry._registered = registered
+
+
+@pytest.fixture(scope="session")
+def write_agent() -> Callable[..., Path]:
+    """``write_agent(path)``: an agent in a file, flmarket's own; ``another=True`` for a different one."""
+
+    def write(path: Path, *, another: bool = False) -> Path:
+        tensors, description = checkpoint.read(shipped("mahdrl"), "agent")
+        rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
+        if another:
+            tensors = {name: -values for name, values in tensors.items()}
+        checkpoint.write(path, "agent", tensors, rest)
+        return path
+
+    return write

@@ -108,7 +108,7 @@ def _unique_names(readable: Readable) -> Iterator[Finding]:
     for i in readable.places("services"):
         name, path = readable.get("services", i, "name"), ("services", i, "name")
         if name is not None and first.setdefault(name, path) != path:
-            yield Finding(path, f"is the name of another service too: {quoted(name)}", see=first[name])
+            yield Finding(path, f"is also the name of another service: {quoted(name)}", see=first[name])
 
 
 def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:

@@ -28,7 +28,9 @@ def check_interventions(readable: Readable) -> Iterator[Finding]:
             )
         same = entry["round"], entry["key"]
         if first.setdefault(same, place) != place:
-            yield Finding((*place, "key"), "changes the same key in the same round as another", see=first[same])
+            yield Finding(
+                (*place, "key"), "changes the same key in the same round as another intervention", see=first[same]
+            )
         try:
             limits = _limits(readable, entry["key"])
         except AddressError as error:

@@ -77,7 +77,7 @@ def _parse(override: str) -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Read a TOML value; text that is none stands for itself, so that words need no second pair of quotes."""
+    """Read a TOML value; other text stands for itself, so that words need no second pair of quotes."""
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -85,5 +85,5 @@ def _value(text: str) -> Any:
             raise AddressError("the value is not valid TOML") from None
         return text
     value = parsed["value"]
-    # Text of several lines is no second key; and no key holds a date.
+    # Several lines are not a second key, and no key holds a date.
     return text if len(parsed) > 1 or isinstance(value, date | time) else value

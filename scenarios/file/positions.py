@@ -138,7 +138,7 @@ class _Scanner:
             self._entry(path)
 
     def _more(self, closing: str) -> bool:
-        """Move to the next item, or past the closing bracket where there is none."""
+        """Move to the next item, or past the closing bracket if there is none."""
         self._skip(_SEPARATOR)
         if self._text[self._at] != closing:
             return True

@@ -75,12 +75,10 @@ def _size_or_text(kind: str, path: Path, given: Any, context: Mapping[str, Any],
             return "must not be empty"
         case "string_unicode":
             return "must be valid Unicode text"
-        case "string_too_long" if path[-1] != "name":
+        case "string_too_long" if path[-1] not in ("name", "model"):
             return f"must have at most {number(context['max_length'])} letters, not {number(len(given))}"
-        case "string_pattern_mismatch" | "string_too_long" if path[-1] == "name":
-            return (
-                f"must be fit for a path, not {shown(given)}: 1 to 64 of A-Z a-z 0-9 - _ . and not starting with a dot"
-            )
+        case "string_pattern_mismatch" | "string_too_long" if path[-1] in ("name", "model"):
+            return f"must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not {shown(given)}"
         case "string_pattern_mismatch":
             return "must not hold a null character"
         case _:
@@ -95,7 +93,7 @@ def _choice(path: Path, given: object) -> str:
 
 
 def unknown_key(path: Path) -> str:
-    """Say that the last key of a path is none that its table has, and which was meant, or where it belongs."""
+    """Return the message for a key that its table does not have: which one was meant, or where it belongs."""
     key, table = str(path[-1]), annotation_at(path[:-1])
     known = list(table.model_fields)
     if near := did_you_mean(key, known):

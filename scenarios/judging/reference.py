@@ -6,10 +6,13 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from scenarios.judging.rules import RULES
 from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
+
+_RERUN = (f"`{RERUN}`", "No rule can tell; `flmarket verify --rerun` plays the run again and compares the bytes.")
 
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 
@@ -28,8 +31,10 @@ def reference() -> str:
         _table(("type", "in the file", "in data frames and Parquet"), [(t.name, t.form, t.dtype) for t in TYPES]),
         "### Rules",
         "What `flmarket verify` checks, by the name in the last column above.",
-        "\n".join(f"- **{name}**: {_first_sentence(rule.__doc__)}" for name, rule in RULES.items())
-        + f"\n- **`{RERUN}`**: No rule can tell; `flmarket verify --rerun` plays the run again and compares the bytes.",
+        "\n".join(
+            fill(f"- **{name}**: {meaning}", 120, subsequent_indent="  ", break_on_hyphens=False)
+            for name, meaning in [*((name, _first_line(rule.__doc__)) for name, rule in RULES.items()), _RERUN]
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -53,7 +58,7 @@ def _rule(column: Column) -> str:
     return f"`{RERUN}` alone" if column.rule == RERUN else column.rule
 
 
-def _first_sentence(docstring: str | None) -> str:
+def _first_line(docstring: str | None) -> str:
     return (docstring or "").strip().partition("\n")[0]
 
 

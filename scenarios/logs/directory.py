@@ -1,9 +1,9 @@
-"""Run directories: where a run's results are, and whether they are complete. docs/logs.md describes them.
+"""Run directories: where a run's results are kept, and how complete runs are recognised.
 
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
 scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
-run.log         what happened, with times      meta.json   written last: a run is complete when it says so
-checkpoint/     only in a run that is not complete: where it resumes
+run.log         what happened, with times      meta.json   written last: its status says whether the run is complete
+checkpoint/     only in an incomplete run: where it resumes
 """
 
 import fcntl
@@ -33,7 +33,7 @@ _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 class StoreError(InputError):
-    """A run directory cannot be used; the message says which, why, and what to do."""
+    """A run directory cannot be used; the message says which one, why, and what to do."""
 
 
 class State(Enum):
@@ -60,7 +60,7 @@ class RunDirectory:
         """Whether there is a run, and whether it is complete.
 
         Raises:
-            StoreError: the path is not a run directory, or cannot be read.
+            StoreError: the path is not a run directory of ours, or cannot be read.
         """
         try:
             if not self.path.exists():
@@ -71,14 +71,16 @@ class RunDirectory:
         if not present:
             return State.ABSENT
         if foreign := sorted(present - _OWN_FILES):
-            raise StoreError(f"{self.path}: holds {foreign[0]!r}, which is not part of a run; choose another --out")
+            raise StoreError(
+                f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
+            )
         return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
 
     def meta(self) -> dict[str, Any]:
         """Return the content of meta.json.
 
         Raises:
-            StoreError: it cannot be read, or is not a JSON object.
+            StoreError: it cannot be read.
         """
         try:
             loaded = json.loads((self.path / META).read_text(encoding="utf-8"))
@@ -93,7 +95,7 @@ class RunDirectory:
         """Keep other processes from playing the same run at the same time. The lock ends with the process.
 
         Raises:
-            StoreError: another process holds the lock, or the directory cannot be made.
+            StoreError: another one is at it, or the directory cannot be made.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -112,17 +114,17 @@ class RunDirectory:
             os.close(descriptor)
 
     def prepare(self, scenario: str, *, fresh: bool = False) -> None:
-        """Make the directory ready for a run to begin, or for an unfinished one of the same scenario to resume.
+        """Make the directory ready for a run to begin, or for one of the same scenario to resume.
 
         Raises:
             StoreError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds files
-                that are not part of a run; or it cannot be written.
+                that are not of a run; or it cannot be written.
         """
         state = self.state
         if fresh and state is not State.ABSENT:
             self._clear()
         elif state is State.COMPLETE:
-            raise StoreError(f"{self.path}: holds a complete run; run again with --fresh to start it over")
+            raise StoreError(f"{self.path}: contains a complete run; run again with --fresh to start over")
         elif state is State.INCOMPLETE and self._begun(scenario):
             return
         try:
@@ -148,7 +150,7 @@ class RunDirectory:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
 
         Raises:
-            StoreError: the old files cannot be removed.
+            StoreError: what is there cannot be removed.
             WriteError: a file cannot be written.
         """
         self._clear()
@@ -194,7 +196,7 @@ class RunDirectory:
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise StoreError(
-                    f"{self.path / META}: belongs to a run with another version of {thing}; "
+                    f"{self.path / META}: belongs to a run with another text of {thing}; "
                     "choose another --out, or run again with --fresh to play the present one"
                 )
 
@@ -204,13 +206,15 @@ class RunDirectory:
         try:
             if not path.exists():
                 if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
-                    raise StoreError(f"{self.path}: holds {found[0]} but no {SCENARIO}, so it is not a run; {_FRESH}")
+                    raise StoreError(
+                        f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
+                    )
                 return False
             same = path.read_bytes() == scenario.encode()
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
-            raise StoreError(f"{path}: holds an unfinished run of another scenario; {_FRESH}")
+            raise StoreError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
         return True
 
     def _clear(self) -> None:

@@ -183,7 +183,7 @@ def run_all(
     """Execute runs; skip those that are complete; continue after one that failed.
 
     Args:
-        runs: as planned.
+        runs: as ``plan`` returns them.
         shelf: gives the data sets.
         listener: notified of each run.
         jobs: runs at a time, each in a process of its own; a single one is played in this process.

@@ -133,7 +133,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         for key, value in identity.items():
             if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
                 raise StoreError(
-                    f"{folder.parent}: holds an unfinished run with another {_CALLED.get(key, key)} ({other}, here "
+                    f"{folder.parent}: contains an interrupted run with another {_CALLED.get(key, key)} ({other}, here "
                     f"{value}), so its results could not be the same; run again with --fresh, or choose another --out"
                 )
         yield checkpoint
@@ -166,8 +166,8 @@ def resume(
         return tables, checkpoint
     if _complete(folder):
         raise StoreError(
-            f"{folder}: no checkpoint, or no table that belongs to one, is as it was written; "
-            "run again with --fresh to start the run over"
+            f"{folder}: every checkpoint, or a table that belongs to it, is damaged; "
+            "run again with --fresh to start over"
         )
     for table in TABLES:  # of a run that was interrupted before its first checkpoint
         (folder.parent / f"{table}.csv").unlink(missing_ok=True)
@@ -211,10 +211,10 @@ def _read(path: Path) -> Checkpoint:
     try:
         body = json.loads(path.read_bytes())
         if body.pop("sha256") != _digest(body):
-            raise DamagedError(f"{path}: does not have its checksum")
+            raise DamagedError(f"{path}: checksum mismatch")
         arrays = path.with_suffix(".safetensors").read_bytes()
         if hashlib.sha256(arrays).hexdigest() != body["arrays"]:
-            raise DamagedError(f"{path.with_suffix('.safetensors')}: does not have its checksum")
+            raise DamagedError(f"{path.with_suffix('.safetensors')}: checksum mismatch")
         marks = {table: Mark(**mark) for table, mark in body["tables"].items()}
         return Checkpoint(body["identity"], body["market"], marks, body["seconds"], load_arrays(arrays))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:

@@ -96,7 +96,7 @@ class _Worker:
 
 
 class Pool:
-    """Keeps worker processes busy. As a context manager: none of them is left when it is over, however it ends."""
+    """Keeps worker processes busy. As a context manager: none of them outlives it, however it ends."""
 
     def __init__(self, jobs: int, *, workers: int, fresh: bool) -> None:
         """Start nothing yet.

@@ -13,7 +13,7 @@ From the runner, each with ``"say"``:
     round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
               first sends the rounds that it has kept
     state     answers a command: paused, speed
-    end       the last word; status is complete, failed or stopped, and error says why
+    end       the last message; status is complete, failed or stopped, and error is the reason
 """
 
 import json
@@ -108,7 +108,7 @@ def parse(line: str) -> Mapping[str, Any]:
     """Read a line from the runner.
 
     Raises:
-        ProtocolError: it is no message.
+        ProtocolError: it is not a message.
     """
     try:
         found = json.loads(line)

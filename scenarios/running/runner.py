@@ -126,7 +126,7 @@ def _play(
                 ready()
             saves = Checkpointer(folder, setup, tables, identity, seconds)
             play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
-            tables.sync()  # before meta.json says that they are complete
+            tables.sync()  # before meta.json records that they are complete
     finally:
         setup.federation.close()
     return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}

@@ -12,8 +12,8 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "first-steps.ipynb"
 SHOW = """
 def show(value):
     for kind in ("_repr_html_", "_repr_png_"):
-        if hasattr(value, kind):
-            shown = getattr(value, kind)()
+        shown = getattr(value, kind, lambda: None)()
+        if shown is not None:
             print(f"[{kind}: {len(shown)}]")
             return
     print(repr(value))

@@ -54,5 +54,5 @@ def test_no_rounds_and_accuracies_that_are_none_are_refused():
         RoundsToTarget.first(np.empty((2, 0)))
     with pytest.raises(ValueError, match="accuracy must not be empty"):
         RoundsToTarget.of_curves([], 0.5)
-    with pytest.raises(ValueError, match="accuracy must be finite numbers"):
+    with pytest.raises(ValueError, match="accuracy must hold only finite numbers"):
         RoundsToTarget.of_curves([0.1, np.nan], 0.5)

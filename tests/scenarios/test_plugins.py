@@ -239,7 +239,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(StoreError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: belongs to a run with another version of policy big-spender; "
+        f"{runs[0].directory.path / META}: belongs to a run with another text of policy big-spender; "
         "choose another --out, or run again with --fresh to play the present one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
@@ -271,7 +271,7 @@ def test_a_run_is_not_resumed_with_another_text(
     old, new = PluginFile.read(spender).sha256, None
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
     new = PluginFile.read(spender).sha256
-    with pytest.raises(StoreError, match="holds an unfinished run with another plug-in file") as caught:
+    with pytest.raises(StoreError, match="contains an interrupted run with another plug-in file") as caught:
         execute(run, shelf, workers=0)
     assert old in str(caught.value)
     assert new in str(caught.value)

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said(shock: tuple[int, str, str], message: str) -> Non
 
 
 def test_the_same_key_twice_in_a_round_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="changes the same key in the same round as another"):
+    with pytest.raises(ScenarioError, match="changes the same key in the same round as another intervention"):
         parse(text((2, "clients.cores", "1"), (2, "clients.cores", "3")))
 
 

@@ -1,13 +1,12 @@
 """``--policy NAME`` and ``NAME:CHECKPOINT``: what was asked for explicitly is kept, or its conflict is named."""
 
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fl.errors import InputError
 from learning.mahdrl import checkpoint
-from learning.mahdrl.trained import shipped
 from learning.policy import Policy, policy
 from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
@@ -19,23 +18,6 @@ from scenarios.running.batch import plan
 @pytest.fixture
 def scenario(two_services: str) -> Scenario:
     return parse(two_services)
-
-
-@pytest.fixture
-def mine(tmp_path: Path) -> Path:
-    """A file with the agent that comes with flmarket."""
-    path = tmp_path / "agents" / f"mine{checkpoint.TENSORS}"
-    path.parent.mkdir()
-    for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-        shutil.copy(shipped("mahdrl").with_suffix(part), path.with_suffix(part))
-    return path
-
-
-def train_anew(agent: Path) -> None:
-    """Put another agent into the same file."""
-    tensors, description = checkpoint.read(agent, "agent")
-    rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
-    checkpoint.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
 
 
 def played(scenario: Scenario) -> list[tuple[str, str | None, dict[str, object]]]:
@@ -133,11 +115,11 @@ def test_what_is_no_choice(one_service: str, text: str, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_two_checkpoints_of_one_policy_do_not_share_a_directory(scenario: Scenario, mine: Path, tmp_path: Path) -> None:
-    other = mine.with_name("mine, too!.safetensors")
-    for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-        shutil.copy(mine.with_suffix(part), other.with_suffix(part))
-    train_anew(other)
+def test_two_checkpoints_of_one_policy_do_not_share_a_directory(
+    scenario: Scenario, write_agent: Callable[..., Path], tmp_path: Path
+) -> None:
+    mine = write_agent(tmp_path / "agents" / "mine.safetensors")
+    other = write_agent(tmp_path / "agents" / "mine, too!.safetensors", another=True)
     choices = ["mahdrl", f"mahdrl:{mine}", f"mahdrl:{other}"]
     plain, first, second = plan([scenario], choices, [0], tmp_path / "runs", Shelf())
     assert plain.policy == "mahdrl"
@@ -149,7 +131,7 @@ def test_two_checkpoints_of_one_policy_do_not_share_a_directory(scenario: Scenar
     assert str(PolicyChoice.again(first.policy, first.scenario)) == f"mahdrl:{mine}"
     assert str(PolicyChoice.again(plain.policy, plain.scenario)) == "mahdrl"
 
-    train_anew(mine)
+    write_agent(mine, another=True)
     [retrained] = plan([scenario], [f"mahdrl:{mine}"], [0], tmp_path / "runs", Shelf())
     assert retrained.directory != first.directory
 

@@ -83,10 +83,11 @@ BAD = [
     ("training of an unknown data set", "by_dataset.digits", "by_dataset.digit", [
         "f:14: training.by_dataset.digit: unknown data set 'digit'; did you mean 'digits'?"]),
     ("two services of one name", 'name = "digits"', 'name = "mnist"', [
-        'f:29: services.mnist.name: is the name of another service too: "mnist" (line 21)']),
+        'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)']),
     ("a name that leaves its folder", 'name = "market"', 'name = "../market"', [
-        'f:1: name: must be fit for a path, not the text "../market": '
-        "1 to 64 of A-Z a-z 0-9 - _ . and not starting with a dot"]),
+        'f:1: name: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not the text "../market"']),
+    ("a model's name that is no name", 'learning_rate = 0.05', 'learning_rate = 0.05\nmodel = "my cnn"', [
+        'f:13: training.model: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not the text "my cnn"']),
     ("a service without a name", 'name = "digits"\n', "", ["f:28: services.#2.name: is missing"]),
     ("a table for a list of tables", "[[services]]\nname = \"mnist\"", "[services]\nname = \"mnist\"", [
         "f:28: is not valid TOML: cannot overwrite a value"]),
@@ -142,7 +143,7 @@ def test_all_problems_are_reported_at_once_in_line_order(market: str, catalogue:
         'f:7: clients.data_size: must be a whole number, not the text "100"',
         "f:7: clients.data_size: 5,000 images are more than the 1,437 training images of digits",
         "f:24: services.mnist.target_accuracy: must be at most 1, not 97 (a fraction: 97 % is 0.97)",
-        'f:29: services.mnist.name: is the name of another service too: "mnist" (line 21)',
+        'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)',
         "f:34: services.mnist.policy: unknown policy 'hqaf'; did you mean 'hqfa'?",
     ]
 

@@ -81,12 +81,17 @@ def write_run(
     (path / "meta.json").write_text(json.dumps(meta))
 
 
+def write_four(out: Path, sweep: dict[str, float] | None = None) -> None:
+    """Write two runs of each of two policies."""
+    write_run(out, "one", 0, [0.25, 0.5, 0.5, 0.75], [0.25, 0.5, 0.5, 0.5], sweep=sweep)
+    write_run(out, "one", 1, [0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25], sweep=sweep)
+    write_run(out, "two", 0, [0.25, 0.5, 0.5, 0.5], [0.25, 0.25, 0.25, 0.5], spent=5.0, sweep=sweep)
+    write_run(out, "two", 1, [0.25, 0.25, 0.25, 0.5], [0.25, 0.25, 0.25, 0.25], spent=5.0, sweep=sweep)
+
+
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    write_run(tmp_path, "one", 0, [0.25, 0.5, 0.5, 0.75], [0.25, 0.5, 0.5, 0.5])
-    write_run(tmp_path, "one", 1, [0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25])
-    write_run(tmp_path, "two", 0, [0.25, 0.5, 0.5, 0.5], [0.25, 0.25, 0.25, 0.5], spent=5.0)
-    write_run(tmp_path, "two", 1, [0.25, 0.25, 0.25, 0.5], [0.25, 0.25, 0.25, 0.25], spent=5.0)
+    write_four(tmp_path)
     return tmp_path
 
 
@@ -159,15 +164,15 @@ def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
     assert "http" not in page  # nothing to fetch
 
 
-def test_figures_are_written_in_three_formats_and_twice_the_same(out: Path, tmp_path: Path) -> None:
+def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from scenarios.judging.figures import save, svgs
 
-    for value in (1, 2):
-        write_run(out / "sweep", "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": value})
-    runs = read([out])
+    write_four(tmp_path, {"clients.cores": 1})
+    write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": 2})
+    runs = read([tmp_path])
     paths = save(runs, tmp_path / "figures")
-    kinds = {path.stem.partition("-00000000-")[2] for path in paths} - {""}
+    kinds = {path.stem.partition("-00000001-")[2] for path in paths} - {""}
     assert kinds == {"accuracy", "reward", "payments", "allocation", "cost"}
     assert "hand-sweep-clients.cores" in {path.stem for path in paths}
     assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}

@@ -179,7 +179,10 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
     table = run.directory.path / "offers.csv"
     table.write_bytes(b"my notes" + table.read_bytes()[8:])
     before = results(run)
-    with pytest.raises(StoreError, match=r"no checkpoint, or no table.*--fresh"):
+    with pytest.raises(
+        StoreError,
+        match=r"every checkpoint, or a table that belongs to it, is damaged; run again with --fresh to start over",
+    ):
         execute(run, shelf, workers=0)
     assert results(run) == before
     execute(run, shelf, workers=0, fresh=True)
@@ -196,10 +199,10 @@ def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path
         execute(other, shelf, workers=0)
     scenario = other.directory.path / "scenario.toml"
     scenario.write_text(scenario.read_text().replace("rounds = 12", "rounds = 13"))
-    with pytest.raises(StoreError, match=r"scenario\.toml: holds an unfinished run of another scenario"):
+    with pytest.raises(StoreError, match=r"scenario\.toml: contains an interrupted run of another scenario"):
         execute(other, shelf, workers=0)
     scenario.unlink()
-    with pytest.raises(StoreError, match=r"holds checkpoint but no scenario\.toml, so it is not a run"):
+    with pytest.raises(StoreError, match=r"contains checkpoint but no scenario\.toml, so it is not a run directory"):
         execute(other, shelf, workers=0)
     del before[scenario]
     assert {path: path.read_bytes() for path in before} == before

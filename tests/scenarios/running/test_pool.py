@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.build import Shelf
-from scenarios.loader import parse
+from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import State, StoreError
 from scenarios.running import pool
 from scenarios.running.batch import due, plan, run_all
@@ -20,6 +20,9 @@ from scenarios.running.listener import Progress
 from scenarios.running.runner import Run
 
 MARK = uuid.uuid4().hex
+
+# Where the test is about processes: they need not import torch.
+SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 
 # Waits, dies or raises in its third round, as its options say.
 ODD = """
@@ -128,7 +131,7 @@ def test_two_jobs_give_the_same_bytes_as_one(
 def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
     text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = parse(text)
+    scenario = parse(text, overrides=SURROGATE)
     for how, word in (("raises", "an odd policy"), ("dies", "was ended by signal 9")):
         if how == "dies":
             monkeypatch.setenv("ODD_DIES", "1")
@@ -145,7 +148,7 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
 @pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_fail_fast_starts_no_more_runs(jobs: int, text: str, tmp_path: Path, shelf: Shelf) -> None:
-    runs = plan([parse(text)], ["odd"], [0, 1, 2], tmp_path, shelf)
+    runs = plan([parse(text, overrides=SURROGATE)], ["odd"], [0, 1, 2], tmp_path, shelf)
     listener = Listener()
     result = run_all(runs, shelf, listener, jobs=jobs, workers=0, fail_fast=True)
     assert len(result.failed) == 1
@@ -179,7 +182,7 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     plugin: Path,
     files_of: Callable[[Path], dict[str, bytes]],
 ) -> None:
-    (tmp_path / "batch.toml").write_text(text)
+    (tmp_path / "batch.toml").write_text(dumps(parse(text, overrides=SURROGATE)))
     command = [sys.executable, "-P", "-m", "tui.cli", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -196,7 +199,8 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     if how is signal.SIGINT:
         done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        run_all(plan([parse(text)], ["slow"], [0], tmp_path / "whole", shelf), shelf, Listener(), workers=0)
+        scenario = load(str(tmp_path / "batch.toml"))
+        run_all(plan([scenario], ["slow"], [0], tmp_path / "whole", shelf), shelf, Listener(), workers=0)
         assert files_of(tmp_path / "runs") == files_of(tmp_path / "whole")
 
 

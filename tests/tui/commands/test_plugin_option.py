@@ -1,6 +1,7 @@
 """``--plugin FILE.py`` on the command line: wherever a name is resolved."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,16 @@ def test_a_file_that_cannot_be_used_ends_with_2_and_one_line(shell: Shell, tmp_p
         ["calibrate", "surrogate", "market.toml"],
     ):
         assert shell(*command, "--plugin", "mine.py") == (2, "", "mine.py:3: RuntimeError: not today\n"), command
+
+
+def test_a_broken_package_is_listed_and_ends_nothing(shell: Shell, install_package: Callable[..., None]) -> None:
+    install_package("acme", "raise SystemExit('not licensed')", "flmarket.policies", premium="acme:Premium")
+    status, out, err = shell("policies")
+    (line,) = (line for line in out.splitlines() if line.startswith("│ premium "))
+    assert (status, err) == (0, "")
+    assert "acme 1.5" in line
+    assert "SystemExit: not licensed" in " ".join(out.replace("│", " ").split())
+    assert shell("run", "market.toml", "--dry-run")[0] == 0
+    status, out, err = shell("run", "market.toml", "--policy", "premium")
+    assert (status, out) == (2, "")
+    assert err == "policy 'premium' (acme:Premium of acme 1.5): cannot be imported: SystemExit: not licensed\n"

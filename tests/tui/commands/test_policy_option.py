@@ -1,28 +1,21 @@
 """``--policy NAME:CHECKPOINT`` from a user's shell: two agents of one policy, side by side."""
 
-import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from learning.mahdrl import checkpoint
-from learning.mahdrl.trained import shipped
 from tui.cli import main
 
 
 @pytest.fixture
-def folder(one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A scenario, the agent that comes with flmarket as mine.safetensors, and another one as other.safetensors."""
+def folder(one_service: str, write_agent: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario, the agent that comes with flmarket as mine.safetensors, and a different one as other.safetensors."""
     (tmp_path / "market.toml").write_text(one_service)
-    for name in ("mine", "other"):
-        for part in (checkpoint.TENSORS, checkpoint.DESCRIPTION):
-            shutil.copy(shipped("mahdrl").with_suffix(part), (tmp_path / name).with_suffix(part))
-    other = tmp_path / f"other{checkpoint.TENSORS}"
-    tensors, description = checkpoint.read(other, "agent")
-    rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
-    checkpoint.write(other, "agent", {name: -values for name, values in tensors.items()}, rest)
+    write_agent(tmp_path / "mine.safetensors")
+    write_agent(tmp_path / "other.safetensors", another=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""A runner that says 1,000 rounds a second, for three seconds, then waits."""
+"""A runner that sends 1,000 rounds a second, for three seconds, then waits."""
 
 import json
 import sys

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from des.records import Outcome
-from learning.targets import RoundsToTarget
 from tui.watching.book import Book, Verdict, cash
 from tui.watching.history import History, after, before
 from tui.watching.playhead import faster
@@ -70,7 +69,7 @@ def test_places_in_a_history(play_small: Callable[..., Session]) -> None:
     xs, ys = history.series(1, "accuracy", 12, points=4)
     assert (xs[0], xs[-1], len(xs)) == (1.0, 12.0, 5)
     assert ys[-1] == history[12].services[1].accuracy
-    met = history.exits[0]
-    assert history.rounds_to_target(0, 12) == RoundsToTarget.of([met], 12)
-    assert history.rounds_to_target(0, met - 1) == RoundsToTarget.of([None], met - 1)
+    met, not_yet = history.rounds_to_target(0, 12), history.rounds_to_target(0, history.exits[0] - 1)
+    assert (met.rounds.tolist(), met.reached.tolist()) == ([history.exits[0]], [True])
+    assert not_yet.reached.tolist() == [False]
     assert (faster(1, 1), faster(10, 1), faster(None, 1), faster(0.25, -1)) == (2, None, None, 0.25)

@@ -23,6 +23,7 @@ from tui.screens.leave import LeaveDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
 from tui.watching.session import Phase, Session
+from tui.widgets.redraw import RATE
 from tui.widgets.statusline import StatusLine
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -106,7 +107,7 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
         assert "5 played" in str(screen.query_one(StatusLine).render()) or len(session.history) > 5
         await pilot.press("f", "plus", "plus", "plus", "space")
         await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
-        assert screen.head.round == len(session.history)
+        await until(pilot, lambda: screen.head.round == len(session.history) == 80, "the last round on the screen")
 
 
 async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
@@ -120,7 +121,8 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         for n in (1, 2, 3):
             await pilot.press("s")
             await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
-        original = {p.name: p.read_bytes() for p in session.directory.iterdir()}  # type: ignore[union-attr]
+        # Beside a folder of checkpoints, if the machine is so slow that five seconds have passed.
+        original = {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()}  # type: ignore[union-attr]
         await pilot.press("i")
         dialog = app.screen
         assert isinstance(dialog, ShockDialog)
@@ -154,7 +156,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         book = fork_screen.view.book
         assert book is not None
         assert book.conditions.offline == {0, 3}
-        assert {p.name: p.read_bytes() for p in session.directory.iterdir()} == original  # type: ignore[union-attr]
+        assert {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()} == original  # type: ignore[union-attr]
         directory = fork.directory
     assert directory is not None
     # The same scenario, headless, elsewhere.
@@ -247,9 +249,10 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         whole = screen.draw
         screen._redraw._draw = lambda: (draws.append(time.monotonic()), whole())  # type: ignore[assignment,func-returns-value]
         await until(pilot, lambda: len(session.history) > 100, "the flood")
-        clock = time.monotonic()
-        await pilot.press("2")
-        assert time.monotonic() - clock < 3  # on a machine that others use too
+        before = len(draws)
+        app.simulate_key("2")
+        await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
+        assert len(draws) - before < 3 * RATE  # within three seconds, on a machine that draws as fast as it may
         await until(pilot, lambda: len(session.history) == 3000, "all rounds")
         assert [logged.number for logged in session.history.rounds] == list(range(1, 3001))
         assert min(b - a for a, b in pairwise(draws)) > 0.05
