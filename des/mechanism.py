@@ -17,6 +17,8 @@ from fl.errors import RunError
 class Book:
     """All offers of a round, one entry for each. They keep constraints (4) and (5). Money is in micro-units.
 
+    The arrays are read-only: the clearing is checked against them.
+
     Attributes:
         services: [offers] index of the service that offers.
         clients: [offers] index of the client that it wants.
@@ -33,6 +35,13 @@ class Book:
     bids: MicroArray
     cores: int
     tie_order: Callable[[int], FloatArray]
+
+    def __post_init__(self) -> None:
+        """Keep read-only views; the caller's own arrays stay as they are."""
+        for name in ("services", "clients", "payments", "bids"):
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +76,46 @@ class ClearingError(RunError):
 
 
 def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
-    """Clear a round, and check that the clearing keeps the market's rules.
+    """Clear a round, check that the clearing keeps the market's rules, and return it as arrays of int64.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
     pays more than it offered, so that budgets are kept (eq. 4).
 
     Raises:
-        ClearingError: the mechanism broke one of these rules, or raised an exception.
+        ClearingError: the mechanism broke one of these rules, returned something else than a Clearing of whole numbers,
+            or raised an exception.
     """
     where = f"mechanism {type(mechanism).__name__}, round {round_}"
     try:
         clearing = mechanism.clear(book)
     except Exception as error:
-        raise ClearingError(f"{where}: it failed: {error!r}") from error
-    _check(book, clearing, where)
-    return clearing
+        raise ClearingError(f"{where}: failed: {error!r}") from error
+    if not isinstance(clearing, Clearing):
+        raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
+    count = len(book.clients)
+    checked = Clearing(
+        _whole_numbers(clearing.core, count, f"{where}: core"),
+        _whole_numbers(clearing.price, count, f"{where}: price"),
+    )
+    _check(book, checked, where)
+    return checked
+
+
+def _whole_numbers(given: object, count: int, what: str) -> IntArray:
+    """Return a copy of what a mechanism gave, as int64 [count]: an array, or a list."""
+    wanted = f"{what} must be {count} whole numbers, one for each offer"
+    try:
+        array = np.asarray(given)
+    except Exception as error:  # lists of lists of different lengths, or an object that only looks like an array
+        raise ClearingError(f"{wanted}: {error}") from error
+    # Not unsigned ones: those of 64 bits would wrap around.
+    if array.shape != (count,) or (array.dtype.kind != "i" and count):
+        raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)
 
 
 def _check(book: Book, clearing: Clearing, where: str) -> None:
-    core, price = np.asarray(clearing.core), np.asarray(clearing.price)
-    for name, array in (("core", core), ("price", price)):
-        if array.shape != book.clients.shape or array.dtype.kind != "i":
-            raise ClearingError(
-                f"{where}: {name} must be {len(book.clients)} whole numbers, one for each offer, "
-                f"not {array.dtype} of shape {array.shape}"
-            )
+    core, price = clearing.core, clearing.price
     served = core != NO_CORE
     won, clients = core[served], book.clients[served]
     if ((won < 0) | (won >= book.cores)).any():

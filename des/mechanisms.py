@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
 from fl.errors import InputError
-from fl.plugins import Registry
+from fl.plugins import Registry, refusal
 
 DEFAULT = "pay-as-offered"
 """The paper's."""
@@ -43,10 +43,12 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
 
     Raises:
         UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
-        MechanismOptionsError: it does not take these options.
+        MechanismOptionsError: it does not take these options, or fails with them.
     """
     found = MECHANISMS.load(name)
     try:
         return found(**(options or {}))
-    except (TypeError, ValueError) as error:
-        raise MechanismOptionsError(f"mechanism {name!r}: {error}") from error
+    except (KeyboardInterrupt, InputError):
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        raise MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}") from error

@@ -94,7 +94,7 @@ def check_offer(
     exact: dict[int, Micro] = {}
     for client, payment in zip(clients.tolist(), payments.astype(np.float64).tolist(), strict=True):
         if not 0 <= client < len(asked):
-            raise refuse(f"there is no such client; clients are 0 to {len(asked) - 1}", client)
+            raise refuse(f"unknown client; clients are 0 to {len(asked) - 1}", client)
         if client in exact:
             raise refuse("a client can be offered only one payment", client)
         if client in offline:

@@ -1,7 +1,7 @@
 """Writing files so that a crash, a full disk or a power cut leaves either the old content or the new.
 
-Every file of results is written by ``replacing``, directly or through ``write_durably``: aside, onto the disk, and then
-renamed.
+Every file of results and every file of the user's that is written in one piece goes through ``replacing``: aside, onto
+the disk, and then renamed. Files that grow (logs, measured points) are appended to.
 """
 
 import io

@@ -10,7 +10,8 @@ from 0 to L - 1, each of which some training image has. The first line of the do
 
 Nothing else is declared. The number of labels, the shape of the images, the sizes and the rarest label follow from the
 arrays, and so they cannot contradict them. The price is that the function is called as soon as these are needed, which
-is when a scenario that names the data set is checked. It is called once in a process, and must always return the same.
+is when a scenario that names the data set is checked. It must always return the same: the last four data sets stay
+loaded, and the function of another one is called again when its turn comes.
 """
 
 import hashlib
@@ -120,10 +121,10 @@ def _checked(found: tuple[Any, ...]) -> Arrays:
     if images.shape[1:] != test_images.shape[1:]:
         raise DatasetError(
             f"its training images are {Shape(*images.shape[1:])} and its test images {Shape(*test_images.shape[1:])}; "
-            "they must be alike"
+            "they must have the same shape"
         )
     if images.min() == images.max():
-        raise DatasetError("its training images are blank: all pixels are alike")
+        raise DatasetError("its training images are blank: all pixels are equal")
     labels = _labels("training labels", found[1], len(images))
     test_labels = _labels("test labels", found[3], len(test_images))
     counts = np.bincount(labels)
@@ -146,7 +147,7 @@ def _images(what: str, found: Any) -> Pixels:
     if array.ndim not in (3, 4) or 0 in array.shape:
         raise DatasetError(
             f"its {what} must have the shape [n, channels, height, width], or [n, height, width] for one channel, "
-            f"nothing of it 0, not {list(array.shape)}"
+            f"with no dimension 0, not {list(array.shape)}"
         )
     if array.ndim == 3:
         return array[:, np.newaxis]

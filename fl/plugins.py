@@ -7,9 +7,12 @@ A name comes from one of three places, which are searched in this order:
 3. An installed package that declares an entry point in the registry's group.
 """
 
+import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Generic, TypeVar, cast
@@ -206,7 +209,7 @@ class Registry(Generic[T]):
 
     def _entries(self) -> list[EntryPoint]:
         try:
-            return list(entry_points(group=self.group))
+            return list(_installed(_places()).select(group=self.group))
         except Exception:  # a package's damaged metadata: the others must not suffer from it
             return [entry for package in distributions() for entry in _entries_of(package, self.group)]
 
@@ -224,10 +227,36 @@ class Registry(Generic[T]):
         return cast(T, thing)
 
 
+@lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int], ...]) -> Any:  # noqa: ARG001 - what is kept is kept for these
+    """Return the entry points of all packages and groups, kept until a package comes or goes and changes a place.
+
+    Reading them takes a while, and the form of the TUI checks its scenario, which needs them, at every pause in typing.
+    """
+    return entry_points()
+
+
+def _places() -> tuple[tuple[str, int], ...]:
+    """Return where packages are looked for, and when something was last added there or removed, in nanoseconds."""
+    return tuple((place, _changed(place)) for place in sys.path)
+
+
+def _changed(place: str) -> int:
+    try:
+        return os.stat(place or ".").st_mtime_ns  # noqa: PTH116
+    except OSError:
+        return 0
+
+
 def describe(error: BaseException) -> str:
     """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def refusal(error: BaseException) -> str:
+    """Return why a plug-in did not take its options: the message of a TypeError or ValueError, else also the type."""
+    return str(error) if isinstance(error, TypeError | ValueError) and str(error) else describe(error)
 
 
 def _package(entry: EntryPoint) -> str | None:
@@ -250,7 +279,7 @@ def _entries_of(package: Any, group: str) -> list[EntryPoint]:
 def _damaged(group: str) -> Iterator[tuple[str, str]]:
     """Yield the name of each package that mentions the group but whose entry points cannot be read, and why."""
     try:
-        entry_points(group=group)
+        _installed(_places())
     except Exception:
         for package in distributions():
             try:

@@ -17,6 +17,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from fl.files import replacing
+
 RECEIPT = "flmarket.sha256"
 """The file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``."""
 
@@ -134,8 +136,8 @@ def _move_in(source: Path, target: Path) -> None:
     complete = {path.name: path for path in sorted(source.glob("*-ubyte")) + sorted(source.glob("*-idx2-int"))}
     digests = {name: _sha256(path) for name, path in complete.items()}
     lines = [f"{digest}  {name}\n" for name, digest in sorted({**receipt(target), **digests}.items())]
-    (source / RECEIPT).write_text("".join(lines), encoding="ascii")
-    (source / RECEIPT).replace(target / RECEIPT)
+    with replacing(target / RECEIPT) as file:
+        file.write("".join(lines).encode("ascii"))
     for name, path in complete.items():
         if find(target, name) is None:
             path.replace(target / name)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
 from fl.errors import InputError
-from fl.plugins import Registry
+from fl.plugins import Registry, refusal
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -183,10 +183,12 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
 
     Raises:
         UnknownPluginError, PluginError: see ``Registry.load``.
-        PolicyOptionsError: it does not take these options.
+        PolicyOptionsError: it does not take these options, or fails with them.
     """
     found = load(name)
     try:
         return found(context, **(options or {}))
-    except (TypeError, ValueError) as error:
-        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {error}") from error
+    except (KeyboardInterrupt, InputError):  # CheckpointError, for one
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {refusal(error)}") from error

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from des.client import Timeline
 from des.conditions import Intervention
@@ -115,10 +116,15 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
     )
+    return create(service.policy, context, policy_options(service))
+
+
+def policy_options(service: Service) -> dict[str, Any]:
+    """Return the keyword arguments of a service's policy: its ``policy_options``, and its checkpoint if it has one."""
     options = dict(service.policy_options)
     if service.checkpoint is not None:
         options["checkpoint"] = service.checkpoint
-    return create(service.policy, context, options)
+    return options
 
 
 def agents_of(scenario: Scenario) -> dict[str, str]:

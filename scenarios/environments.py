@@ -4,7 +4,7 @@ from des.market import Market
 from learning.environment import MarketEnv
 from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
-from scenarios.build import Shelf, build_federation, build_market
+from scenarios.build import Shelf, build_federation, build_market, policy_options
 from scenarios.file.schema import Scenario
 
 
@@ -61,6 +61,8 @@ def service_env(
 ) -> ServiceEnv:
     """Return a Gymnasium environment for one service; its rivals play the policies that the scenario gives them.
 
+    They have the options and checkpoints that they have in a run.
+
     Args:
         scenario: without a sweep.
         service: name of the service that learns.
@@ -77,7 +79,7 @@ def service_env(
         market_factory(scenario, shelf, workers=workers),
         service,
         {rival.name: rival.policy for rival in rivals},
-        rival_options={rival.name: rival.policy_options for rival in rivals},
+        rival_options={rival.name: policy_options(rival) for rival in rivals},
         seed=seed,
         flat=flat,
         gamma=gamma,

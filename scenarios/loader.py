@@ -151,6 +151,7 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     Raises:
         ScenarioError: the policy is unknown, it takes no checkpoint, an explicit wish conflicts with it, or the
             scenario sweeps what it would replace.
+        PluginError: the package that registers the policy is broken.
     """
     option = f"--policy {policy}"
     known = (catalogue or installed()).policies

@@ -20,6 +20,7 @@ class World:
         self._population = Population(
             population_spec(scenario), [spec.labels for spec in specs], [spec.dqi for spec in specs], seed
         )
+        self.mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
         self._at_first = Conditions({spec.name: spec.budget for spec in specs}, scenario.clients.cores)
         # Screens look at the same few rounds again and again.

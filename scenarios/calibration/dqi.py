@@ -10,6 +10,7 @@ from pathlib import Path
 from fl.calibrate_dqi import Experiment, Point, Quality, fit, grid, measure, quality, rounded
 from fl.datasets import Dataset
 from fl.errors import InputError
+from fl.files import replacing_text
 from fl.fitted import Fit, add, own_folder
 from fl.quality import DQIParameters
 from fl.regime import Regime
@@ -90,7 +91,7 @@ def calibrate_dqi(
         add(own_folder() / "dqi.json", [result.fit])
         report(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
         results.append(result)
-    (out / "dqi.md").write_text(table(results), encoding="utf-8", newline="\n")
+    _replace(out / "dqi.md", table(results))
     return results
 
 
@@ -129,12 +130,12 @@ class PointLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                path.write_text(",".join(_COLUMNS) + "\n", encoding="utf-8", newline="\n")
+                _replace(path, ",".join(_COLUMNS) + "\n")
             # A line that a kill cut off would swallow the next one.
             text = path.read_text(encoding="utf-8")
             whole = text[: text.rfind("\n") + 1]
             if whole != text:
-                path.write_text(whole, encoding="utf-8", newline="\n")
+                _replace(path, whole)
         except (OSError, UnicodeError) as error:
             raise InputError(f"{path}: cannot be used: {error}; choose another --out") from error
         rows = list(csv.reader(whole.splitlines()))
@@ -154,6 +155,11 @@ class PointLog:
         self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
         with self._path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
+
+
+def _replace(path: Path, text: str) -> None:
+    with replacing_text(path) as file:
+        file.write(text)
 
 
 def _measure(

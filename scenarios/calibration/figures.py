@@ -9,6 +9,7 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibrate_dqi import Point
+from fl.files import replacing
 from fl.quality import DQIParameters, dqi
 
 
@@ -64,7 +65,12 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.grid(visible=True, color="0.92")
-    return axes, lambda path: figure.savefig(path, dpi=120, metadata={"Software": None})
+
+    def save(path: Path) -> None:
+        with replacing(path) as file:
+            figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
+
+    return axes, save
 
 
 def _colour(part: float) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibrate_surrogate import EARLY_ROUNDS, fit, follow
+from fl.files import replacing_text
 from fl.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate import Curve
 from fl.traces import Trace
@@ -129,7 +130,8 @@ def calibrate_surrogate(
         draw_surrogate(out / f"surrogate-{name}.png", name, curves, service.target_accuracy)
         report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
         comparisons += rows
-    (out / "surrogate.md").write_text(table(comparisons), encoding="utf-8", newline="\n")
+    with replacing_text(out / "surrogate.md") as file:
+        file.write(table(comparisons))
     return comparisons
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
+from scenarios.judging.figures import SETTINGS, Styles, draw_accuracy, draw_service, numbered
 from scenarios.judging.results import RunResult, Setting, by_setting
 
 QUANTITIES = {
@@ -47,7 +47,7 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             self.savefig(target, format="png", dpi=100)
             return target.getvalue()
 
-    settings = by_setting(runs)
+    settings, styles = by_setting(runs), numbered(runs)
     panels = [(own, m) for own in settings.values() for m in _places(own[0].setting, columns=_COLUMNS)]
     columns = min(_COLUMNS, max(len(own[0].setting.services) for own in settings.values()))
     rows = len(panels) // _COLUMNS
@@ -57,11 +57,14 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
         for place, (own, m) in enumerate(panels):
             row, column = divmod(place, _COLUMNS)
             if m is not None:
-                _panel(axes[row, column], own, m, what, label=column == 0, head=len(settings) > 1 and m == 0)
+                _panel(axes[row, column], own, m, what, styles, label=column == 0, head=len(settings) > 1 and m == 0)
             elif column < columns:
                 axes[row, column].set_visible(False)
-        lines, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="outside lower center", ncols=6)
+        handles = {
+            label: line for panel in axes.flat for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        policies = sorted(handles, key=lambda policy: styles[policy])
+        figure.legend([handles[policy] for policy in policies], policies, loc="outside lower center", ncols=6)
     return figure
 
 
@@ -71,13 +74,13 @@ def _places(setting: Setting, columns: int) -> list[int | None]:
     return [*range(count), *[None] * (-count % columns)]
 
 
-def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, *, label: bool, head: bool) -> None:
+def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, styles: Styles, *, label: bool, head: bool) -> None:
     """Draw one service's curves; ``label`` the axis, and name the scenario as well (``head``)."""
     setting = runs[0].setting
     if what == "accuracy":
-        draw_accuracy(axes, m, runs)
+        draw_accuracy(axes, m, runs, styles)
     else:
-        draw_service(axes, m, runs, attrgetter(what))
+        draw_service(axes, m, runs, attrgetter(what), styles)
     if head:
         axes.set_title(f"{setting.label}\n{setting.services[m]}")
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -5,8 +5,9 @@ matplotlib is imported when a figure is asked for. No figure is one of pyplot's,
 
 import io
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from fl.arrays import FloatArray
 from fl.errors import InputError
+from fl.files import replacing
 from learning.statistics import paired_bootstrap
 from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
 from scenarios.judging.tables import read_table
@@ -26,6 +28,9 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
 """The most offers of a policy that a scatter plot shows; more only make it slow."""
+
+Styles = Mapping[str, int]
+"""The number of each policy's colour, line and mark."""
 
 SETTINGS: Any = {
     "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
@@ -49,19 +54,20 @@ class Figure:
 
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
-    """Yield every figure for which the runs have data."""
-    settings = by_setting(runs)
+    """Yield every figure for which the runs have data. A policy looks the same in all of them."""
+    settings, styles = by_setting(runs), numbered(runs)
+    accuracy, reward, cost = (partial(draw, styles=styles) for draw in (_accuracy, _reward, _cost))
     for folder, members in settings.items():
         name, label = folder.name, members[0].setting.label
         for kind, caption, draw in (
-            ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", _accuracy),
-            ("reward", "normalised reward (reward / Omega^target, mean over services) by round", _reward),
+            ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", accuracy),
+            ("reward", "normalised reward (reward / Omega^target, mean over services) by round", reward),
             ("payments", "payments against bids, of served and of refused offers", _payments),
             ("allocation", "times that each client served each service, mean over seeds", _allocation),
-            ("cost", "final accuracy against money spent, each mark one run of one service", _cost),
+            ("cost", "final accuracy against money spent, each mark one run of one service", cost),
         ):
             yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
-    yield from _sweeps(list(settings.values()))
+    yield from _sweeps(list(settings.values()), styles)
 
 
 def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
@@ -77,7 +83,8 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
             for suffix in FORMATS:
                 paths.append(folder / f"{figure.name}.{suffix}")
             for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
-                path.write_bytes(content)
+                with replacing(path) as file:
+                    file.write(content)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return paths
@@ -128,16 +135,23 @@ def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, low, high
 
 
-def draw_service(axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray]) -> None:
+def numbered(runs: Sequence[RunResult]) -> Styles:
+    """Return the number of each policy's style. Take it from all runs that are shown together."""
+    return {policy: index for index, policy in enumerate(by_policy(runs))}
+
+
+def draw_service(
+    axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray], styles: Styles
+) -> None:
     """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
-    for index, (policy, own) in enumerate(by_policy(runs).items()):
-        _curves(axes, policy, index, np.array([values(run)[:, m] for run in own]))
+    for policy, own in by_policy(runs).items():
+        _curves(axes, policy, styles[policy], np.array([values(run)[:, m] for run in own]))
     axes.set(title=runs[0].setting.services[m], xlabel="round")
 
 
-def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult]) -> None:
+def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
     """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
-    draw_service(axes, m, runs, lambda run: 100 * run.accuracy)
+    draw_service(axes, m, runs, lambda run: 100 * run.accuracy, styles)
     axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
@@ -150,10 +164,10 @@ def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
         axes.fill_between(rounds, low, high, color=_COLOURS[index % len(_COLOURS)], alpha=0.2, linewidth=0)
 
 
-def _accuracy(runs: Sequence[RunResult]) -> Any:
+def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, panels = _panels(len(runs[0].setting.services))
     for m, axes in enumerate(panels):
-        draw_accuracy(axes, m, runs)
+        draw_accuracy(axes, m, runs, styles)
     panels[0].set_ylabel("test accuracy, %")
     panels[0].legend()
     return figure
@@ -165,10 +179,10 @@ def _normalised(run: RunResult) -> FloatArray:
     return means
 
 
-def _reward(runs: Sequence[RunResult]) -> Any:
+def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
-    for index, (policy, own) in enumerate(by_policy(runs).items()):
-        _curves(axes, policy, index, np.array([_normalised(run) for run in own]))
+    for policy, own in by_policy(runs).items():
+        _curves(axes, policy, styles[policy], np.array([_normalised(run) for run in own]))
     axes.set(xlabel="round", ylabel="normalised reward")
     axes.legend()
     return figure
@@ -219,11 +233,12 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
     return count / len(runs)
 
 
-def _cost(runs: Sequence[RunResult]) -> Any:
+def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
     setting = runs[0].setting
     figure, panels = _panels(len(setting.services))
     for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for index, (policy, own) in enumerate(by_policy(runs).items()):
+        for policy, own in by_policy(runs).items():
+            index = styles[policy]
             axes.scatter(
                 [run.spent[:, m].sum() for run in own],
                 [100 * run.accuracy[-1, m] for run in own],
@@ -237,7 +252,7 @@ def _cost(runs: Sequence[RunResult]) -> Any:
     return figure
 
 
-def _sweeps(settings: Sequence[list[RunResult]]) -> Iterator[Figure]:
+def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Figure]:
     """Yield a figure for each key with numbers that was swept alone: Figs. 3a and 3b of the paper."""
     points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
     for runs in settings:
@@ -249,14 +264,13 @@ def _sweeps(settings: Sequence[list[RunResult]]) -> Iterator[Figure]:
     for (name, key), found in points.items():
         if len(found) > 1:
             caption = f"{name}: normalised reward, mean over services and rounds, against {key}"
-            yield Figure(f"{name}-sweep-{key}", caption, lambda key=key, of=found: _sweep(key, of))  # type: ignore[misc]
+            yield Figure(f"{name}-sweep-{key}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
 
 
-def _sweep(key: str, points: Sequence[list[RunResult]]) -> Any:
+def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
-    policies = list(dict.fromkeys(run.policy for runs in points for run in runs))
-    for index, policy in enumerate(policies):
-        found = []
+    for policy in dict.fromkeys(run.policy for runs in points for run in runs):
+        index, found = styles[policy], []
         for runs in points:
             scores = np.array([_normalised(run).mean() for run in runs if run.policy == policy])
             if len(scores):

@@ -12,7 +12,10 @@ from scenarios.judging.rules import RULES
 from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
 
-_RERUN = (f"`{RERUN}`", "No rule can tell; `flmarket verify --rerun` plays the run again and compares the bytes.")
+_RERUN = (
+    f"`{RERUN}`",
+    "Cannot be derived from the logs; `flmarket verify --rerun` plays the run again and compares the bytes.",
+)
 
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 
@@ -29,6 +32,8 @@ def reference() -> str:
         _table(("event", "type", "unit", "amount", "checked by"), amounts),
         "### Types",
         _table(("type", "in the file", "in data frames and Parquet"), [(t.name, t.form, t.dtype) for t in TYPES]),
+        "In data frames, an integer column that may be empty is float64, because NumPy's integers cannot be missing;\n"
+        "what is empty is NaN. In Parquet it stays int64, and what is empty is null.",
         "### Rules",
         "What `flmarket verify` checks, by the name in the last column above.",
         "\n".join(

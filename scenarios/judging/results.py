@@ -4,9 +4,9 @@ A service that left early counts until the last round of its scenario, with accu
 """
 
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Setting:
 
     Attributes:
         name: the scenario's name.
+        label: what names it in tables: its name with the sweep values, and with its hash where that alone would not
+            tell the scenarios that were read together apart.
         folder: the directory of its runs, named after scenario and hash.
         sweep: values of the sweep point, by key.
         rounds: N.
@@ -39,6 +41,7 @@ class Setting:
     """
 
     name: str
+    label: str
     folder: Path
     sweep: Mapping[str, Any]
     rounds: int
@@ -47,12 +50,6 @@ class Setting:
     services: tuple[str, ...]
     targets: FloatArray
     reward_at_target: FloatArray
-
-    @property
-    def label(self) -> str:
-        """The name in tables: the scenario's, with the sweep values."""
-        values = ", ".join(f"{key}={value}" for key, value in self.sweep.items())
-        return f"{self.name} ({values})" if values else self.name
 
 
 @dataclass(frozen=True)
@@ -113,17 +110,19 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     Raises:
         InputError: a log is not what it should be.
     """
+    found = [(run, run.meta()) for run in runs]
     settings: dict[Path, Setting] = {}
+    for run, meta in found:
+        if _folder(run) not in settings:
+            settings[_folder(run)] = _setting(run, meta)
+    settings = _told_apart(settings)
     results = []
-    for run in runs:
-        meta, folder = run.meta(), run.path.parent.parent
-        if folder not in settings:
-            settings[folder] = _setting(run, meta)
+    for run, meta in found:
         try:
             policy, seed = str(meta["policy"]), int(meta["seed"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
-        results.append(_result(run, settings[folder], policy, seed))
+        results.append(_result(run, settings[_folder(run)], policy, seed))
     return results
 
 
@@ -143,6 +142,26 @@ def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
     return groups
 
 
+def _folder(run: RunDirectory) -> Path:
+    return run.path.parent.parent
+
+
+def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
+    """Give settings whose labels are the same longer ones: with the hash, and if need be with the whole path."""
+    found = dict(settings)
+    for name in (lambda folder: folder.name, str):
+        counts = Counter(setting.label for setting in found.values())
+        for folder, setting in found.items():
+            if counts[setting.label] > 1:
+                found[folder] = replace(setting, label=_label(name(folder), setting.sweep))
+    return found
+
+
+def _label(name: str, sweep: Mapping[str, Any]) -> str:
+    values = ", ".join(f"{key}={value}" for key, value in sweep.items())
+    return f"{name} ({values})" if values else name
+
+
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
     path = run.path / SCENARIO
     try:
@@ -150,10 +169,12 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         services = data["services"]
         targets = np.array([service["target_accuracy"] for service in services])
+        sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
-            folder=run.path.parent.parent,
-            sweep=meta.get("sweep", {}),
+            label=_label(data["name"], sweep),
+            folder=_folder(run),
+            sweep=sweep,
             rounds=data["rounds"],
             clients=data["clients"]["count"],
             cores=data["clients"]["cores"],

@@ -34,10 +34,10 @@ def shape(logs: Logs) -> Iterator[str]:
         yield "rounds.csv does not have one row for each round and service, in order"
     last = logs.rounds[-len(names) :]
     if count != logs.scenario.rounds and any(row["status"] is Status.TRAINING for row in last):
-        yield f"the run ends after round {count} of {logs.scenario.rounds}, and not all services have left"
+        yield f"the run ends after round {count} of {logs.scenario.rounds}, but not all services have left"
     known = set(found)
     for place in sorted({*logs.offers_of} - known) + sorted({key for key in logs.events_of if key[1]} - known):
-        yield f"round {place[0]}: {place[1]}: has offers or events, and no row in rounds.csv"
+        yield f"round {place[0]}: {place[1]}: has offers or events, but no row in rounds.csv"
 
 
 def scenario(logs: Logs) -> Iterator[str]:
@@ -46,7 +46,7 @@ def scenario(logs: Logs) -> Iterator[str]:
     for row in logs.rounds:
         service = services.get(row["service"])
         if service is None:
-            yield f"{_place(row)}: there is no such service"
+            yield f"{_place(row)}: unknown service"
             continue
         budget = logs.conditions(row["round"]).budgets[service.name]
         if abs(row["budget"] - budget * MICRO) > 0.5:
@@ -61,9 +61,9 @@ def scenario(logs: Logs) -> Iterator[str]:
         if row["data_size"] not in clients.data_size:
             yield f"{_client(row)}: a data size of {row['data_size']} is not in the scenario"
         if not 0 <= row["client"] < clients.count:
-            yield f"{_client(row)}: there is no such client"
+            yield f"{_client(row)}: unknown client; clients are 0 to {clients.count - 1}"
         if row["client"] in logs.conditions(row["round"]).offline:
-            yield f"{_client(row)}: is offline, and is wanted"
+            yield f"{_client(row)}: is offline, but is wanted"
 
 
 def bids(logs: Logs) -> Iterator[str]:
@@ -83,11 +83,11 @@ def payments(logs: Logs) -> Iterator[str]:
         if bid < 0 or payment < bid:
             yield f"{_client(row)}: the payment {money(payment)} is below the bid {money(bid)} (eq. 5)"
         if (paid is not None) != (row["outcome"] is Outcome.SERVED):
-            yield f"{_client(row)}: was {row['outcome']}, and was {'not ' if paid is None else ''}paid"
+            yield f"{_client(row)}: was {row['outcome']}, but was {'not ' if paid is None else ''}paid"
         elif paid is not None and paid < bid:
             yield f"{_client(row)}: was paid {money(paid)}, below its bid {money(bid)} (eq. 5)"
         elif paid is not None and (paid > payment or (paper and paid != payment)):
-            yield f"{_client(row)}: was paid {money(paid)}, and the payment offered is {money(payment)}"
+            yield f"{_client(row)}: was paid {money(paid)}, but the payment offered is {money(payment)}"
 
 
 def cores(logs: Logs) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _step(service: Service, before: Row | None, row: Row) -> Iterator[str]:
     gone = before is not None and before["status"] is not Status.TRAINING
     # Logged accuracies have six decimals, and the target may have more.
     if gone and (status is not Status.LEFT or before is None or accuracy != before["accuracy"]):
-        yield "has left, and does not keep its status and accuracy"
+        yield "has left, but does not keep its status and accuracy"
     if not gone and status is Status.LEFT:
         yield "has left without meeting its target"
     if status is Status.REACHED and accuracy < target - _SIX_DECIMALS:
@@ -156,17 +156,17 @@ def totals(logs: Logs) -> Iterator[str]:
         if offered > row["budget"]:
             yield f"{_place(row)}: offers of {money(offered)} are over the budget of {money(row['budget'])} (eq. 4)"
         if row["status"] is Status.LEFT and offers:
-            yield f"{_place(row)}: has left, and makes offers"
+            yield f"{_place(row)}: has left, but makes offers"
         spent: Micro = sum(offer["paid"] or 0 for offer in served)
         for key, value in (("offered", offered), ("spent", spent)):
             if row[key] != value:
-                yield f"{_place(row)}: {key} is {money(row[key])}, and its offers come to {money(value)}"
+                yield f"{_place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"
         counts = {"wanted": len(offers), "served": len(served), "refused": len(offers) - len(served)}
         expected: dict[str, float | None] = {**counts, **_over_served(served)}
         for key, amount in expected.items():
             error = _CLOSE + (_SIX_DECIMALS if key in ("mean_bid", "mean_payment") else 0.0)
             if (row[key] is None) != (amount is None) or (amount is not None and abs(row[key] - amount) > error):
-                yield f"{_place(row)}: {key} is {row[key]}, and its offers come to {amount}"
+                yield f"{_place(row)}: {key} is {row[key]}, but its offers come to {amount}"
 
 
 def _over_served(served: Sequence[Row]) -> dict[str, float | None]:
@@ -258,7 +258,7 @@ def clock(logs: Logs) -> Iterator[str]:
         if slot is not None:
             end = max(end, begins.get(number, 0.0) + slot)
         if abs(row["sim_time"] - end) > _CLOSE * end or row["sim_time"] != begins.get(number + 1, row["sim_time"]):
-            yield f"{_place(row)}: the round ends at {row['sim_time']}, and its events say {end}"
+            yield f"{_place(row)}: the round ends at {row['sim_time']}, but its events say {end}"
 
 
 RULES: Mapping[str, Callable[[Logs], Iterator[str]]] = {

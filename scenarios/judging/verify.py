@@ -1,6 +1,7 @@
 """``flmarket verify``: does a run's log keep every constraint, and does its money add up?
 
-The rules are in ``scenarios.judging.rules``. What no rule can tell, ``flmarket verify --rerun`` does.
+The rules are in ``scenarios.judging.rules``. What cannot be derived from the logs is checked by
+``flmarket verify --rerun``.
 """
 
 import csv

@@ -27,7 +27,7 @@ SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
 _FRESH = "choose another --out, or run again with --fresh to start over"
-_RESULTS = {"rounds.csv", "offers.csv", "events.csv", META, CHECKPOINT}
+_RESULTS = {*(table.path(Path()).name for table in TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 

@@ -28,7 +28,7 @@ class Type:
     Attributes:
         name: in the reference.
         form: how the text looks, in words.
-        dtype: what data frames and Parquet files hold it as.
+        dtype: what data frames and Parquet files hold it as; data frames hold int64 that may be empty as float64.
         read: from the text to the value; raises ValueError or KeyError where the text is something else.
         write: from the value to the text. ``str`` is what the csv module does by itself.
     """

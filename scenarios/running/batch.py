@@ -1,6 +1,7 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -83,12 +84,13 @@ def play_batch(
         raise InputError("ray_address is for engine = 'ray'")
     shelf = Shelf()
     runs = plan(scenarios, policies, seeds, out, shelf)
-    cluster = None
-    if engine == "ray":
-        from scenarios.running.cluster import Cluster
+    with ExitStack() as stack:
+        cluster = None
+        if engine == "ray":
+            from scenarios.running.cluster import Cluster
 
-        cluster = Cluster(ray_address, cpus=workers or 1)
-    with reporter(len(runs), quiet=not progress) as listener:
+            cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
+        listener = stack.enter_context(reporter(len(runs), quiet=not progress))
         for note in notes(scenarios, shelf) if progress else ():
             listener.note(note)
         result = run_all(

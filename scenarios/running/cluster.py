@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, Self
 
 from fl.errors import InputError, RunError
 from fl.installation import ROOT, fingerprint, require_same
@@ -87,7 +87,7 @@ def play_there(asked: str) -> Returned:
 
 
 class Cluster:
-    """A Ray cluster that plays runs."""
+    """A Ray cluster that plays runs. As a context manager: a cluster or connection of its own ends with it."""
 
     def __init__(self, address: str | None, *, cpus: int) -> None:
         """Connect to a cluster, or start one on this machine.
@@ -108,6 +108,13 @@ class Cluster:
                 self._ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise InputError(f"--ray-address {address}: the cluster cannot be reached: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._ours:
+            self._ray.shutdown()
 
     def play(
         self, runs: Iterable[Run], shelf: Shelf, listener: Listener, *, fresh: bool = False, fail_fast: bool = False
@@ -155,8 +162,6 @@ class Cluster:
         finally:
             for task in under_way:
                 ray.cancel(task, force=True)
-            if self._ours:
-                ray.shutdown()
         return failed
 
     def _asked(self, run: Run, shelf: Shelf) -> str:

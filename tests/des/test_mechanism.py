@@ -103,8 +103,59 @@ def test_a_mechanism_that_raises_is_named(make_market, make_offer) -> None:
         def clear(self, book):
             return 1 // 0
 
-    with pytest.raises(ClearingError, match=r"^mechanism Fails, round 1: it failed: ZeroDivisionError\("):
+    with pytest.raises(ClearingError, match=r"^mechanism Fails, round 1: failed: ZeroDivisionError\("):
         play(make_market, make_offer, Fails())
+
+
+def giving(given):
+    """A mechanism that returns whatever it is given."""
+
+    class Odd(Mechanism):
+        def clear(self, book):
+            return given
+
+    return Odd()
+
+
+def test_a_clearing_may_be_made_of_lists(make_market, make_offer) -> None:
+    _, report = play(make_market, make_offer, giving(Clearing([0, -1, -1], [6_000_000, 0, 0])))
+    assert [offer.paid for offer in report.offers] == [6_000_000, None, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (None, "clear() must return a Clearing, not NoneType"),
+        (([0, -1, -1], [6_000_000, 0, 0]), "clear() must return a Clearing, not tuple"),
+        (
+            Clearing([0, -1, -1], np.array([6_000_000, 0, 2**64 - 1], np.uint64)),
+            "price must be 3 whole numbers, one for each offer, not uint64 of shape (3,)",
+        ),
+        (
+            Clearing([0, -1, -1], [6e6, float("nan"), float("nan")]),
+            "price must be 3 whole numbers, one for each offer, not float64 of shape (3,)",
+        ),
+        (Clearing(None, [0, 0, 0]), "core must be 3 whole numbers, one for each offer, not object of shape ()"),
+        (Clearing([[0], [0, 1], -1], [0, 0, 0]), "core must be 3 whole numbers, one for each offer: "),
+    ],
+)
+def test_what_is_no_clearing_of_whole_numbers(make_market, make_offer, given, problem) -> None:
+    with pytest.raises(ClearingError) as error:
+        play(make_market, make_offer, giving(given))
+    assert str(error.value).startswith(f"mechanism Odd, round 1: {problem}")
+
+
+@pytest.mark.parametrize("name", ["services", "clients", "payments", "bids"])
+def test_a_mechanism_cannot_change_what_its_clearing_is_checked_against(make_market, make_offer, name) -> None:
+    class Lowers(Mechanism):
+        def clear(self, book):
+            getattr(book, name)[:] = 0
+            return Clearing(np.array([0, -1, -1]), np.zeros(3, np.int64))
+
+    with pytest.raises(ClearingError) as error:
+        play(make_market, make_offer, Lowers())
+    problem = "ValueError('assignment destination is read-only')"
+    assert str(error.value) == f"mechanism Lowers, round 1: failed: {problem}"
 
 
 def test_prices_of_refused_offers_mean_nothing(make_market, make_offer) -> None:

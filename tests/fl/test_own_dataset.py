@@ -128,12 +128,12 @@ def fails() -> Any:
         (
             lambda: parts(images=COLOUR.reshape(6, 60)),
             "its training images must have the shape [n, channels, height, width], or [n, height, width] for one "
-            "channel, nothing of it 0, not [6, 60]",
+            "channel, with no dimension 0, not [6, 60]",
         ),
         (
             lambda: parts(test_images=COLOUR[:0], test_labels=[]),
             "its test images must have the shape [n, channels, height, width], or [n, height, width] for one channel, "
-            "nothing of it 0, not [0, 3, 4, 5]",
+            "with no dimension 0, not [0, 3, 4, 5]",
         ),
         (
             lambda: parts(images=np.zeros((6, 32, 32, 3), dtype=np.uint8)),
@@ -142,11 +142,11 @@ def fails() -> Any:
         ),
         (
             lambda: parts(test_images=GREY[:2]),
-            "its training images are 3 x 4 x 5 and its test images 1 x 4 x 5; they must be alike",
+            "its training images are 3 x 4 x 5 and its test images 1 x 4 x 5; they must have the same shape",
         ),
         (
             lambda: parts(images=np.full_like(COLOUR, 7)),
-            "its training images are blank: all pixels are alike",
+            "its training images are blank: all pixels are equal",
         ),
         (
             lambda: parts(images=[[[1, 2]], [[1]]]),

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from types import ModuleType
 
 import pytest
 
+from fl import plugins
 from fl.errors import InputError
 from fl.plugins import Listed, PluginError, Registry, UnknownPluginError
 
@@ -117,6 +119,21 @@ def test_one_damaged_package_hides_no_other(colours: Registry[str], install: Ins
     assert good == Listed("red", "red", "plugins_good 1.5")
     assert (damaged.name, damaged.thing) == ("plugins_damaged", None)
     assert (damaged.problem or "").startswith("its entry_points.txt cannot be read: ")
+
+
+def test_packages_are_read_again_only_when_one_comes_or_goes(
+    colours: Registry[str], install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form of the TUI asks at every pause in typing."""
+    install("plugins_early", "RED = 'red'", red="plugins_early:RED")
+    read = []
+    monkeypatch.setattr(plugins, "entry_points", lambda **group: read.append(1) or entry_points(**group))
+    for _ in range(3):
+        assert colours.names() == ["digits", "hex", "red"]
+    assert len(read) == 1
+    install("plugins_late", "BLUE = 'blue'", blue="plugins_late:BLUE")
+    assert colours.names() == ["digits", "hex", "blue", "red"]
+    assert len(read) == 2
 
 
 def test_two_packages_with_the_same_name(colours: Registry[str], install: Install) -> None:

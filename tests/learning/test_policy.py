@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -153,3 +154,35 @@ def test_a_policy_registered_in_this_process_works_by_its_name(context) -> None:
         policy(AS_CONFIGURED)(Hermit)
     with pytest.raises(PluginError, match=r"policy 'no': <class 'int'> is not a subclass of flmarket\.Policy"):
         policy("no")(int)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (OSError("no such table"), "policy 'moody' of service 'alpha': OSError: no such table"),
+        (SystemExit(3), "policy 'moody' of service 'alpha': SystemExit: 3"),
+    ],
+)
+def test_whatever_its_constructor_raises_is_a_wrong_option(
+    monkeypatch: pytest.MonkeyPatch, make_context, error: BaseException, problem: str
+) -> None:
+    class Moody(HighQualityFirst):
+        def __init__(self, context) -> None:
+            raise error
+
+    monkeypatch.setattr(POLICIES, "_registered", {})
+    POLICIES.register("moody", Moody)
+    with pytest.raises(PolicyOptionsError) as caught:
+        create("moody", replace(make_context(), service="alpha"))
+    assert str(caught.value) == problem
+
+
+def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_context) -> None:
+    class Slow(HighQualityFirst):
+        def __init__(self, context) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(POLICIES, "_registered", {})
+    POLICIES.register("slow", Slow)
+    with pytest.raises(KeyboardInterrupt):
+        create("slow", make_context())

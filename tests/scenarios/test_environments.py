@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("pettingzoo")
 
+from learning.mahdrl.checkpoint import CheckpointError
 from scenarios.build import Shelf
 from scenarios.environments import market_factory, parallel_env, service_env
 from scenarios.loader import load
@@ -74,6 +75,13 @@ def test_a_service_meets_the_scenario_s_own_policies(scenario, shelf):
     ]
     assert all(market.ledger.accounts[rival].paid > 0 for rival in rivals)
     env.close()
+
+
+def test_a_rival_plays_the_agent_that_the_scenario_names(shelf, tmp_path):
+    (tmp_path / "agent").write_bytes(b"no agent")
+    rival = ["services.scribbles.policy=mahdrl", f"services.scribbles.checkpoint={tmp_path / 'agent'}"]
+    with pytest.raises(CheckpointError, match=str(tmp_path / "agent")):
+        service_env(load("quickstart", [*SMALL, *rival]), "digits", shelf=shelf)
 
 
 def test_an_unknown_service_is_refused(scenario, shelf):

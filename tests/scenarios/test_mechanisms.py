@@ -7,7 +7,7 @@ import pytest
 
 from des.allocation import allocate
 from des.mechanism import Clearing, Mechanism
-from des.mechanisms import MECHANISMS, MechanismOptionsError
+from des.mechanisms import MECHANISMS, MechanismOptionsError, create
 from fl.plugins import PluginError
 from scenarios.build import Shelf, build
 from scenarios.file.problems import ScenarioError
@@ -70,8 +70,41 @@ def test_options_that_it_does_not_take(two_services: str, discount: str, options
         build(scenario, 0, Shelf())
 
 
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (KeyError("share"), "mechanism 'mine': KeyError: 'share'"),
+        (SystemExit(3), "mechanism 'mine': SystemExit: 3"),
+        (ValueError("share is missing"), "mechanism 'mine': share is missing"),
+    ],
+)
+def test_whatever_its_constructor_raises_is_a_wrong_option(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, problem: str
+) -> None:
+    class Mine(Discount):
+        def __init__(self) -> None:
+            raise error
+
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register("mine", Mine)
+    with pytest.raises(MechanismOptionsError) as caught:
+        create("mine")
+    assert str(caught.value) == problem
+
+
+def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Discount):
+        def __init__(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register("slow", Slow)
+    with pytest.raises(KeyboardInterrupt):
+        create("slow")
+
+
 def test_what_is_no_mechanism_is_refused() -> None:
-    with pytest.raises(PluginError, match=r"mechanism 'mine': .* is not a subclass of des\.mechanism\.Mechanism"):
+    with pytest.raises(PluginError, match=r"mechanism 'mine': .* is not a subclass of flmarket\.Mechanism"):
         MECHANISMS.register("mine", dict)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Footer, OptionList, Static, Tab, TabbedContent, TabPane
 
+from fl.files import replacing_text
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
@@ -260,7 +261,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if path is None:
             return
         try:
-            path.write_text(self.document.text, encoding="utf-8", newline="\n")
+            with replacing_text(path.resolve()) as file:  # a link stays one
+                file.write(self.document.text)
         except OSError as error:
             self.notify(f"{path}: cannot be written: {error.strerror}", severity="error")
             return

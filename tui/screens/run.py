@@ -9,10 +9,11 @@ from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
+from fl.errors import InputError
 from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, points, with_policy
+from scenarios.loader import dumps, points, with_policy
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
@@ -87,6 +88,7 @@ class RunDialog(Dialog[Choice]):
 
         Raises:
             ScenarioError: the sweep point asks for another policy.
+            PluginError: a marked policy's package is broken.
         """
         seed, point = self._seed, 0
         if self.query("#point"):
@@ -109,7 +111,7 @@ class RunDialog(Dialog[Choice]):
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
-        except ScenarioError as error:
+        except InputError as error:
             go.disabled, replay.display = True, False
             self.show_problem(str(error))
             return

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
 from des.records import OfferReport, Outcome, Status
 from scenarios.logs.reading import LoggedRound
@@ -55,6 +56,7 @@ class Book:
         self._logged = logged
         self.qualities = world.qualities(logged.number)
         self.conditions = world.conditions(logged.number)
+        self._mechanism = world.mechanism
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
@@ -139,6 +141,8 @@ class Book:
             return self._won(offer)
         if verdict is Verdict.DROPPED:
             return "awarded a core, but its update did not arrive in time; not paid"
+        if self._mechanism != DEFAULT:  # only the paper's is known to go by the payments
+            return f"refused by the mechanism {self._mechanism}"
         lowest = self.holders[client][-1]
         if offer.payment < lowest.payment:
             paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
@@ -146,20 +150,23 @@ class Book:
         return f"lost the draw against {lowest.service}, which pays {cash(offer.payment)} too"
 
     def _won(self, offer: OfferReport) -> str:
+        price = offer.payment if offer.paid is None else offer.paid
+        over = price - offer.bid
+        won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {cash(over, price)} over its bid")
+        if self._mechanism != DEFAULT:
+            return won
         beaten = [
             other
             for m in range(len(self._names))
             if (other := self._offers.get((m, offer.client))) is not None and other.outcome is Outcome.OUTBID
         ]
-        over = offer.payment - offer.bid
-        price = "paid its bid" if not over else f"paid {cash(over, offer.payment)} over its bid"
         if not beaten:
-            return f"core {offer.core}, {price}; nobody was outbid"
+            return f"{won}; nobody was outbid"
         best = max(beaten, key=lambda other: other.payment)
         if best.payment < offer.payment:
             compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"
-            return f"core {offer.core}, {price}; outbid {best.service}: {compared}"
-        return f"core {offer.core}, {price}; won the draw against {best.service}"
+            return f"{won}; outbid {best.service}: {compared}"
+        return f"{won}; won the draw against {best.service}"
 
 
 def cash(amount: Micro, beside: Micro | None = None) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from fl.files import replacing_text
+from fl.files import replacing, replacing_text
 from scenarios.judging.tables import KEYS, TableName, names_beside_keys
 from tui.watching.session import Session
 
@@ -46,6 +46,8 @@ def write_picture(svg: str, path: Path) -> None:
         picture = resvg_py.svg_to_bytes(
             svg_string=svg, font_dirs=[str(fonts)], monospace_family="DejaVu Sans Mono", serif_family="DejaVu Sans"
         )
-        path.write_bytes(bytes(picture))
+        content = bytes(picture)
     else:
-        path.write_text(svg, encoding="utf-8")
+        content = svg.encode()
+    with replacing(path) as file:
+        file.write(content)

@@ -83,14 +83,14 @@ class ClientGrid(LineView):
         return label, cells
 
     def _detail(self, m: int, client: int) -> str:
-        """Return what fits beside the sign: the core, and the payment."""
+        """Return what fits beside the sign: the core, and the price paid; for an unpaid offer, the payment."""
         view = self._view
         offer = view.book.offer(m, client) if view and view.book else None
         if offer is None or (view is not None and view.event is not None and not view.allocated):
             return ""
         core = "" if offer.core is None else str(offer.core)
         if self._cell >= 9:
-            return f"{core:<1} {cash(offer.payment)}"
+            return f"{core:<1} {cash(offer.payment if offer.paid is None else offer.paid)}"
         return core
 
     def watch_cursor(self, old: int, new: int) -> None:

@@ -97,14 +97,15 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "payment", "9.000000", served, "over the budget"),
         ("offers", "bid", "0.123456", served, "is not the cost of its data"),
         ("offers", "data_size", "21", served, "a data size of 21 is not in the scenario"),
-        ("offers", "client", "8", served, "there is no such client"),
+        ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
         ("offers", "core", "1", served, "cores are not used once each"),
         ("offers", "outcome", "outbid", served, "refuses an offer with a core free"),
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "serves 2 services with 1 cores"),
         ("offers", "end", "1e9", served, "works outside of the round"),
         ("offers", "payment", "a lot", served, "payment: 'a lot' is not a value of this column (money: "),
+        ("rounds", "service", "omega", lambda row: True, "round 1: omega: unknown service"),
         ("rounds", "budget", "7.000000", lambda row: True, "is not the scenario's 6.5"),
-        ("rounds", "spent", "0.000001", lambda row: True, "spent is 0.000001, and its offers come to"),
+        ("rounds", "spent", "0.000001", lambda row: True, "spent is 0.000001, but its offers come to"),
         ("rounds", "served", "99", lambda row: True, "served is 99"),
         ("rounds", "mean_emd", "0.7", lambda row: row["served"] != "0", "mean_emd is 0.7"),
         ("rounds", "reward", "61.0", lambda row: True, "is not 60.0^accuracy"),
@@ -192,9 +193,9 @@ def test_what_must_be_empty_is_named(run: Path) -> None:
     ("paid", "who", "problem"),
     [
         ("0.000001", served, "was paid 0.000001, below its bid"),
-        ("6.500000", served, "was paid 6.500000, and the payment offered is"),
-        ("", served, "was served, and was not paid"),
-        ("1.000000", lambda row: row["outcome"] == "outbid", "was outbid, and was paid"),
+        ("6.500000", served, "was paid 6.500000, but the payment offered is"),
+        ("", served, "was served, but was not paid"),
+        ("1.000000", lambda row: row["outcome"] == "outbid", "was outbid, but was paid"),
     ],
 )  # fmt: skip
 def test_prices_lie_between_bid_and_payment(
@@ -206,7 +207,7 @@ def test_prices_lie_between_bid_and_payment(
 
 def test_an_offer_to_a_client_that_is_offline_is_named(run: Path) -> None:
     change(run / "offers.csv", "client", "1", lambda row: row["round"] == "6")
-    assert "client 1: is offline, and is wanted" in "\n".join(verify(RunDirectory(run)).problems)
+    assert "client 1: is offline, but is wanted" in "\n".join(verify(RunDirectory(run)).problems)
 
 
 def test_what_is_no_table_is_an_input_error(run: Path) -> None:

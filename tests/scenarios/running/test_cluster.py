@@ -80,7 +80,8 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
 
     there = plan([scenario], [], seeds, tmp_path / "there", shelf)
     listener = Listener(cluster, victim)
-    result = run_all(there, shelf, listener, cluster=Cluster(cluster.address, cpus=1))
+    with Cluster(cluster.address, cpus=1) as nodes:
+        result = run_all(there, shelf, listener, cluster=nodes)
     assert result.complete == there, listener.heard
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     assert len({run.directory.meta()["seed"] for run in there}) == len(seeds)
@@ -89,7 +90,8 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     again = Listener()
     failing = parse(one_service, overrides=["training.learning_rate=100", "training.local_epochs=20", "name=bad"])
     runs = [*there, *plan([failing], [], [0], tmp_path / "there", shelf)]
-    result = run_all(runs, shelf, again, cluster=Cluster(cluster.address, cpus=1))
+    with Cluster(cluster.address, cpus=1) as nodes:
+        result = run_all(runs, shelf, again, cluster=nodes)
     assert [word for word, *_ in again.heard] == ["skipped"] * 4 + ["started", "failed"]
     assert "diverged" in again.heard[-1][2]
     assert result.failed[0].directory.state is State.INCOMPLETE

@@ -1,39 +1,42 @@
-"""The command line as a user's shell sees it: a real process, its output and its exit status."""
+"""The command line as a user's shell sees it: its output and its exit status.
 
-import subprocess
-import sys
+Each command has a test that runs it in a process of its own; the others run it in this one (``support.shell``).
+"""
+
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Done = subprocess.CompletedProcess[str]
+from support import shell
+from support.shell import Done
 
 
 @pytest.fixture(scope="session")
 def flmarket() -> Callable[..., Done]:
     """Runs the command with some arguments, in a folder."""
-
-    def run(*arguments: str, cwd: Path | None = None) -> Done:
-        command = [sys.executable, "-P", "-m", "tui.cli", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
-
-    return run
+    return shell.flmarket
 
 
 @pytest.fixture(scope="session")
-def quick_run(flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+def process() -> Callable[..., Done]:
+    """Runs the command with some arguments, in a folder, in a process of its own."""
+    return shell.process
+
+
+@pytest.fixture(scope="session")
+def quick_run(process: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Three rounds of the quickstart scenario: the folder of its run, and what the command printed."""
     out = tmp_path_factory.mktemp("runs")
-    return out, flmarket("run", "quickstart", "--rounds", "3", "--out", str(out))
+    return out, process("run", "quickstart", "--rounds", "3", "--out", str(out))
 
 
 @pytest.fixture(scope="session")
-def batch(one_service: str, flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def batch(one_service: str, process: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scenario shell.toml and its runs under two policies and two seeds."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "shell.toml").write_text(one_service)
-    done = flmarket(
+    done = process(
         "run", "shell.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "2", "--jobs", "2", cwd=folder
     )
     assert done.returncode == 0, done.stderr

@@ -1,12 +1,12 @@
-"""``flmarket calibrate`` as a user meets it: real training on an embedded data set, in a real process."""
+"""``flmarket calibrate`` as a user meets it: real training on an embedded data set."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from support.shell import Done, flmarket, process
 
 SMALL = """
 name = "small"
@@ -35,17 +35,16 @@ policy = "random"
 """
 
 
-def calibrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"FLMARKET_FITS": str(folder / "own")}
-    command = [sys.executable, "-P", "-m", "tui.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+def calibrate(folder: Path, *arguments: str, run: Callable[..., Done] = flmarket) -> Done:
+    return run(*arguments, cwd=folder, env={"FLMARKET_FITS": str(folder / "own")})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("calibration")
     (path / "small.toml").write_text(SMALL)
-    done = calibrate(path, "calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--out", "out")
+    command = ("calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--out", "out")
+    done = calibrate(path, *command, run=process)
     assert done.returncode == 0, done.stderr
     assert "| digits |" in done.stdout
     assert "digits: R^2" in done.stderr
@@ -76,7 +75,7 @@ def test_dqi_goes_on_where_it_was_killed_and_ends_with_the_same_bytes(folder: Pa
 
 def test_surrogate_fits_tests_and_then_runs(folder: Path) -> None:
     command = ("calibrate", "surrogate", "small.toml", "--runs", "3", "--seeds", "1", "--out", "out")
-    done = calibrate(folder, *command)
+    done = calibrate(folder, *command, run=process)
     assert done.returncode == 0, done.stderr
     assert "Spearman" in done.stdout
     assert (folder / "out" / "surrogate-digits.png").stat().st_size > 1000

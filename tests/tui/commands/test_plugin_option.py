@@ -1,12 +1,11 @@
 """``--plugin FILE.py`` on the command line: wherever a name is resolved."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tui.cli import main
+from support.shell import flmarket
 
 PLUGIN = """
 from flmarket import Policy, fill_budget, policy
@@ -21,34 +20,21 @@ class BigSpender(Policy):
 """
 
 
-class Shell:
-    """``flmarket ...`` in a folder of its own, in this process."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._patch, self._capsys = monkeypatch, capsys
-        monkeypatch.chdir(folder)
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Return the exit status, and what was printed on stdout and stderr."""
-        from scenarios.plugins import REGISTRIES
-
-        for registry in REGISTRIES:  # as in a new process
-            registry._registered.clear()
-        self._patch.setattr(sys, "argv", ["flmarket", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = self._capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
+Shell = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def shell(
-    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Shell:
+def shell(one_service: str, tmp_path: Path) -> Shell:
+    """Runs the command in a folder; returns the exit status, and what was printed on stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        done = flmarket(*arguments, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
     (tmp_path / "mine.py").write_text(PLUGIN)
     (tmp_path / "market.toml").write_text(one_service)
     (tmp_path / "own.toml").write_text(one_service.replace('"random"', '"big-spender"'))
-    return Shell(tmp_path, monkeypatch, capsys)
+    return run
 
 
 def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shell: Shell) -> None:

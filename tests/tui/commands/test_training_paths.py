@@ -1,9 +1,7 @@
 """What a user meets when training cannot take the fast path, or trains a custom model."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -13,41 +11,39 @@ import torch
 from fl import fused
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
+from support.shell import Done, flmarket, process
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
 NOTE = "the fused kernel was not built"
 
 
-def run(*arguments: str, out: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """``flmarket run quickstart`` with ``path`` in front of the import path."""
-    folders = [str(path)] * (path is not None) + [os.environ.get("PYTHONPATH", "")]
-    command = [sys.executable, "-P", "-m", "tui.cli", "run", "quickstart", *SMALL, *arguments, "--out", str(out)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+TINY = """
+from torch import nn
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an installed distribution that registers the model ``tiny``."""
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "tinynets.py").write_text(
-        "from torch import nn\n\n\n"
-        "class Tiny(nn.Module):\n"
-        "    def __init__(self, labels):\n"
-        "        super().__init__()\n"
-        "        self.pool, self.out = nn.AvgPool2d(4), nn.Linear(49, labels)\n\n"
-        "    def forward(self, x):\n"
-        "        return self.out(self.pool(x).flatten(1))\n"
-    )
-    info = folder / "tinynets-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tinynets\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[flmarket.models]\ntiny = tinynets:Tiny\n")
-    return folder
+class Tiny(nn.Module):
+    def __init__(self, labels):
+        super().__init__()
+        self.pool, self.out = nn.AvgPool2d(4), nn.Linear(49, labels)
+
+    def forward(self, x):
+        return self.out(self.pool(x).flatten(1))
+"""
 
 
-def test_a_model_of_an_installed_package_trains_on_the_reference_path(package: Path, tmp_path: Path) -> None:
-    done = run("--set", "training.model=tiny", out=tmp_path, path=package)
+def run(*arguments: str, out: Path, shell: Callable[..., Done] = flmarket) -> Done:
+    return shell("run", "quickstart", *SMALL, *arguments, "--out", str(out))
+
+
+@pytest.fixture
+def package(install_package: Callable[..., None]) -> None:
+    """An installed distribution that registers the model ``tiny``."""
+    install_package("tinynets", TINY, "flmarket.models", tiny="tinynets:Tiny")
+
+
+@pytest.mark.usefixtures("package")
+def test_a_model_of_an_installed_package_trains_on_the_reference_path(tmp_path: Path) -> None:
+    done = run("--set", "training.model=tiny", out=tmp_path, shell=process)
     assert done.returncode == 0, done.stderr
     meta = json.loads(next(tmp_path.rglob("meta.json")).read_text())
     assert set(meta["kernel"].values()) == {"reference"}
@@ -56,15 +52,17 @@ def test_a_model_of_an_installed_package_trains_on_the_reference_path(package: P
     assert rounds["served"].sum() > 0
 
 
-def test_the_fused_kernel_is_refused_for_it(package: Path, tmp_path: Path) -> None:
-    done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path, path=package)
+@pytest.mark.usefixtures("package")
+def test_the_fused_kernel_is_refused_for_it(tmp_path: Path) -> None:
+    done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path)
     assert done.returncode == 2
     assert 'the fused kernel trains the models cnn and mlp, not \'tiny\'; use "auto" or "reference"' in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_is_not_installed_is_a_problem_of_the_scenario(package: Path, tmp_path: Path) -> None:
-    done = run("--set", "training.model=tinny", out=tmp_path, path=package)
+@pytest.mark.usefixtures("package")
+def test_a_model_that_is_not_installed_is_a_problem_of_the_scenario(tmp_path: Path) -> None:
+    done = run("--set", "training.model=tinny", out=tmp_path)
     assert done.returncode == 2
     assert "unknown model 'tinny'; did you mean 'tiny'?" in done.stderr
 

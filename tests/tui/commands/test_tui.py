@@ -8,7 +8,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import termios
 import time
 import urllib.error
@@ -18,16 +17,15 @@ from pathlib import Path
 
 import pytest
 
-CLI = [sys.executable, "-P", "-m", "tui.cli"]
-
+from support.shell import CLI
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize("arguments", [("tui",), ("tui", "quickstart"), ("replay", ".")])
-def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path, flmarket: Flmarket) -> None:
+def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path, process: Flmarket) -> None:
     (tmp_path / "scenario.toml").write_text("")
-    done = flmarket(*(str(tmp_path) if argument == "." else argument for argument in arguments))
+    done = process(*(str(tmp_path) if argument == "." else argument for argument in arguments))
     assert done.returncode == 2
     assert done.stderr.startswith(
         "the terminal user interface needs a terminal, but standard input, output or error is not one; "
@@ -86,7 +84,7 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(tmp_path: Path) -> None
     assert terminal.end() != 0
 
 
-def test_serves_browsers_on_this_machine_and_pages_of_its_own_only(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_serves_browsers_on_this_machine_and_pages_of_its_own_only(tmp_path: Path, process: Flmarket) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -98,7 +96,7 @@ def test_serves_browsers_on_this_machine_and_pages_of_its_own_only(tmp_path: Pat
         assert status(port, {"Host": "evil.example"}) == 403
         assert status(port, {"Origin": "http://evil.example"}) == 403
         assert status(port, {"Origin": f"http://127.0.0.1:{port}"}) == 200
-        again = flmarket("tui", "--web", "--port", str(port))
+        again = process("tui", "--web", "--port", str(port))
         assert again.returncode == 2
         assert f"port {port} cannot be used" in again.stderr
     finally:

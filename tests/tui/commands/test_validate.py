@@ -17,10 +17,10 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, f
     assert paper.endswith(" points")
 
 
-def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, process: Flmarket) -> None:
     (tmp_path / "one.toml").write_text("name = 'one'\nrouns = 3\n")
     (tmp_path / "two.toml").write_text("name = ")
-    done = flmarket("validate", "one.toml", "two.toml", cwd=tmp_path)
+    done = process("validate", "one.toml", "two.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert "one.toml:2: rouns: unknown key; did you mean 'rounds'?" in done.stderr
     assert "two.toml:1:" in done.stderr

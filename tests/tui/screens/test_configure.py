@@ -1,7 +1,10 @@
 """The form: made from the schema, checked as `validate` checks, saved with its comments."""
 
+import errno
+import os
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 from textual.widgets import Input, OptionList, Select, Static, TabbedContent
 
@@ -157,3 +160,39 @@ async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) ->
         assert parse(screen.document.text) == parse((small / "small.toml").read_text())
         row(screen, "interventions").query_one(Input).value = '[{ round = 3, key = "clients.cores", value = 2 }]'
         await until(pilot, lambda: len(parse(screen.document.text).interventions) == 1)
+
+
+async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
+    app: MarketApp, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small / "small.toml"
+    before = path.read_text()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        row(screen, "rounds").query_one(Input).value = "20"
+        await until(pilot, lambda: screen.document.changed)
+
+        def fsync(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as full:
+            full.setattr(os, "fsync", fsync)
+            await pilot.press("ctrl+s")
+        assert path.read_text() == before
+        assert screen.document.changed
+
+
+async def test_a_scenario_that_is_a_link_stays_one(app: MarketApp, small: Path) -> None:
+    path, real = small / "small.toml", small / "real.toml"
+    path.rename(real)
+    path.symlink_to(real.name)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        row(screen, "rounds").query_one(Input).value = "20"
+        await until(pilot, lambda: screen.document.changed)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: not screen.document.changed)
+    assert path.is_symlink()
+    assert "rounds = 20 #" in real.read_text()

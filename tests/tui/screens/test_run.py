@@ -1,5 +1,6 @@
 """The dialog before a run."""
 
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 
@@ -38,5 +39,23 @@ async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(
         said = str(dialog.query_one("#run-problem", Static).render())
         assert "the sweep's value 'random' asks for another policy; leave one of them out" in " ".join(said.split())
         dialog.query_one(SelectionList).deselect("lcfa")
+        await pilot.pause()
+        assert not dialog.query_one("#go", Button).disabled
+
+
+async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
+    app: MarketApp, scenario_text: str, install_package: Callable[..., None]
+) -> None:
+    install_package("acme_broken", "import no_such_module", "flmarket.policies", broken="acme_broken:Mine")
+    async with app.run_test(size=(100, 40)) as pilot:
+        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
+        app.push_screen(dialog)
+        await pilot.pause()
+        dialog.query_one(SelectionList).select("broken")
+        await pilot.pause()
+        assert dialog.query_one("#go", Button).disabled
+        shown = " ".join(str(dialog.query_one("#run-problem", Static).render()).split())
+        assert "policy 'broken' (acme_broken:Mine of acme_broken 1.5): cannot be imported: ModuleNotFoundError" in shown
+        dialog.query_one(SelectionList).deselect("broken")
         await pilot.pause()
         assert not dialog.query_one("#go", Button).disabled

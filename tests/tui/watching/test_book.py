@@ -2,13 +2,20 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
+from textual.app import App
 
+from des.allocation import NO_CORE, allocate
+from des.mechanism import Clearing, Mechanism
+from des.mechanisms import MECHANISMS
 from des.records import Outcome
 from tui.watching.book import Book, Verdict, cash
 from tui.watching.history import History, after, before
 from tui.watching.playhead import faster
 from tui.watching.session import Session
+from tui.watching.view import View
+from tui.widgets.grid import ClientGrid
 
 
 @pytest.mark.parametrize(
@@ -51,6 +58,61 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
                 elif line.verdict is Verdict.MISFIT:
                     assert line.bid > service.budget - service.offered
     assert {Verdict.SERVED, Verdict.OUTBID, Verdict.MISFIT, Verdict.LEFT} <= seen
+
+
+class OddClientsOnly(Mechanism):
+    """Clients with an odd number serve the highest payments and get half of what these are over the bid."""
+
+    def clear(self, book):
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(np.where(book.clients % 2, core, NO_CORE), book.bids + (book.payments - book.bids) // 2)
+
+
+def test_another_mechanism_s_reasons_are_not_the_paper_s(
+    play_small: Callable[..., Session], scenario_text: str
+) -> None:
+    """It may refuse an offer for a free core, and ask less than was offered."""
+    MECHANISMS.register("odd-clients", OddClientsOnly)
+    text = scenario_text.replace("lcfa", "pacing") + '\n[market]\nmechanism = "odd-clients"\n'
+    session = play_small(text)
+    assert session.world is not None
+    served, refused = [], []
+    for logged in session.history.rounds:
+        book = Book(logged, session.world)
+        assert not {client for client in book.holders if client % 2 == 0}
+        for offer in logged.offers:
+            line = book.line([row.service for row in logged.services].index(offer.service), offer.client)
+            (served if offer.outcome is Outcome.SERVED else refused).append((offer, line.reason))
+    assert {reason for _, reason in refused} == {"refused by the mechanism odd-clients"}
+    assert any(offer.paid < offer.payment for offer, _ in served)
+    for offer, reason in served:
+        over = offer.paid - offer.bid
+        price = f"paid {cash(over, offer.paid)} over its bid" if over else "paid its bid"
+        assert reason == f"core {offer.core}, {price}"
+
+
+async def test_the_grid_shows_the_price_that_was_paid(play_small: Callable[..., Session], scenario_text: str) -> None:
+    MECHANISMS.register("odd-clients", OddClientsOnly)
+    text = scenario_text.replace("lcfa", "pacing") + '\n[market]\nmechanism = "odd-clients"\n'
+    session = play_small(text)
+    logged, offer = next(
+        (logged, offer)
+        for logged in session.history.rounds
+        for offer in logged.offers
+        if offer.paid is not None and cash(offer.paid) != cash(offer.payment)
+    )
+    m = [row.service for row in logged.services].index(offer.service)
+
+    class Shown(App[None]):
+        def compose(self):
+            yield ClientGrid()
+
+    app = Shown()
+    async with app.run_test(size=(120, 40)):
+        grid = app.query_one(ClientGrid)
+        grid.show(View(session, logged.number))
+        cell = grid.line(offer.client)[1].plain[m * grid._cell : (m + 1) * grid._cell]
+        assert cell.split() == [f"●{offer.core}", cash(offer.paid)]
 
 
 def test_offline_clients_are_said_to_be(play_small: Callable[..., Session], scenario_text: str) -> None:

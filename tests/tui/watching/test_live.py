@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from tui.screens.leave import LeaveDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
 from tui.watching.session import Phase, Session
-from tui.widgets.redraw import RATE
 from tui.widgets.statusline import StatusLine
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -247,15 +245,13 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         screen, session, _ = launch(app, start_of(small))
         draws = []
         whole = screen.draw
-        screen._redraw._draw = lambda: (draws.append(time.monotonic()), whole())  # type: ignore[assignment,func-returns-value]
+        screen._redraw._draw = lambda: (draws.append(len(session.history)), whole())  # type: ignore[assignment,func-returns-value]
         await until(pilot, lambda: len(session.history) > 100, "the flood")
-        before = len(draws)
         app.simulate_key("2")
         await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
-        assert len(draws) - before < 3 * RATE  # within three seconds, on a machine that draws as fast as it may
         await until(pilot, lambda: len(session.history) == 3000, "all rounds")
         assert [logged.number for logged in session.history.rounds] == list(range(1, 3001))
-        assert min(b - a for a, b in pairwise(draws)) > 0.05
+        assert len(draws) < 3000 / 2  # how far apart they are: tests/tui/widgets/test_redraw.py
         await until(pilot, lambda: screen.head.round == 3000, "the newest")
 
 

@@ -1,0 +1,65 @@
+"""Redraws coalesce. Time is a number here: no assertion depends on how fast the machine is."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tui.widgets import redraw
+from tui.widgets.redraw import RATE, Redraw
+
+
+class Clock:
+    """A clock that stands still until it is moved, with the timers that are set by it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self._timers: list[tuple[float, Callable[[], None]]] = []
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> Any:
+        timer = self.now + delay, callback
+        self._timers.append(timer)
+
+        class Handle:
+            stop = staticmethod(lambda: self._timers.remove(timer) if timer in self._timers else None)
+
+        return Handle
+
+    def move(self, seconds: float) -> None:
+        end = self.now + seconds
+        while due := sorted((at, i) for i, (at, _) in enumerate(self._timers) if at <= end):
+            at, i = due[0]
+            self.now = at
+            self._timers.pop(i)[1]()
+        self.now = end
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(redraw, "monotonic", lambda: clock.now)
+    return clock
+
+
+def test_a_flood_of_requests_draws_at_the_rate_and_ends_with_the_newest(clock: Clock) -> None:
+    asked, drawn = [0], []
+    screen = Redraw(clock, lambda: drawn.append((clock.now, asked[0])))  # type: ignore[arg-type]
+    for number in range(1, 3001):
+        asked[0] = number
+        screen.request()
+        clock.move(0.001)
+    clock.move(1)
+    assert drawn[0] == (100.0, 1)
+    assert drawn[-1][1] == 3000
+    assert len(drawn) <= 3 * RATE + 2
+    assert min(b - a for (a, _), (b, _) in pairwise(drawn)) > 0.99 / RATE
+
+
+def test_a_single_request_draws_at_once(clock: Clock) -> None:
+    drawn: list[float] = []
+    screen = Redraw(clock, lambda: drawn.append(clock.now))  # type: ignore[arg-type]
+    screen.request()
+    clock.move(5)
+    screen.request()
+    assert drawn == [100.0, 105.0]
