@@ -6,10 +6,16 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from scenarios.judging.rules import RULES
 from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
+
+_RERUN = (
+    f"`{RERUN}`",
+    "Cannot be derived from the logs; `flmarket verify --rerun` plays the run again and compares the bytes.",
+)
 
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 
@@ -30,9 +36,10 @@ def reference() -> str:
         "what is empty is NaN. In Parquet it stays int64, and what is empty is null.",
         "### Rules",
         "What `flmarket verify` checks, by the name in the last column above.",
-        "\n".join(f"- **{name}**: {_first_sentence(rule.__doc__)}" for name, rule in RULES.items())
-        + f"\n- **`{RERUN}`**: Cannot be derived from the logs; `flmarket verify --rerun` plays the run again and "
-        "compares the bytes.",
+        "\n".join(
+            fill(f"- **{name}**: {meaning}", 120, subsequent_indent="  ", break_on_hyphens=False)
+            for name, meaning in [*((name, _first_line(rule.__doc__)) for name, rule in RULES.items()), _RERUN]
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -56,7 +63,7 @@ def _rule(column: Column) -> str:
     return f"`{RERUN}` alone" if column.rule == RERUN else column.rule
 
 
-def _first_sentence(docstring: str | None) -> str:
+def _first_line(docstring: str | None) -> str:
     return (docstring or "").strip().partition("\n")[0]
 
 

@@ -23,7 +23,7 @@ from fl.installation import command
 from scenarios.file.problems import ScenarioError
 from scenarios.judging import figures
 from scenarios.loader import load, parse
-from support.shell import flmarket
+from support import shell
 from tui.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -130,7 +130,7 @@ def run(words: list[str], place: Path) -> None:
         output = place / words[words.index(">") + 1]
         words = words[: words.index(">")]
     words = [str(next(place.glob(word.replace("...", "*")))) if "..." in word else word for word in words]
-    done = flmarket(*words[1:], cwd=place)
+    done = shell.flmarket(*words[1:], cwd=place)
     assert done.returncode == 0, " ".join(words) + "\n" + done.stdout + done.stderr
     if output is not None:
         output.write_text(done.stdout)

@@ -109,6 +109,11 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
 NOT_THOSE = "are not those of rounds.csv and offers.csv"
 
 
+def test_the_page_on_logs_names_every_key_of_meta_json(good: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "logs.md").read_text().partition("## meta.json")[2]
+    assert {key for key in RunDirectory(good).meta() if f"`{key}`" not in page} == set()
+
+
 def served(row: dict[str, str]) -> bool:
     return row["outcome"] == "served"
 
