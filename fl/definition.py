@@ -1,7 +1,7 @@
 """What a class or function of the user's own is made of, so that two definitions of one name can be told apart.
 
-Compiled code is compared, not source text: it is known for what was typed at a prompt, too, and it is what runs, whatever
-has become of the file since.
+Compiled code is compared, not source text: it is known for what was typed at a prompt, too, and it is what runs,
+whatever has become of the file since.
 """
 
 import dataclasses
@@ -119,7 +119,7 @@ class _Telling:
             case MethodType():
                 yield "method"
                 yield from self._all([value.__self__, value.__func__])
-            case BuiltinFunctionType() if value.__self__ is None or isinstance(value.__self__, ModuleType):
+            case BuiltinFunctionType() if value.__self__ is None or isinstance(value.__self__, ModuleType | type):
                 yield f"builtin {value.__module__}.{value.__qualname__}"
             case CodeType():
                 yield from self._code(value)
@@ -143,7 +143,12 @@ class _Telling:
             yield f"of {value.__module__}"
             return
         yield from self._all([type(value), *value.__mro__[1:]])
-        for name, member in sorted(vars(value).items()):
+        members = dict(vars(value))
+        if issubclass(value, Enum):  # besides these, enumerations hold tables of Python's own
+            yield from self._named({name: member.value for name, member in value.__members__.items()})
+            code = (FunctionType, property, classmethod)
+            members = {name: member for name, member in members.items() if isinstance(member, code)}
+        for name, member in sorted(members.items()):
             if name not in _UNTOLD and type(member).__name__ not in ("member_descriptor", "getset_descriptor"):
                 yield f"attribute {name}"
                 yield from self.tell(member)

@@ -144,7 +144,8 @@ class Registry(Generic[T]):
         """Add a plug-in to this process.
 
         A module may register a name again (a notebook's cell that is run twice, a module that is reloaded); a plug-in
-        file may not, nor may anybody take a name that another file or module has registered. ``record``: see ``Registration``.
+        file may not, nor may anybody take a name that another file or module has registered.
+        ``record``: see ``Registration``.
 
         Raises:
             PluginError: the name is taken or invalid, or the thing is not of this kind.

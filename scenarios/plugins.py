@@ -170,7 +170,9 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     import cloudpickle
 
     # A module beside the user's script cannot be imported by the other process, which has no such folder on its path.
-    modules = [module for module in users_modules() if module.__name__ not in cloudpickle.list_registry_pickle_by_value()]
+    modules = [
+        module for module in users_modules() if module.__name__ not in cloudpickle.list_registry_pickle_by_value()
+    ]
     try:
         for module in modules:
             cloudpickle.register_pickle_by_value(module)

@@ -145,7 +145,10 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ({"scenario": "quickstart", "seeds": []}, "no seed is given; name at least one"),
         ({"scenario": "quickstart", "seeds": [1, -2]}, "seeds: -2 is negative; a seed is an integer of at least 0"),
         ({"scenario": "quickstart", "seeds": "3"}, "seeds = '3': must be integers of at least 0, or how many of them"),
-        ({"scenario": "quickstart", "seeds": 2.5}, r"seeds = 2\.5: must be integers of at least 0, or how many of them"),
+        (
+            {"scenario": "quickstart", "seeds": 2.5},
+            r"seeds = 2\.5: must be integers of at least 0, or how many of them",
+        ),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], problem: str, tmp_path: Path) -> None:
