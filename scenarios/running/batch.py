@@ -52,7 +52,7 @@ class BatchResult:
 def play_batch(
     scenarios: Sequence[Scenario],
     policies: Sequence[str],
-    seeds: Sequence[int],
+    seeds: Iterable[int],
     out: Path,
     *,
     jobs: int = 1,
@@ -161,7 +161,7 @@ def plan(
     return runs
 
 
-def _seeds(seeds: Iterable[Any]) -> list[int]:
+def _seeds(seeds: Any) -> list[int]:
     """Return seeds as Python's integers; NumPy's are welcome."""
     try:
         checked = [index(seed) for seed in ([seeds] if isinstance(seeds, str) else seeds)]

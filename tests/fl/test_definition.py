@@ -56,15 +56,18 @@ Own = make(0.1)
 def of(text: str) -> str:
     """The digest of the class that a script defines; a prompt's has no source text either."""
     scope: dict[str, object] = {"__name__": "__main__"}
-    exec(text, scope)
+    exec(text, scope)  # noqa: S102 - as a prompt does
     return digest(scope["Own"])
 
 
 def test_the_same_text_makes_the_same_definition_in_every_process() -> None:
-    code = f"from fl.definition import digest\n{TEXT}\nprint(digest(Own))"
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.stdout.strip() == of(TEXT) == of("# a comment\n" + TEXT), done.stderr
+    def printed(text: str, seed: str) -> str:
+        code = f"{text}\nfrom fl.definition import digest\nprint(digest(Own))"
+        environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout
+
+    assert len(printed(TEXT, "7")) == 65
+    assert printed(TEXT, "7") == printed("# a comment" + TEXT, "8")
 
 
 @pytest.mark.parametrize(
