@@ -164,7 +164,7 @@ def plan(
 def _seeds(seeds: Any) -> list[int]:
     """Return seeds as Python's integers; NumPy's are welcome."""
     try:
-        checked = [index(seed) for seed in ([seeds] if isinstance(seeds, str) else seeds)]
+        checked: list[int] = [index(seed) for seed in seeds]
     except TypeError as error:
         raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
     if any(seed < 0 for seed in checked):
