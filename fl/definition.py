@@ -214,7 +214,7 @@ class _Telling:
         elif dataclasses.is_dataclass(value):
             yield from self._named({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
         elif kind.__module__.partition(".")[0] in sys.stdlib_module_names and _tells(value):
-            yield repr(value)
+            yield "MISSING" if value is dataclasses.MISSING else repr(value)
         else:
             raise UnknowableError(f"nobody can tell what is in a {kind.__module__}.{kind.__qualname__}")
 
