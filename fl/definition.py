@@ -119,7 +119,7 @@ class _Telling:
             case MethodType():
                 yield "method"
                 yield from self._all([value.__self__, value.__func__])
-            case BuiltinFunctionType() if value.__self__ is None or isinstance(value.__self__, ModuleType):
+            case BuiltinFunctionType() if value.__self__ is None or isinstance(value.__self__, ModuleType | type):
                 yield f"builtin {value.__module__}.{value.__qualname__}"
             case CodeType():
                 yield from self._code(value)
@@ -143,7 +143,12 @@ class _Telling:
             yield f"of {value.__module__}"
             return
         yield from self._all([type(value), *value.__mro__[1:]])
-        for name, member in sorted(vars(value).items()):
+        members = dict(vars(value))
+        if issubclass(value, Enum):  # besides these, enumerations hold tables of Python's own
+            yield from self._named({name: member.value for name, member in value.__members__.items()})
+            code = (FunctionType, property, classmethod)
+            members = {name: member for name, member in members.items() if isinstance(member, code)}
+        for name, member in sorted(members.items()):
             if name not in _UNTOLD and type(member).__name__ not in ("member_descriptor", "getset_descriptor"):
                 yield f"attribute {name}"
                 yield from self.tell(member)
@@ -209,7 +214,7 @@ class _Telling:
         elif dataclasses.is_dataclass(value):
             yield from self._named({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
         elif kind.__module__.partition(".")[0] in sys.stdlib_module_names and _tells(value):
-            yield repr(value)
+            yield "MISSING" if value is dataclasses.MISSING else repr(value)
         else:
             raise UnknowableError(f"nobody can tell what is in a {kind.__module__}.{kind.__qualname__}")
 

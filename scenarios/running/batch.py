@@ -163,7 +163,7 @@ def plan(
     return runs
 
 
-def _seeds(seeds: Iterable[Any]) -> list[int]:
+def _seeds(seeds: Any) -> list[int]:
     """Return seeds as Python's integers; NumPy's are welcome."""
     try:
         given: list[Any] = [seeds] if isinstance(seeds, str) else list(seeds)
