@@ -1,9 +1,7 @@
 """``flmarket train``: resumed after a kill it gives the same bytes; what does not fit is refused; agents play."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +19,7 @@ from learning.mahdrl.training import Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.train import Training, learned_rivals, open_table, parse_options, place, run
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.shell import CLI, flmarket
 
 
 def small(*overrides, **changes):
@@ -37,18 +34,16 @@ def files(out):
     return out.read_bytes(), out.with_suffix(".csv").read_bytes(), described
 
 
-def command(policy, out, *extra):
+def command(policy, out):
     words = ["train", "paper", "--backend", "surrogate", "--set", "rounds=5", "--policy", policy, "--episodes", "24"]
-    code = "from tui.cli import main; main()"
-    return [sys.executable, "-c", code, *words, "--evaluate-every", "3", "--out", str(out), "-q", *extra]
+    return [*words, "--evaluate-every", "3", "--out", str(out), "-q"]
 
 
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
 def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
-    subprocess.run(command(policy, whole), env=environment, check=True)
-    process = subprocess.Popen(command(policy, killed), env=environment)
+    assert flmarket(*command(policy, whole)).returncode == 0
+    process = subprocess.Popen([*CLI, *command(policy, killed)])
     states = killed.with_suffix(".training")
     deadline = time.monotonic() + 120
     while not list(states.glob("*.json")) and time.monotonic() < deadline:
@@ -57,7 +52,7 @@ def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
     process.wait()
     assert list(states.glob("*.json"))
     assert not killed.exists(), "killed too late to show anything"
-    subprocess.run(command(policy, killed, "--resume"), env=environment, check=True)
+    assert flmarket(*command(policy, killed), "--resume").returncode == 0
     assert files(killed) == files(whole)
 
 

@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Select, SelectionList, Static
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
 from support.screens import PATIENCE, until
+from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -74,8 +75,7 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
     assert directory is not None
     assert RunDirectory(directory).state is State.COMPLETE
     # What the screen exports is what the command line exports.
-    command = [sys.executable, "-P", "-m", "tui.cli", "export", str(directory), "--csv", "-"]
-    assert target.read_text() == subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert target.read_text() == flmarket("export", str(directory), "--csv", "-").stdout
     assert ",7.500000," in target.read_text()
     assert "budget = 10\n" in (small / "small.toml").read_text()  # the file itself was not saved
 
