@@ -4,7 +4,7 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from des.mechanisms import DEFAULT, MECHANISMS
@@ -60,6 +60,7 @@ class Catalogue:
         models: names of the models.
         mechanisms: names of the mechanisms.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
+        played: whether the scenario is that of a run that was played before; plug-ins that it names need not be here.
     """
 
     datasets: Collection[str]
@@ -68,6 +69,7 @@ class Catalogue:
     models: Collection[str] = tuple(BUILTIN_MODELS)
     mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
+    played: bool = False
 
 
 def installed(*, fits: bool = True) -> Catalogue:
@@ -80,10 +82,16 @@ def installed(*, fits: bool = True) -> Catalogue:
     return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), fits)
 
 
+def played() -> Catalogue:
+    """Return what the scenario of a run that was played before may name: anything. Nothing is to be played again."""
+    return replace(installed(fits=False), played=True)
+
+
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     """Yield all that is wrong across keys."""
     yield from _unique_names(readable)
-    yield from _known_names(readable, catalogue)
+    if not catalogue.played:
+        yield from _known_names(readable, catalogue)
     yield from _timeline(readable)
     yield from _market_size(readable)
     yield from check_interventions(readable)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from des.records import Kind, ServiceReport, Status
+from fl.datasets import DATASETS
 from fl.errors import InputError
 from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
@@ -57,7 +58,9 @@ class DirectoryFeed:
 
     def _identify(self) -> None:
         if (self._path / META).exists():
-            require_loaded(RunDirectory(self._path).meta().get("plugins", {}), str(self._path))
+            used = RunDirectory(self._path).meta().get("plugins", {})
+            datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
+            require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
         scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
         seed = self._path.name.removeprefix("seed-")
         if not seed.isdigit():
