@@ -14,8 +14,9 @@ import numpy as np
 from fl.errors import InputError
 from fl.names import suggest
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
+from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.judging.measures import MARKET, MEASURES, Measure, values
+from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
 
 
@@ -31,6 +32,7 @@ class Estimate:
         measure: the measure.
         seeds: the number of runs.
         interval: the mean and its 95 % interval.
+        to_target: when the runs met the target, if that is the measure.
     """
 
     setting: Setting
@@ -40,6 +42,7 @@ class Estimate:
     measure: Measure
     seeds: int
     interval: Interval
+    to_target: RoundsToTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,10 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
             for service, own in scores.items():
                 found = np.array(list(own.values()))
                 interval = paired_bootstrap(found, np.zeros_like(found))
-                estimates.append(Estimate(first.setting, policy, service, played[service], measure, len(own), interval))
+                met = to_target(members, service) if measure is ROUNDS_TO_TARGET else None
+                estimates.append(
+                    Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)
+                )
                 if shared := sorted(own.keys() & other.get(service, {}).keys()):
                     pair = [np.array([score[seed] for seed in shared]) for score in (own, other[service])]
                     differences.append(_difference(first.setting, policy, service, measure, *pair))

@@ -1,8 +1,9 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -148,7 +149,7 @@ def plan(
         raise InputError("no scenario is given; name at least one")
     runs: list[Run] = []
     for scenario in scenarios:
-        for point in points(scenario):
+        for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             here: dict[Path, Run] = {}
@@ -158,9 +159,19 @@ def plan(
                     chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
-                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values))
+                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))
             runs += here.values()
-    return runs
+    return _told_apart(runs)
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Name runs by the hash, too, where different scenarios would otherwise be called the same."""
+    scenarios: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        scenarios[run.group].add(run.digest)
+    return [
+        replace(run, name=f"{run.scenario.name}-{run.digest}") if len(scenarios[run.group]) > 1 else run for run in runs
+    ]
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -35,6 +35,8 @@ class Run:
         directory: where it goes.
         digest: hash8 of what the run depends on, besides seed and policy.
         sweep: the values of the sweep point, by key.
+        point: the place of the sweep point in its scenario, from 0.
+        name: what the scenario is called in messages and tables, where its name alone stands for several of the batch.
     """
 
     scenario: Scenario
@@ -43,12 +45,14 @@ class Run:
     directory: RunDirectory
     digest: str
     sweep: Mapping[str, Any]
+    point: int = 0
+    name: str | None = None
 
     @property
     def group(self) -> str:
         """What this run and those that differ from it in the seed alone are called in tables."""
         values = "".join(f" {key}={value}" for key, value in self.sweep.items())
-        return f"{self.scenario.name}{values} ({self.policy})"
+        return f"{self.name or self.scenario.name}{values} ({self.policy})"
 
     @property
     def label(self) -> str:
@@ -172,6 +176,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
+        "point": run.point,
         "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
