@@ -13,14 +13,14 @@ from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.names import unknown
+from fl.names import unknown_plugin
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
-from scenarios.file.schema import Training
+from scenarios.file.schema import Scenario, Training
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -61,6 +61,7 @@ class Catalogue:
         mechanisms: names of the mechanisms.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
         played: whether the scenario is that of a run that was played before; plug-ins that it names need not be here.
+        obstacles: yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``).
     """
 
     datasets: Collection[str]
@@ -70,6 +71,7 @@ class Catalogue:
     mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
     played: bool = False
+    obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
 
 def installed(*, fits: bool = True) -> Catalogue:
@@ -134,10 +136,10 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:
-            yield Finding(path, unknown(kind, name, known))
+            yield Finding(path, unknown_plugin(kind, name, known))
     for name in readable.keys("training", "by_dataset"):
         if name not in catalogue.datasets:
-            yield Finding(("training", "by_dataset", name), unknown("data set", name, catalogue.datasets))
+            yield Finding(("training", "by_dataset", name), unknown_plugin("data set", name, catalogue.datasets))
 
 
 def _timeline(readable: Readable) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from scenarios.plugins import plugins_of
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
 from scenarios.running.runner import Run, execute
+from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
     from scenarios.running.cluster import Cluster
@@ -237,9 +238,13 @@ def run_all(
         cluster: plays the runs, in place of this machine.
 
     Raises:
-        InputError: a data set, an output directory or a policy's options cannot be used; this stops the batch.
+        InputError: a plug-in or its options cannot be used, which is found before any run is played; or a data set or
+            an output directory, which stops the batch.
     """
     todo, complete = due(runs, fresh=fresh)
+    # Before any run is played. Runs that differ in the seed alone create the same things.
+    for scenario in {(run.digest, run.policy): run.scenario for run in todo}.values():
+        require_playable(scenario)
     for run in complete:
         listener.skipped(run)
     if not todo:
