@@ -56,7 +56,7 @@ class PluginFile:
         try:
             return cls(str(path), Path(path).read_bytes().decode())
         except FileNotFoundError:
-            raise PluginError(f"{path}: no such file; --plugin takes the path of a Python file") from None
+            raise PluginError(f"{path}: no such file; a plug-in is a Python file") from None
         except OSError as error:
             raise PluginError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fl.errors import InputError
-from fl.names import suggest
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
@@ -103,7 +102,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
         groups[str(run.setting.folder), run.policy].append(run)
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
-        raise InputError(f"--baseline {baseline}: no run has that policy{suggest(baseline, known)}")
+        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]

@@ -1,7 +1,7 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from operator import index
@@ -39,9 +39,10 @@ class BatchFailed(RunError):  # noqa: N818 - it names what happened
         self.result = result
         self.complete = [run.directory.path for run in result.complete]
         self.failed = [run.label for run in result.failed]
-        count = len(self.failed)
+        count, total = len(self.failed), len(self.failed) + len(self.complete)
         logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
-        super().__init__(f"{count} of {count + len(self.complete)} runs failed: {', '.join(self.failed[:3])} ({logs})")
+        what = "the run failed" if total == 1 else f"{count} of {total} runs failed"
+        super().__init__(f"{what}: {', '.join(self.failed[:3])} ({logs})")
 
 
 @dataclass
@@ -65,6 +66,7 @@ def play_batch(
     fresh: bool = False,
     fail_fast: bool = False,
     progress: bool = True,
+    words: Callable[[str], str] = str,
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr.
 
@@ -75,6 +77,7 @@ def play_batch(
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
         progress: report progress and notes; failures are reported in any case.
+        words: puts what is reported into the words of whoever reads it; see ``fl.words``.
 
     Raises:
         InputError: an argument, a data set, an output directory, the cluster or a policy's options cannot be used.
@@ -94,11 +97,11 @@ def play_batch(
     runs = plan(scenarios, policies, seeds, out, shelf)
     with ExitStack() as stack:
         cluster = None
-        if engine == "ray":
+        if engine == "ray" and due(runs, fresh=fresh)[0]:
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        listener = stack.enter_context(reporter(len(runs), quiet=not progress))
+        listener = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
         for note in notes(scenarios, shelf) if progress else ():
             listener.note(note)
         result = run_all(

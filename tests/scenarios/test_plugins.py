@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_used(
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for path, message in (
-        (tmp_path / "mine.py", "no such file; --plugin takes the path of a Python file"),
+        (tmp_path / "mine.py", "no such file; a plug-in is a Python file"),
         (tmp_path, "cannot be read: Is a directory"),
     ):
         with pytest.raises(PluginError) as caught:
