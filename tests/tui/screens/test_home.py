@@ -127,3 +127,31 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         seed.value = "7"
         await pilot.pause()
         assert not dialog.query_one("#go").disabled
+
+
+async def test_recent_runs_show_their_state_and_are_found_by_it(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    runs = small / "runs" / "small-00000000"
+    states = {"hqfa": '{"status": "complete"}', "lcfa": '{"status": "failed"}', "random": None, "ucb": "[]"}
+    for policy, meta in states.items():
+        place = write_run(play_small(), runs / policy / "seed-0001")
+        if meta:
+            (place / "meta.json").write_text(meta)
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small-0")
+        listed = {str(option.prompt).strip() for option in screen.query_one(OptionList).options}
+        assert listed >= {
+            "small-00000000 · hqfa · seed-0001 (complete)",
+            "small-00000000 · lcfa · seed-0001 (failed)",
+            "small-00000000 · random · seed-0001 (incomplete)",
+            "small-00000000 · ucb · seed-0001 (unreadable)",
+        }
+        await pilot.press("escape", "slash", *"small-0 failed", "enter")
+        await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+        # A run stays the chosen one when its state changes.
+        (runs / "lcfa" / "seed-0001" / "meta.json").write_text('{"status": "complete"}')
+        await pilot.press("escape", "f5")
+        await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
+        await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
