@@ -48,6 +48,9 @@ async def main() -> None:
             row.query_one("Input").value = "-5"  # type: ignore[attr-defined]
             await until(pilot, lambda: form.problems)
             save(app, "configure")
+            form.query_one("#form").active = "tab-market"  # type: ignore[attr-defined]
+            await pilot.pause(0.5)
+            save(app, "configure-market")
             app.pop_screen()
 
             session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
