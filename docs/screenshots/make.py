@@ -37,8 +37,8 @@ async def main() -> None:
         out = Path(folder) / "runs"
         app = MarketApp(out=out, folder=Path(folder))
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: getattr(app.screen, "entries", None))
-            save(app, "home")
+            home = app.screen
+            await until(pilot, lambda: getattr(home, "entries", None))
 
             form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app)
             app.push_screen(form)
@@ -76,6 +76,10 @@ async def main() -> None:
             app.push_screen(CompareScreen([session, other], app))
             await until(pilot, lambda: other.over)
             save(app, "compare")
+
+            app.show_home()
+            await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
+            save(app, "home")
 
 
 if __name__ == "__main__":

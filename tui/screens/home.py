@@ -36,7 +36,6 @@ class HomeScreen(Screen[None]):
         Binding("escape", "leave_search", "List", show=False),
         Binding("q", "app.quit", "Quit"),
     ]
-    CSS_PATH = "home.tcss"
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to open it.
 

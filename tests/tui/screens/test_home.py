@@ -60,6 +60,14 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> 
         assert pilot.app.screen is screen
 
 
+async def test_the_list_reaches_down_to_the_footer(app: MarketApp) -> None:
+    """The styles of the screen are those of its file."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await home(pilot)
+        assert screen.query_one("#entries").region.bottom == 29
+        assert screen.query_one("#home-left").size.width == 36
+
+
 async def test_previews_in_words(app: MarketApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await home(pilot)
