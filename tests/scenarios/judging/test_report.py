@@ -183,6 +183,36 @@ def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path)
     assert page.count("<svg") == len(paths) / 3
 
 
+def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None:
+    from scenarios.judging.figures import figures
+
+    for cores in (1, 2):
+        write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": cores})
+    [sweep] = [figure for figure in figures(read([tmp_path])) if "sweep" in figure.name]
+    [axes] = sweep.draw().axes
+    assert {1.0, 2.0} <= set(axes.get_xticks()) == {float(round(tick)) for tick in axes.get_xticks()}
+
+
+def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:
+    from scenarios.judging.figures import figures
+
+    for figure in figures(read([out])):
+        if figure.name.endswith(("accuracy", "reward")):
+            for axes in figure.draw().axes:
+                assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_no_two_policies_look_the_same() -> None:
+    """Neither as curves nor as points."""
+    from learning.policy import names
+    from scenarios.judging.styles import colour, mark, style
+
+    count = len(names())
+    assert len({colour(index) for index in range(count)}) == count
+    assert len({str(style(index)) for index in range(84)}) == 84
+    assert len({(colour(index), mark(index)) for index in range(84)}) == 84
+
+
 @pytest.mark.parametrize(
     ("baseline", "message"), [("three", "no run has that policy; choose from one, two"), (None, None)]
 )

@@ -60,6 +60,14 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> 
         assert pilot.app.screen is screen
 
 
+async def test_the_list_reaches_down_to_the_footer(app: MarketApp) -> None:
+    """The styles of the screen are those of its file."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await home(pilot)
+        assert screen.query_one("#entries").region.bottom == 29
+        assert screen.query_one("#home-left").size.width == 36
+
+
 async def test_previews_in_words(app: MarketApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await home(pilot)
@@ -127,3 +135,31 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         seed.value = "7"
         await pilot.pause()
         assert not dialog.query_one("#go").disabled
+
+
+async def test_recent_runs_show_their_state_and_are_found_by_it(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    runs = small / "runs" / "small-00000000"
+    states = {"hqfa": '{"status": "complete"}', "lcfa": '{"status": "failed"}', "random": None, "ucb": "[]"}
+    for policy, meta in states.items():
+        place = write_run(play_small(), runs / policy / "seed-0001")
+        if meta:
+            (place / "meta.json").write_text(meta)
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small-0")
+        listed = {str(option.prompt).strip() for option in screen.query_one(OptionList).options}
+        assert listed >= {
+            "small-00000000 · hqfa · seed-0001 (complete)",
+            "small-00000000 · lcfa · seed-0001 (failed)",
+            "small-00000000 · random · seed-0001 (incomplete)",
+            "small-00000000 · ucb · seed-0001 (unreadable)",
+        }
+        await pilot.press("escape", "slash", *"small-0 failed", "enter")
+        await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+        # A run stays the chosen one when its state changes.
+        (runs / "lcfa" / "seed-0001" / "meta.json").write_text('{"status": "complete"}')
+        await pilot.press("escape", "f5")
+        await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
+        await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
