@@ -96,7 +96,7 @@ def services_table(scenario: Scenario) -> Table:
 
 def _run_preview(entry: Entry) -> RenderableType:
     run = RunDirectory(entry.path)
-    scenario = parse((entry.path / SCENARIO).read_text(encoding="utf-8"), str(entry.path / SCENARIO))
+    scenario = parse(run.scenario_text(), str(entry.path / SCENARIO))
     complete = run.state is State.COMPLETE
     number, rows = last_services(entry.path)
     state = "complete" if complete else ("failed" if (entry.path / META).exists() else "incomplete")
