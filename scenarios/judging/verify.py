@@ -53,7 +53,12 @@ def verify(run: RunDirectory) -> Verdict:
         verdict.problems.append("the run is not complete")
         return verdict
     verdict.problems += run.damage(digests=True)
-    logs, problems = read_logs(run)
+    try:
+        logs, problems = read_logs(run)
+    except InputError:
+        if verdict.problems:  # the damage says why
+            return verdict
+        raise
     verdict.problems += problems
     if logs is not None:
         for rule in RULES.values():

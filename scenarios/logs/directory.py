@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -189,11 +190,13 @@ class RunDirectory:
             self.drop_checkpoints()
 
     def drop_checkpoints(self) -> None:
-        """Remove the checkpoints of a complete run, also where a process that was killed at the last moment left them."""
+        """Remove the checkpoints of a complete run; a process that was killed at the last moment leaves them."""
         folder = self.path / CHECKPOINT
-        if folder.is_symlink():
-            folder.unlink()  # whatever it points to is not ours
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            if stat.S_ISDIR(folder.lstat().st_mode):
+                shutil.rmtree(folder, ignore_errors=True)
+            else:  # put there by somebody else; what a link points to stays
+                folder.unlink()
 
     def replace(self, files: Mapping[str, bytes]) -> None:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
@@ -226,10 +229,9 @@ class RunDirectory:
             StoreError: a file is damaged, or meta.json says that the directory holds another run.
             TableError: a table was written by another version of flmarket.
         """
-        for table in TABLES.values():
-            with suppress(OSError):  # missing or unreadable: found below
-                table.check(self.path)
         self.require_whole(digests=True)
+        for table in TABLES.values():
+            table.check(self.path)
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:

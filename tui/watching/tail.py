@@ -13,7 +13,7 @@ from fl.files import open_own, reading_own
 from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
+from scenarios.logs.directory import META, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
