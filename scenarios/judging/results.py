@@ -173,7 +173,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
     path = run.path / SCENARIO
     try:
         # Not through the schema: it was checked when it ran, and a thousand of them take a while.
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(run.scenario_text())
         services = data["services"]
         targets = np.array([service["target_accuracy"] for service in services])
         sweep = meta.get("sweep", {})

@@ -211,6 +211,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
             run.directory.check_is(
                 digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
             )
+            run.directory.drop_checkpoints()
             complete.append(run)
         else:
             todo.append(run)

@@ -1,6 +1,7 @@
 """One run: a scenario with one set of policies and one seed, played to its end into its run directory."""
 
 import logging
+import os
 import platform
 import subprocess
 import time
@@ -9,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from fl.files import WriteError
+from fl.files import WriteError, open_own
 from learning.play import Observer, play
 from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.file.schema import Scenario
@@ -138,6 +140,12 @@ def _play(
 
 class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
+
+    def _open(self) -> TextIOWrapper:
+        """Open the file itself, not what a link under its name points to."""
+        return os.fdopen(
+            open_own(Path(self.baseFilename), os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8"
+        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Go on without the line."""

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from scenarios.judging.report import make_report
 from scenarios.judging.results import read
 from scenarios.judging.summary import SHOWN, _summarise
 from scenarios.logs.columns import OFFERS, ROUNDS
+from scenarios.logs.directory import RunDirectory
+from support.runs import reseal
 
 # Two services, four rounds; "b" reaches its target of 0.5 and leaves.
 SCENARIO = """
@@ -79,7 +80,9 @@ def write_run(
         "seed": seed,
         "sweep": sweep or {},
     }
-    (path / "meta.json").write_text(json.dumps(meta))
+    for name in ("events.csv", "run.log"):
+        (path / name).touch()
+    RunDirectory(path).finish(meta)
 
 
 def write_four(out: Path, sweep: dict[str, float] | None = None) -> None:
@@ -233,6 +236,7 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
         read([tmp_path / "empty"])
     broken = next(out.rglob("rounds.csv"))
     broken.write_text(broken.read_text().replace("accuracy", "precision"))
+    reseal(broken.parent)
     with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
         read([out])
 
