@@ -1,15 +1,33 @@
-"""A run's logs as the rules of ``flmarket verify`` see them: rows of values, and the scenario they should follow."""
+"""A run's logs as the rules of ``flmarket verify`` see them: rows of values, and what they should follow from.
+
+That is the scenario, and the world that it makes with the seed: the clients' data and bids are drawn again, because
+their draws define them (``des.population``). Nothing here is asked of the market.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from des.population import Population
+from des.records import Outcome
+from fl.datasets import DATASETS, info
+from fl.dataset import DatasetInfo
+from fl.errors import InputError
+from fl.fitted import FitError
+from fl.jobs import TrainingJob
+from fl.quality import PUBLISHED, DQIParameters
+from scenarios.build import backend_of, fits_of, population_spec, build_federation, Shelf
 from scenarios.file.schema import Scenario
+from scenarios.plugins import require_same
 
 Row = Mapping[str, Any]
 """One line of a table: the values of its columns. Money in micro-units, None where it is empty."""
+
+
+_ANY_LABELS = 2
+"""Stands for the labels of a data set that is not known here; what depends on them is not compared."""
 
 
 class Conditions(NamedTuple):
@@ -22,12 +40,47 @@ class Conditions(NamedTuple):
 
 @dataclass(frozen=True)
 class Logs:
-    """A run's logs, and the scenario they should follow."""
+    """A run's logs, and what they should follow from.
+
+    Attributes:
+        scenario: the one that was played.
+        meta: what meta.json records.
+        seed: the run's seed.
+        rounds, offers, events: the rows of the three tables.
+    """
 
     scenario: Scenario
+    meta: Mapping[str, Any]
+    seed: int
     rounds: Sequence[Row]
     offers: Sequence[Row]
     events: Sequence[Row]
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The index of each service, by name."""
+        return {service.name: m for m, service in enumerate(self.scenario.services)}
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The rounds of the scenario that rounds.csv has, in its order."""
+        found = dict.fromkeys(row["round"] for row in self.rounds)
+        return [number for number in found if 1 <= number <= self.scenario.rounds]
+
+    @cached_property
+    def rows_of(self) -> Mapping[int, list[Row]]:
+        """The rows of rounds.csv, by round."""
+        return _by_round(self.rounds)
+
+    @cached_property
+    def offers_in(self) -> Mapping[int, list[Row]]:
+        """All offers, by round."""
+        return _by_round(self.offers)
+
+    @cached_property
+    def events_in(self) -> Mapping[int, list[Row]]:
+        """All events, by round."""
+        return _by_round(self.events)
 
     @cached_property
     def offers_of(self) -> Mapping[tuple[int, str], list[Row]]:
@@ -38,6 +91,96 @@ class Logs:
     def events_of(self) -> Mapping[tuple[int, str | None], list[Row]]:
         """All events, by round and service; those that happen to no service have None."""
         return _by_round_and_service(self.events)
+
+    @cached_property
+    def datasets(self) -> Mapping[str, DatasetInfo]:
+        """What is known of the services' data sets. A plug-in that is not loaded, or with another text, is not there."""
+        found = {}
+        for name in dict.fromkeys(service.dataset for service in self.scenario.services):
+            thing = f"{DATASETS.kind} {name}"
+            try:
+                require_same({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
+                found[name] = info(name)
+            except (InputError, KeyError, TypeError, AttributeError):
+                continue
+        return found
+
+    @property
+    def known(self) -> bool:
+        """Whether all data sets are in ``datasets``."""
+        return all(service.dataset in self.datasets for service in self.scenario.services)
+
+    @cached_property
+    def population(self) -> Population:
+        """The clients, whose data and bids can be drawn again for each round.
+
+        What depends on labels is meaningless for a service whose data set is not in ``datasets``; if there is one,
+        so are all bids.
+
+        Raises:
+            InputError: meta.json does not have the parameters of eq. (6) that the run was played with.
+        """
+        services = self.scenario.services
+        labels = [self.datasets[it.dataset].labels if it.dataset in self.datasets else _ANY_LABELS for it in services]
+        spec = population_spec(self.scenario)
+        if not self.known:
+            spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
+        return Population(spec, labels, [self._dqi(it.dataset) for it in services], self.seed)
+
+    def _dqi(self, dataset: str) -> DQIParameters:
+        if self.scenario.dqi == "published" or dataset not in self.datasets:
+            return PUBLISHED
+        key = f"dqi/{dataset}"
+        try:
+            return DQIParameters(**{name: float(value) for name, value in self.meta["fits"][key].items()})
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            raise InputError(f"meta.json: fits: has no parameters {key!r} of eq. (6)") from None
+
+    @cached_property
+    def tested(self) -> Mapping[str, int]:
+        """How many test images each accuracy stands for, by service; only of services for which that is known."""
+        if not backend_of(self.scenario).trains:
+            return {}
+        found = {}
+        for service in self.scenario.services:
+            known, wanted = self.datasets.get(service.dataset), self.scenario.training.eval_samples
+            if known is not None and self._official(known):
+                found[service.name] = known.test_size if wanted is None else min(wanted, known.test_size)
+        return found
+
+    def _official(self, dataset: DatasetInfo) -> bool:
+        """Whether the run's files of a data set have as many images as is known of it."""
+        try:
+            return dataset.source != "download" or self.meta["data"][dataset.name]["official"] is True
+        except (KeyError, TypeError):
+            return False
+
+    @cached_property
+    def learned(self) -> Mapping[tuple[int, str], float]:
+        """The accuracy by round and service where nothing was trained: that of the learning curves, followed again.
+
+        Empty for a run with real training, and where the learning curves here are not those that meta.json records.
+        """
+        scenario = self.scenario
+        if backend_of(scenario).trains or not self.known:
+            return {}
+        try:
+            fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}
+            if fits != self.meta.get("fits"):
+                return {}
+            federation = build_federation(scenario, self.seed, Shelf())
+        except FitError:
+            return {}
+        found: dict[tuple[int, str], float] = {}
+        for number in self.numbers:
+            served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
+            jobs = [TrainingJob(it["service"], it["client"], it["data_size"], it["emd"]) for it in served]
+            try:
+                federation.train_round(number, jobs)
+            except (KeyError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
+                return found
+            found |= {(number, name): federation.accuracy(name) for name in self.places}
+        return found
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions up to it."""
@@ -63,6 +206,13 @@ def _conditions(scenario: Scenario, number: int) -> Conditions:
         else:
             budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
     return Conditions(cores, budgets, offline)
+
+
+def _by_round(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["round"]].append(row)
+    return found
 
 
 def _by_round_and_service(rows: Sequence[Row]) -> dict[Any, list[Row]]:

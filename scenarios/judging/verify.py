@@ -5,8 +5,10 @@ The rules are in ``scenarios.judging.rules``. What cannot be derived from the lo
 """
 
 import csv
-from collections.abc import Mapping
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,15 @@ from fl.files import reading_own
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.rules import RULES
-from scenarios.loader import parse
+from scenarios.loader import dumps, parse
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import SCENARIO, RunDirectory, State
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
+
+_LARGEST = 2**63 - 1
+"""Of whole numbers, money in micro-units included."""
+_LONGEST = 40
+"""Characters of a value in a message."""
 
 
 @dataclass(slots=True)
@@ -72,41 +79,79 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     """Return a run's logs, or None if a value is unreadable; and what is wrong with the way the values are written.
 
     Raises:
-        InputError: a file is missing, or is not the table it should be.
+        InputError: a file is missing, or is not what it should be.
     """
-    scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
+    text, place = run.scenario_text(), str(run.path / SCENARIO)
+    scenario = parse(text, place, catalogue=played())
+    meta = run.meta()
+    seed = meta.get("seed")
+    if type(seed) is not int or abs(seed) > _LARGEST:  # True is an int, too
+        raise InputError(f"{run.path / META}: has no usable 'seed'; run again with --fresh")
     problems, readable = [], True
+    if text != dumps(scenario):
+        problems.append(f"{SCENARIO} is not written as flmarket writes it")
     tables: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
         tables[name] = []
-        for number, row in enumerate(_read(table, run.path), start=2):
+        text = _text(table, run.path)
+        rows = _rows(table, text, run.path)
+        for number, row in enumerate(rows, start=2):
             values: dict[str, Any] = {}
             for column in table.columns:
-                text = row[column.name]
+                cell = row[column.name]
                 where = f"{name}.csv, line {number}: {column.name}"
                 try:
-                    values[column.name], written = _value(column.beside(row), text)
+                    values[column.name], written = _value(column.beside(row), cell)
                 except ValueError as error:
                     problems.append(f"{where}: {error}")
                     readable = False
                     continue
-                if written != text:
-                    problems.append(f"{where}: {text!r} should be written {written!r}")
+                if written != cell:
+                    problems.append(f"{where}: {_short(cell)} should be written {_short(written)}")
             tables[name].append(values)
-    return Logs(scenario, **tables) if readable else None, problems
+        if (line := _misplaced(table, rows, text)) is not None:
+            problems.append(
+                f"{name}.csv, line {line}: quotes, line ends or empty lines are not those that flmarket writes"
+            )
+    return Logs(scenario, meta, seed, **tables) if readable else None, problems
 
 
-def _read(table: Table, directory: Path) -> list[Mapping[str, str]]:
-    """Return a table's rows as text."""
-    path = table.path(directory)
+def _text(table: Table, directory: Path) -> str:
+    """Return a table's file, after a look at its first line."""
     try:
         with reading_own(table.check(directory)) as file:
-            rows: list[Mapping[str, str]] = list(csv.DictReader(file, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    if any(None in row or None in row.values() for row in rows):
-        raise InputError(f"{path}: a line has too few or too many values")
+            return file.read()
+    except OSError as error:
+        raise InputError(f"{table.path(directory)}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{table.path(directory)}: is not UTF-8 text: {error}") from error
+
+
+def _rows(table: Table, text: str, directory: Path) -> list[Mapping[str, str]]:
+    """Return a table's rows as text."""
+    path, rows = table.path(directory), []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        next(reader)  # the header
+        for row in reader:
+            if row and len(row) != len(table.names):
+                raise InputError(f"{path}, line {reader.line_num}: has {len(row)} values, not {len(table.names)}")
+            if row:
+                rows.append(dict(zip(table.names, row, strict=True)))
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: cannot be read: {error}") from error
     return rows
+
+
+def _misplaced(table: Table, rows: Sequence[Mapping[str, str]], text: str) -> int | None:
+    """Return the first line of a text that flmarket would write differently, its values being what they are."""
+    buffer = io.StringIO(newline="")
+    buffer.write(table.header)
+    csv.writer(buffer, lineterminator="\n").writerows(row.values() for row in rows)
+    if (written := buffer.getvalue()) == text:
+        return None
+    pairs = enumerate(zip_longest(text.split("\n"), written.split("\n")), start=1)
+    return next(line for line, (one, other) in pairs if one != other)
 
 
 def _value(column: Column | None, text: str) -> tuple[Any, str]:
@@ -121,12 +166,17 @@ def _value(column: Column | None, text: str) -> tuple[Any, str]:
     """
     if column is None:
         if text:
-            raise ValueError(f"{text!r}, where it must be empty")
+            raise ValueError(f"{_short(text)}, where it must be empty")
         return None, ""
     try:
         value = column.read(text)
     except (ValueError, KeyError):
         value = float("nan")
-    if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"{text!r} is not a value of this column ({column.type.name}: {column.type.form})")
-    return value, column.write(value)
+    if isinstance(value, float) and not isfinite(value) or isinstance(value, int) and abs(value) > _LARGEST:
+        raise ValueError(f"{_short(text)} is not a value of this column ({column.type.name}: {column.type.form})")
+    return value, column.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
+
+
+def _short(text: str) -> str:
+    """Return a text for a message."""
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")

@@ -18,7 +18,7 @@ OUTBID = "the offer was outbid"
 UNSERVED = "the offer was not served"
 
 AMOUNTS = {
-    Kind.BID: Column("amount", MONEY, "lowest bid to the service", RERUN),
+    Kind.BID: Column("amount", MONEY, "lowest bid to the service", "world"),
     Kind.DECISION: Column("amount", MONEY, "sum of the payments offered", "timeline"),
     Kind.AWARD: Column("amount", MONEY, "payment offered for the core", "timeline"),
     Kind.AGGREGATE: Column("amount", INTEGER, "images that the averaged updates were trained on", "timeline", "images"),
@@ -64,9 +64,9 @@ OFFERS = Table(
         Column("round", INTEGER, "the round, from 1", "totals"),
         Column("service", WORD, "service that makes the offer", "totals"),
         Column("client", INTEGER, "index of the client, from 0", "timeline"),
-        Column("data_size", INTEGER, "D, images that the client has for the service in this round", "bids", "images"),
-        Column("emd", NUMBER, "realised EMD of these images (eq. 1)", "bids"),
-        Column("dqi", NUMBER, "DQI of these images (eq. 6)", RERUN),
+        Column("data_size", INTEGER, "D, images that the client has for the service in this round", "world", "images"),
+        Column("emd", NUMBER, "realised EMD of these images (eq. 1)", "world"),
+        Column("dqi", NUMBER, "DQI of these images (eq. 6)", "world"),
         Column("bid", MONEY, "what the client asks", "bids"),
         Column("payment", MONEY, "what the service offers, at least the bid (eq. 5)", "payments"),
         Column(
@@ -74,8 +74,8 @@ OFFERS = Table(
         ),
         Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
         Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", OUTBID),
-        Column("start", NUMBER, "simulated time at which the client began to train", "timeline", SECONDS, OUTBID),
-        Column("end", NUMBER, "simulated time at which its update arrived or was cut off", "timeline", SECONDS, OUTBID),
+        Column("start", NUMBER, "simulated time at which the client began to train", "clock", SECONDS, OUTBID),
+        Column("end", NUMBER, "simulated time at which its update arrived or was cut off", "clock", SECONDS, OUTBID),
     ),
     attrgetter("offers"),
 )

@@ -1,0 +1,128 @@
+"""The rules of ``flmarket verify`` on offers: what clients have and ask, who serves whom, and what that costs."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from des.mechanisms import DEFAULT
+from des.money import MICRO
+from des.money import text as money
+from des.population import Qualities
+from des.records import Kind, Outcome
+from fl.streams import stream
+from scenarios.build import population_spec
+from scenarios.judging.evidence import Logs, Row
+from scenarios.judging.slots import AWARDED
+from scenarios.judging.wording import at_client
+
+_ROUNDING = 0.5 + 1e-3
+"""Of money to micro-units, and of the logged EMD."""
+
+
+def bids(logs: Logs) -> Iterator[str]:
+    """Each bid follows from the cost of the client's data, their size and EMD; a truthful client bids the cost."""
+    cost = logs.scenario.clients.cost
+    behaviour = population_spec(logs.scenario).behaviour
+    places = {service.name: m for m, service in enumerate(logs.scenario.services)}
+    for row in logs.offers:
+        if row["service"] not in places:
+            continue  # the rule ``shape`` names it
+        asked = cost.per_sample * row["data_size"] - cost.per_emd * row["emd"]
+        # The range of micro-units that the cost can have been rounded to; one number, but for ties.
+        near = math.ceil(asked * MICRO - _ROUNDING), math.floor(asked * MICRO + _ROUNDING)
+        low, high = behaviour.bid_range(*(np.full(len(places), amount, np.int64) for amount in near))
+        if not low[places[row["service"]]] <= row["bid"] <= high[places[row["service"]]]:
+            yield f"{at_client(row)}: the bid {money(row['bid'])} does not follow from the cost of its data, {asked:.6f}"
+
+
+def world(logs: Logs) -> Iterator[str]:
+    """Data sizes, EMDs, DQI and bids are those that the run's seed draws for the round, the service and the client."""
+    for number in logs.numbers:
+        drawn = logs.population.draw(number)
+        for row in logs.offers_in.get(number, []):
+            if row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count:
+                yield from _drawn(logs, drawn, row)
+        for row in logs.events_in.get(number, []):
+            if row["event"] is Kind.BID and row["service"] in logs.places and logs.known:
+                lowest = int(drawn.bid[logs.places[row["service"]]].min())
+                if row["amount"] != lowest:
+                    found = "nothing" if row["amount"] is None else money(row["amount"])
+                    yield f"round {number}: {row['service']}: the lowest bid is {money(lowest)}, not {found}"
+
+
+def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
+    """Yield how an offer's client differs from the one that was drawn."""
+    m = logs.places[row["service"]]
+    at = m, row["client"]
+    expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}
+    if logs.scenario.services[m].dataset in logs.datasets:
+        expected |= {"emd": float(drawn.emd[at]), "dqi": float(drawn.dqi[at])}
+    if logs.known:
+        expected["bid"] = int(drawn.bid[at])
+    for key, value in expected.items():
+        if row[key] != value:
+            found, wanted = (money(row[key]), money(int(value))) if key == "bid" else (row[key], value)
+            yield f"{at_client(row)}: {key} is {found}, but the run's seed draws {wanted}"
+
+
+def payments(logs: Logs) -> Iterator[str]:
+    """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid."""
+    paper = logs.scenario.market.mechanism == DEFAULT
+    for row in logs.offers:
+        bid, payment, paid = row["bid"], row["payment"], row["paid"]
+        if bid < 0 or payment < bid:
+            yield f"{at_client(row)}: the payment {money(payment)} is below the bid {money(bid)} (eq. 5)"
+        if (paid is not None) != (row["outcome"] is Outcome.SERVED):
+            yield f"{at_client(row)}: was {row['outcome']}, but was {'not ' if paid is None else ''}paid"
+        elif paid is not None and paid < bid:
+            yield f"{at_client(row)}: was paid {money(paid)}, below its bid {money(bid)} (eq. 5)"
+        elif paid is not None and (paid > payment or (paper and paid != payment)):
+            yield f"{at_client(row)}: was paid {money(paid)}, but the payment offered is {money(payment)}"
+
+
+def cores(logs: Logs) -> Iterator[str]:
+    """A client serves at most K services, one on each core (eq. 2): by the paper's mechanism, the highest payments."""
+    paper = logs.scenario.market.mechanism == DEFAULT
+    of_client: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in logs.offers:
+        of_client[row["round"], row["client"]].append(row)
+    for (number, client), rows in of_client.items():
+        where = f"round {number}: client {client}"
+        available = logs.conditions(number).cores
+        won = [row for row in rows if row["outcome"] in AWARDED]
+        lost = [row for row in rows if row["outcome"] not in AWARDED]
+        if len({row["service"] for row in rows}) < len(rows):
+            yield f"{where}: a service wants it twice"
+        if len(won) > available:
+            yield f"{where}: serves {len(won)} services with {available} cores (eq. 2)"
+        if paper and lost and len(won) < available:
+            yield f"{where}: refuses an offer with a core free"
+        if paper and won and lost and min(row["payment"] for row in won) < max(row["payment"] for row in lost):
+            yield f"{where}: refuses a higher payment than one that it takes"
+        if any(row["core"] is None or not 0 <= row["core"] < available for row in won) or len(
+            {row["core"] for row in won}
+        ) < len(won):
+            yield f"{where}: its cores are not used once each"
+        for row in lost:
+            if not row["core"] is row["start"] is row["end"] is None:
+                yield f"{where}: works for {row['service']}, which was outbid"
+        if paper:
+            yield from _highest(logs, number, client, rows)
+
+
+def _highest(logs: Logs, number: int, client: int, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield whether a client's cores are not given to the highest payments in their order; a keyed draw breaks ties."""
+    if any(row["service"] not in logs.places for row in rows):
+        return  # the rule ``shape`` names it
+    available = logs.conditions(number).cores
+    order = sorted(rows, key=lambda row: (-row["payment"], logs.places[row["service"]]))
+    if len(order) > available and order[available]["payment"] == order[available - 1]["payment"]:
+        draw = stream(logs.seed, "ties", number, client).random(len(logs.places))
+        order.sort(key=lambda row: (-row["payment"], draw[logs.places[row["service"]]]))
+    for core, row in enumerate(order):
+        won = core < available
+        if (row["outcome"] in AWARDED) != won or row["core"] != (core if won else None):
+            wanted = f"core {core}" if won else "no core"
+            yield f"{at_client(row)}: has {wanted} by the payments, but is {row['outcome']} with core {row['core']}"
