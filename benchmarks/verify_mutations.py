@@ -63,7 +63,9 @@ class Mutator:
     def __init__(self, run: Path, seed: int) -> None:
         self._run = run
         self._rng = random.Random(seed)  # noqa: S311 - reproducible, nothing secret
-        self._rows = {name: list(csv.reader(io.StringIO(table.path(run).read_text()))) for name, table in TABLES.items()}
+        self._rows = {
+            name: list(csv.reader(io.StringIO(table.path(run).read_text()))) for name, table in TABLES.items()
+        }
 
     def columns(self) -> Iterator[tuple[str, str, Sequence[int]]]:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
@@ -100,7 +102,10 @@ class Mutator:
                 rows[n], rows[other] = rows[other], rows[n]
                 if rows[n] == rows[other]:
                     continue
-            yield f"{table}.csv lines {n + 1} and {other + 1} {how}: {rows[n]} {rows[min(other, len(rows) - 1)]}", self._try(table, rows)
+            yield (
+                f"{table}.csv lines {n + 1} and {other + 1} {how}: {rows[n]} {rows[min(other, len(rows) - 1)]}",
+                self._try(table, rows),
+            )
 
     def _other(self, table: str, at: int, text: str, places: Sequence[int]) -> str:
         column = TABLES[table].columns[at]
@@ -113,7 +118,15 @@ class Mutator:
         elif text:
             number = Decimal(text)
             step = Decimal(1).scaleb(min(0, int(number.as_tuple().exponent)))
-            found |= {str(number + step), str(number - step), f"+{text}", f"0{text}", f"{text}e0", f"-{text}", f" {text}"}
+            found |= {
+                str(number + step),
+                str(number - step),
+                f"+{text}",
+                f"0{text}",
+                f"{text}e0",
+                f"-{text}",
+                f" {text}",
+            }
         if column.empty:
             found.add("")
         return self._rng.choice(sorted(found - {text}))
@@ -151,8 +164,12 @@ def main() -> int:
         for path in play(Path(folder)):
             assert not is_found(path), "verify finds fault with a run as it was written"
             mutator = Mutator(path, arguments.seed)
-            changes = [(t, f"`{c}`", mutator.change_cells(t, c, rows, arguments.each)) for t, c, rows in mutator.columns()]
-            changes += [(t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for t in TABLES for how in ROW_CHANGES]
+            changes = [
+                (t, f"`{c}`", mutator.change_cells(t, c, rows, arguments.each)) for t, c, rows in mutator.columns()
+            ]
+            changes += [
+                (t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for t in TABLES for how in ROW_CHANGES
+            ]
             for table, what, outcomes in changes:
                 for description, seen in outcomes:
                     tried[table, what] += 1

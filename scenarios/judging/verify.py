@@ -95,18 +95,24 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
         tables[name] = []
         text = _text(table, run.path)
         rows = _rows(table, text, run.path)
+        good: dict[tuple[int, str], Any] = {}  # most cells say what another one of their column says
         for number, row in enumerate(rows, start=2):
             values: dict[str, Any] = {}
             for column in table.columns:
-                cell = row[column.name]
+                cell, kind = row[column.name], column.beside(row)
+                if (id(kind), cell) in good:
+                    values[column.name] = good[id(kind), cell]
+                    continue
                 where = f"{name}.csv, line {number}: {column.name}"
                 try:
-                    values[column.name], written = _value(column.beside(row), cell)
+                    values[column.name], written = _value(kind, cell)
                 except ValueError as error:
                     problems.append(f"{where}: {error}")
                     readable = False
                     continue
-                if written != cell:
+                if written == cell:
+                    good[id(kind), cell] = values[column.name]
+                else:
                     problems.append(f"{where}: {_short(cell)} should be written {_short(written)}")
             tables[name].append(values)
         if (line := _misplaced(table, rows, text)) is not None:
