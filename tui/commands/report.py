@@ -30,7 +30,8 @@ def report(
     if figures is not None:
         from scenarios.judging.figures import save
 
-        save(found, figures)
+        for path in save(found, figures):
+            typer.echo(f"figure: {path}", err=True)
     if style == "html":
         from scenarios.judging.figures import svgs
 
