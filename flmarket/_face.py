@@ -60,7 +60,8 @@ def run(
 ) -> "Results":
     """Run scenarios, and return what their runs came to.
 
-    Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last checkpoint.
+    Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last
+    checkpoint.
 
     Args:
         scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.

@@ -41,7 +41,8 @@ class Training:
         options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
         plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
         rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies (``NAME`` or ``NAME:CHECKPOINT``) that the other services draw from in every episode; if empty, they play the scenario's.
+        rivals: policies, ``NAME`` or ``NAME:CHECKPOINT``, that the other services draw from in every episode; if empty,
+            they play the scenario's.
         command: what the user typed, for the agent's description.
     """
 
