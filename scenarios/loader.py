@@ -1,4 +1,4 @@
-"""Scenario files, read and checked: the one door to scenarios for the command line, the TUI, Python and tests."""
+"""Scenario files, read and checked: the only way to scenarios for the command line, the TUI, Python and tests."""
 
 import hashlib
 import json

@@ -242,14 +242,14 @@ class RunDirectory:
         if meta.get("agents", {}) != agents:
             raise StoreError(
                 f"{self.path / META}: belongs to a run with another learned agent; "
-                "choose another --out, or run again with --fresh to play the present one"
+                "choose another --out, or run again with --fresh to play the current one"
             )
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise StoreError(
-                    f"{self.path / META}: belongs to a run with another text of {thing}; "
-                    "choose another --out, or run again with --fresh to play the present one"
+                    f"{self.path / META}: belongs to a run with a different version of {thing}; "
+                    "choose another --out, or run again with --fresh to play the current one"
                 )
 
     def _begun(self, scenario: str) -> bool:

@@ -239,8 +239,8 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(StoreError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: belongs to a run with another text of policy big-spender; "
-        "choose another --out, or run again with --fresh to play the present one"
+        f"{runs[0].directory.path / META}: belongs to a run with a different version of policy big-spender; "
+        "choose another --out, or run again with --fresh to play the current one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
     with pytest.raises(PluginError, match=r"was played with another text of mine\.py, which defines policy 'big-sp"):
