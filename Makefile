@@ -6,7 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick tui lint format bench bench-peers screenshots clean
+
+# Tests start many processes, and each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -14,7 +18,10 @@ help:  ## Show what can be made
 run: $(VENV)/installed  ## Set up, run the quickstart scenario (no download) and show its results
 	$(BIN)/flmarket run quickstart --fresh
 
-test: $(VENV)/installed-dev lint  ## Set up, check the code and run all tests, as many at a time as there are cores
+test: $(VENV)/installed-dev  ## Set up, check the code and run all tests, as many at a time as there are cores
+	@$(MAKE) --no-print-directory --jobs 2 lint all-tests  # side by side: mypy uses one core
+
+all-tests: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Every package, without real training, child processes and screens: less than a minute.

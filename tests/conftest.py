@@ -1,8 +1,10 @@
 """What all tests share."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,41 @@ def pytest_configure() -> None:
         pytest.exit(
             f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
         )
+
+
+LONG = (
+    "docs", "examples", "learning/mahdrl", "scenarios/running", "scenarios/judging", "scenarios/test_train.py",
+    "tui/screens", "tui/watching", "tui/commands",
+)  # fmt: skip
+"""Where the tests are that take seconds."""
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Start with the long tests, the same number in every worker: what is left to share at the end is short.
+
+    ``--dist worksteal`` deals the tests in their order, an equal part to each worker. Modules stay whole, for the sake
+    of their fixtures.
+    """
+    here = Path(__file__).parent
+    long, short = [], []
+    for item in items:
+        (long if any(item.path.is_relative_to(here / place) for place in LONG) else short).append(item)
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for _, module in groupby(long, key=lambda item: item.path):
+        min(parts, key=len).extend(module)
+    for part in parts:
+        room = max(0, len(items) // workers - len(part))
+        part += short[:room]
+        del short[:room]
+    items[:] = [*(item for part in parts for item in part), *short]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules, torch's above all: screens make much garbage, and it looks often."""
+    gc.collect()
+    gc.freeze()
 
 
 # Real training on embedded data, with so few images that a run takes a second.

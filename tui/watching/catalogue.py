@@ -68,13 +68,14 @@ def recent_runs(out: Path) -> list[Entry]:
 
 
 def run_state(path: Path) -> str:
-    """Return the state of a run in a word: complete, failed, or incomplete (interrupted, or still being played).
+    """Return the state of a run in a word: complete, damaged, failed, or incomplete (interrupted, or being played).
 
     Raises:
         StoreError: the directory cannot be read.
     """
-    if RunDirectory(path).state is State.COMPLETE:
-        return "complete"
+    run = RunDirectory(path)
+    if run.state is State.COMPLETE:
+        return "damaged" if run.damage(digests=False) else "complete"
     return "failed" if (path / META).exists() else "incomplete"
 
 

@@ -11,7 +11,7 @@ from des.money import MICRO, to_micro
 from scenarios.build import population_spec
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
-from scenarios.logs.directory import SCENARIO, StoreError
+from scenarios.logs.directory import SCENARIO, RunDirectory, StoreError
 from scenarios.logs.reading import LogError
 from tui.watching.catalogue import Entry, run_state
 from tui.watching.tail import last_services
@@ -96,7 +96,7 @@ def services_table(scenario: Scenario) -> Table:
 
 def _run_preview(entry: Entry) -> RenderableType:
     state = run_state(entry.path)
-    scenario = parse((entry.path / SCENARIO).read_text(encoding="utf-8"), str(entry.path / SCENARIO))
+    scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
     number, rows = last_services(entry.path)
     words = f"{state}, {number} of {scenario.rounds} rounds, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)

@@ -1,5 +1,6 @@
-"""Waiting for screens, and opening the market screen."""
+"""Waiting for screens, holding keys down, and opening the market screen."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +20,17 @@ async def until(pilot: Pilot[None], happened: Callable[[], object], what: str = 
     end = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < end, f"waited in vain for: {what}"
-        await pilot.pause(0.05)
+        if pilot.app._exception is not None:
+            raise pilot.app._exception
+        await asyncio.sleep(0.02)  # a pilot's pauses call every widget
+    await pilot.pause(0)
+
+
+async def hold(pilot: Pilot[None], key: str, times: int) -> None:
+    """Hold a key down: the app handles it so many times, and paints when it finds the time."""
+    for _ in range(times):
+        pilot.app.simulate_key(key)
+    await pilot.pause()
 
 
 @asynccontextmanager

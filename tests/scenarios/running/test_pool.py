@@ -24,7 +24,7 @@ MARK = uuid.uuid4().hex
 # Where the test is about processes: they need not import torch.
 SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 
-# Waits, dies or raises in its third round, as its options say.
+# Waits in every round, dies or raises in its third one, as the environment says.
 ODD = """
 import os, time
 from learning.heuristics import RandomPolicy
@@ -39,7 +39,7 @@ class Odd(RandomPolicy):
 
 class Slow(RandomPolicy):
     def act(self, observation):
-        time.sleep(0.2)
+        time.sleep(float(os.environ.get("SLOW_SECONDS", "0")))
         return super().act(observation)
 """
 
@@ -184,7 +184,8 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
 ) -> None:
     (tmp_path / "batch.toml").write_text(dumps(parse(text, overrides=SURROGATE)))
     command = [sys.executable, "-P", "-m", "tui.cli", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    slowly = os.environ | {"SLOW_SECONDS": "1"}  # on a busy machine, too, the signal comes before the last round
+    process = subprocess.Popen(command, cwd=tmp_path, env=slowly, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     while len(list(tmp_path.glob("runs/*/slow/*/rounds.csv"))) < 2:
         assert process.poll() is None, process.stderr.read()

@@ -7,6 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from scenarios.loader import builtin_names
+from scenarios.logs.directory import RunDirectory
 from support.screens import until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -141,11 +142,12 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
     app: MarketApp, small: Path, play_small: Callable[..., Session]
 ) -> None:
     runs = small / "runs" / "small-00000000"
-    states = {"hqfa": '{"status": "complete"}', "lcfa": '{"status": "failed"}', "random": None, "ucb": "[]"}
-    for policy, meta in states.items():
-        place = write_run(play_small(), runs / policy / "seed-0001")
-        if meta:
-            (place / "meta.json").write_text(meta)
+    for policy in ("hqfa", "lcfa", "random", "ucb", "oort"):
+        (write_run(play_small(), runs / policy / "seed-0001") / "run.log").touch()
+    for policy, status in (("hqfa", "complete"), ("lcfa", "failed"), ("oort", "complete")):
+        RunDirectory(runs / policy / "seed-0001").finish({"status": status})
+    (runs / "oort" / "seed-0001" / "events.csv").unlink()
+    (runs / "ucb" / "seed-0001" / "meta.json").write_text("[]")
     async with app.run_test(size=(160, 40)) as pilot:
         screen = await home(pilot)
         await pilot.press("slash", *"small-0")
@@ -155,6 +157,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
             "small-00000000 · lcfa · seed-0001 (failed)",
             "small-00000000 · random · seed-0001 (incomplete)",
             "small-00000000 · ucb · seed-0001 (unreadable)",
+            "small-00000000 · oort · seed-0001 (damaged)",
         }
         await pilot.press("escape", "slash", *"small-0 failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))

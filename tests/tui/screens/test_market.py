@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from textual.widgets import DataTable, Input
 
-from support.screens import until, watching
+from support.screens import hold, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.watching.session import Phase, Session
@@ -80,7 +80,7 @@ async def test_walking_through_the_events_of_a_round(app: MarketApp, play_small:
         grid, table = screen.query_one(ClientGrid), screen.query_one("#services-table", DataTable)
         total = len(screen.view.events)
         decisions = 1 + 3 + 3  # refresh, three bids, three decisions
-        await pilot.press(*["e"] * (decisions - 1))
+        await hold(pilot, "e", decisions - 1)
         assert screen.head.event == decisions
         wanted = [mark for c in range(8) for m in range(3) if (mark := screen.view.mark(m, c)) == "?"]
         assert len(wanted) == len(screen.view.logged.offers)  # type: ignore[union-attr]
@@ -88,8 +88,7 @@ async def test_walking_through_the_events_of_a_round(app: MarketApp, play_small:
         assert screen.query_one(CoreLines).count == 0
         await pilot.press("E")
         assert screen.head.event == decisions - 1
-        for _ in range(total - decisions + 1):
-            await pilot.press("e")
+        await hold(pilot, "e", total - decisions + 1)
         assert screen.head.event == total
         assert screen.view.mark(*_served(screen)) == "●"
         await pilot.press("e")
@@ -248,7 +247,7 @@ async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_smal
         grid = screen.query_one(ClientGrid)
         assert grid.cursor == 199
         assert grid.scroll_offset.y > 150
-        await pilot.press(*["right"] * 19)
+        await hold(pilot, "right", 19)
         assert grid.column == 19
         assert screen.query_one(BookPanel).target.row_count == 200
 
