@@ -162,7 +162,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
         await pilot.press("escape", "slash", *"small-0 failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
         # A run stays the chosen one when its state changes.
-        (runs / "lcfa" / "seed-0001" / "meta.json").write_text('{"status": "complete"}')
+        RunDirectory(runs / "lcfa" / "seed-0001").finish({"status": "complete"})
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
