@@ -11,7 +11,7 @@ from scenarios.running.batch import plan, run_all
 from scenarios.running.progress import QuietReporter
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-SMALL = ["rounds=4", "clients.count=8", "training.eval_samples=150"]
+SMALL = ["rounds=2", "clients.count=8", "training.eval_samples=150"]
 
 
 @pytest.fixture(scope="module")
