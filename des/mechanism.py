@@ -10,6 +10,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.money import MicroArray, text
 from fl.arrays import FloatArray, IntArray
+from fl.blame import blame
 from fl.errors import RunError
 
 
@@ -89,7 +90,7 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     try:
         clearing = mechanism.clear(book)
     except Exception as error:
-        raise ClearingError(f"{where}: failed: {error!r}") from error
+        raise ClearingError(f"{where}: failed: {error!r}{blame(error)}") from error
     if not isinstance(clearing, Clearing):
         raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
     count = len(book.clients)

@@ -4,17 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
+from fl.blame import blame
 from fl.errors import InputError
-from fl.plugins import Registry, refusal
+from fl.plugins import Registry, refusal, subclass_problem
 
 DEFAULT = "pay-as-offered"
 """The paper's."""
 
 
 def _problem(thing: Any) -> str | None:
-    if isinstance(thing, type) and issubclass(thing, Mechanism):
-        return None
-    return f"{thing!r} is not a subclass of flmarket.Mechanism"
+    return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
 
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
@@ -51,4 +50,4 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
     except (KeyboardInterrupt, InputError):
         raise
     except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}") from error
+        raise MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}{blame(error)}") from error

@@ -1,11 +1,18 @@
-"""Writing files so that a crash, a full disk or a power cut leaves either the old content or the new.
+"""Reading and writing files so that nothing is lost, replaced by accident, or read from where it should not be.
 
-Every file of results and every file of the user's that is written in one piece goes through ``replacing``: aside, onto
-the disk, and then renamed. Files that grow (logs, measured points) are appended to.
+* A crash, a full disk or a power cut leaves either the old content or the new: every file that is written in one piece
+  is written aside, onto the disk, and then renamed. Files that grow (logs, measured points) are appended to.
+* A file that the user names (``replacing``) may be a symbolic link, a device or a pipe: these are written *to*.
+* A file that flmarket names itself, inside a run's directory (``write_durably``, ``open_own``, ``read_own``), is a
+  regular file. Whatever else has been put there under its name is refused or removed, never followed.
 """
 
+import errno
+import fcntl
 import io
 import os
+import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,23 +39,137 @@ def unfinished(name: str) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a binary file that takes the place of ``path`` once the block ends and all of it is on the disk.
+    """Open a binary file whose content takes the place of that of ``path`` once the block ends and it is on the disk.
 
     If the block raises, or the disk is full, what was at ``path`` stays as it was and nothing else is left behind.
+    A symbolic link stays one: the file that it points to is replaced. A device, a pipe or a descriptor such as
+    /dev/stdout is written to as the block goes.
 
     Raises:
-        OSError: the disk is full, or the folder cannot be written.
+        OSError: the disk is full, the folder cannot be written, or another process is writing the same file.
     """
-    new = path.with_name(unfinished(path.name))
+    if (stream := _stream(path)) is not None:
+        with stream:
+            yield stream
+    else:
+        with _aside(Path(os.path.realpath(path)) if path.is_symlink() else path) as file:
+            yield file
+
+
+def _stream(path: Path) -> IO[bytes] | None:
+    """Return what to write to where ``path`` is no regular file that could be replaced, else None."""
+    if descriptor := _DESCRIPTOR.fullmatch(str(path)):
+        # Not opened anew: where the shell sent it to a file, that would start at the file's beginning.
+        number = {"stdout": 1, "stderr": 2}.get(descriptor[1]) or int(descriptor[2] or 0)
+        return os.fdopen(os.dup(number), "wb")
     try:
-        with new.open("wb") as file:
+        kind = path.stat().st_mode
+    except OSError:  # there is nothing yet, or what is wrong shows when it is written
+        return None
+    return None if stat.S_ISREG(kind) or stat.S_ISDIR(kind) else path.open("wb")
+
+
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file beside ``path`` that takes its place, whatever stands there, once the block ends."""
+    new = path.with_name(unfinished(path.name))
+    with _claimed(new) as file:
+        try:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
-        _sync_folder(path.parent)
-    finally:
-        new.unlink(missing_ok=True)
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+    _sync_folder(path.parent)
+
+
+def _claimed(new: Path) -> IO[bytes]:
+    """Open an empty file that no other process writes; what an interrupted one left under its name is removed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(new, flags | os.O_EXCL, 0o666)
+    except FileExistsError:
+        _remove_leftover(new)
+        descriptor = os.open(new, flags | os.O_EXCL, 0o666)
+    _lock(descriptor)
+    return os.fdopen(descriptor, "wb")
+
+
+def _remove_leftover(new: Path) -> None:
+    """Remove a file that an interrupted process left, or whatever else has its name.
+
+    Raises:
+        OSError: a process is still writing it.
+    """
+    if stat.S_ISREG(new.lstat().st_mode):
+        descriptor = open_own(new, os.O_RDWR)
+        try:
+            if not _lock(descriptor):
+                raise OSError(errno.EBUSY, "another process is writing it", str(new))
+        finally:
+            os.close(descriptor)
+    new.unlink(missing_ok=True)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; whether that is so. A file system without locks grants all of them."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a file inside a run's directory; return its descriptor.
+
+    Args:
+        path: where it is, or is to be.
+        flags: of ``os.open``.
+
+    Raises:
+        OSError: it cannot be opened; or a link, a pipe, a device or a folder stands in its place.
+    """
+    try:
+        # Without O_NONBLOCK a pipe without a writer would hang.
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise OSError(errno.EINVAL, _NOT_A_FILE, str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, _NOT_A_FILE, str(path))
+    return descriptor
+
+
+_NOT_A_FILE = "is not a regular file (links, pipes and devices are not followed here)"
+
+
+def read_own(path: Path) -> bytes:
+    """Return the content of a file inside a run's directory.
+
+    Raises:
+        OSError: as ``open_own``.
+    """
+    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def reading_own(path: Path, errors: str = "strict") -> IO[str]:
+    """Open a text file inside a run's directory for reading: UTF-8, line ends as they are.
+
+    Raises:
+        OSError: as ``open_own``.
+    """
+    return os.fdopen(open_own(path, os.O_RDONLY), encoding="utf-8", errors=errors, newline="")
 
 
 @contextmanager
@@ -63,13 +184,13 @@ def replacing_text(path: Path) -> Iterator[IO[str]]:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file in one step, and onto the disk itself.
+    """Write a file inside a run's directory in one step, and onto the disk itself.
 
     Raises:
         WriteError: the disk is full or the folder cannot be written; what was there is as it was.
     """
     try:
-        with replacing(path) as file:
+        with _aside(path) as file:
             file.write(content)
     except OSError as error:
         raise WriteError(path, error) from error

@@ -22,6 +22,7 @@ from threading import Lock
 import torch
 from torch import Tensor, nn
 
+from fl.blame import blame
 from fl.dataset import Shape
 from fl.model_names import BUILTIN, MODELS
 from fl.plugins import PluginError, describe
@@ -113,7 +114,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)
         except Exception as error:
-            why = str(error) if isinstance(error, PluginError) else describe(error)
+            why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
             raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
 
@@ -141,6 +142,6 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
         with torch.inference_mode():
             given = tuple(module(images).shape)
     except Exception as error:
-        raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{hint}") from error
+        raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{blame(error)}{hint}") from error
     if given != (2, labels):
         raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

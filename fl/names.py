@@ -44,3 +44,8 @@ def unknown(kind: str, name: str, known: Collection[str]) -> str:
     """Return the message for an unknown name: ``unknown policy 'best'; choose from random, lcfa``."""
     shown = name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 3]}..."
     return f"unknown {kind} {shown!r}{suggest(name, known)}"
+
+
+def unknown_plugin(kind: str, name: str, known: Collection[str]) -> str:
+    """Return the message for an unknown name of what users can add: as ``unknown``, and how to load their own."""
+    return f"{unknown(kind, name, known)} (--plugin FILE loads your own)"

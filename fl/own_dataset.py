@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
+from fl.blame import blame
 from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.plugins import describe
 
@@ -77,11 +78,10 @@ def description(function: Callable[..., Any]) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def _load(name: str, function: Callable[[], Any]) -> Dataset:
-    place = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
     try:
         arrays = _checked(_called(function))
     except DatasetError as error:
-        raise DatasetError(f"data set {name!r} ({place}): {error}") from error.__cause__
+        raise DatasetError(f"data set {name!r} ({_place(function)}): {error}") from error.__cause__
     images, labels = arrays[:2]
     found = DatasetInfo(
         name=name,
@@ -98,11 +98,19 @@ def _load(name: str, function: Callable[[], Any]) -> Dataset:
     return Dataset.of(found, arrays, digests, known={})
 
 
+def _place(function: Callable[..., Any]) -> str:
+    """Return where a function stands, as ``file:line``; of one that is not written in Python, its name."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
 def _called(function: Callable[[], Any]) -> tuple[Any, ...]:
     try:
         found = function()
     except Exception as error:
-        raise DatasetError(f"raised {describe(error)}") from error
+        raise DatasetError(f"raised {describe(error)}{blame(error)}") from error
     if not isinstance(found, (tuple, list)) or len(found) != len(ARRAY_NAMES):
         what = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(

@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Generic, TypeVar, cast
 
 from fl.errors import InputError
-from fl.names import name_problem, unknown
+from fl.names import name_problem, unknown_plugin
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -121,7 +121,7 @@ class Registry(Generic[T]):
             for entry in self._entries():
                 if entry.name == name:
                     return self._load_entry(entry)
-        raise UnknownPluginError(unknown(self.kind, name, self.names()))
+        raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
 
     def listing(self) -> list[Listed[T]]:
         """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails."""
@@ -258,6 +258,14 @@ def describe(error: BaseException) -> str:
     """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def subclass_problem(found: Any, base: type, name: str) -> str | None:
+    """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
+    if not isinstance(found, type) or not issubclass(found, base):
+        return f"{found!r} is not a subclass of {name}"
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    return f"{found.__name__} does not define {' and '.join(missing)}" if missing else None
 
 
 def refusal(error: BaseException) -> str:

@@ -29,7 +29,12 @@ class Regime:
     )
     local_epochs: int = field(
         default=1,
-        metadata={"ge": 1, "le": 1_000, "description": "Passes of a client over its data in one round (E)."},
+        metadata={
+            "ge": 1,
+            "le": 1_000,
+            "description": "Passes of a client over its data in one round (E).",
+            "json_schema_extra": {"unit": "epochs"},
+        },
     )
     batch_size: int = field(
         default=10,
@@ -37,6 +42,7 @@ class Regime:
             "ge": 1,
             "le": 100_000,
             "description": "Images in one step of local SGD.",
+            "json_schema_extra": {"unit": "images"},
         },
     )
     learning_rate: float = field(default=0.05, metadata={"gt": 0, "le": 100, "description": "Step size of local SGD."})

@@ -6,8 +6,8 @@
     results.summary()
     results.plot("accuracy")
 
-This package is the face of the five behind it: what a notebook or a script needs. Importing it is cheap; torch
-and pandas are imported by the functions that need them.
+This package is what a notebook or a script needs of the five behind it. Importing it is cheap; torch and pandas are
+imported by the functions that need them.
 """
 
 from importlib import import_module

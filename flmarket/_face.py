@@ -5,9 +5,13 @@ torch and pandas are imported by the functions that need them.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from fl.extras import needs_extra
+from fl.words import in_python, pythonic
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -22,6 +26,7 @@ Place = str | PathLike[str]
 """A file, a directory, or (for scenarios) the name of a built-in one."""
 
 
+@in_python()
 def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenario":
     """Read and check a scenario.
 
@@ -37,6 +42,7 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
     return load_scenario(_text(scenario), overrides or {})
 
 
+@in_python()
 def run(
     scenario: "Place | Scenario | Sequence[Place | Scenario]",
     policies: "str | type[Policy] | Iterable[str | type[Policy]]" = (),
@@ -96,10 +102,12 @@ def run(
         fresh=fresh,
         fail_fast=fail_fast,
         progress=progress,
+        words=pythonic,
     )
     return Results([run.directory.path for run in played.complete])
 
 
+@in_python()
 def read(*sources: Place) -> "Results":
     """Return the complete runs among and below the given directories.
 
@@ -111,6 +119,7 @@ def read(*sources: Place) -> "Results":
     return Results([Path(source).expanduser() for source in sources])
 
 
+@in_python()
 def train(
     scenario: "Place | Scenario",
     out: Place,
@@ -168,6 +177,7 @@ def train(
     return path
 
 
+@in_python()
 def parallel_env(
     scenario: "Place | Scenario",
     seed: int = 0,
@@ -186,13 +196,15 @@ def parallel_env(
         workers: training threads; results do not depend on it.
 
     Raises:
-        InputError: the scenario, or a data set that it needs, cannot be used.
+        InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
     """
-    from scenarios.environments import parallel_env as make
+    with _needing_rl("flmarket.parallel_env"):
+        from scenarios.environments import parallel_env as make
 
     return make(_scenario(scenario), seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
 
 
+@in_python()
 def service_env(
     scenario: "Place | Scenario",
     service: str,
@@ -212,13 +224,18 @@ def service_env(
         flat, gamma, payment_limit, workers: as in ``parallel_env``.
 
     Raises:
-        InputError: the scenario, or a data set that it needs, cannot be used.
+        InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
         ValueError: the scenario has no such service.
     """
-    from scenarios.environments import service_env as make
+    with _needing_rl("flmarket.service_env"):
+        from scenarios.environments import service_env as make
 
     market = _scenario(scenario)
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+def _needing_rl(what: str) -> AbstractContextManager[None]:
+    return needs_extra("rl", what, "PettingZoo and Gymnasium", modules=("gymnasium", "pettingzoo"))
 
 
 def _is_one(scenario: "Place | Scenario | Sequence[Place | Scenario]") -> "TypeIs[Place | Scenario]":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from des.market import Market
 from des.offers import OfferError
 from des.records import Observation, Offer, RoundReport
+from fl.blame import blame
 from fl.errors import RunError
 from learning.policy import Policy
 
@@ -26,7 +27,9 @@ class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown 
     @classmethod
     def to(cls, doing: str, policy: str, service: str, round_: int, error: Exception) -> "PolicyFailed":
         """Return the error for what a policy failed to do (act, learn); a single text survives pickling."""
-        return cls(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}")
+        return cls(
+            f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}{blame(error)}"
+        )
 
 
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:

@@ -18,8 +18,9 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
+from fl.blame import blame
 from fl.errors import InputError
-from fl.plugins import PluginError, Registry, refusal
+from fl.plugins import PluginError, Registry, refusal, subclass_problem
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -117,9 +118,7 @@ class PolicyOptionsError(InputError):
 
 
 def _problem(found: Any) -> str | None:
-    if isinstance(found, type) and issubclass(found, Policy):
-        return None
-    return f"{found!r} is not a subclass of flmarket.Policy"
+    return subclass_problem(found, Policy, "flmarket.Policy")
 
 
 BUILTIN: Mapping[str, str] = {
@@ -219,4 +218,6 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
     except (KeyboardInterrupt, InputError):  # CheckpointError, for one
         raise
     except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {refusal(error)}") from error
+        raise PolicyOptionsError(
+            f"policy {name!r} of service {context.service!r}: {refusal(error)}{blame(error)}"
+        ) from error

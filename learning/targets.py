@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import BoolArray, IntArray
-from learning.statistics import finite, restricted_mean
+from learning.statistics import finite
 
 
 class RoundsToTarget(NamedTuple):
@@ -79,12 +79,16 @@ class RoundsToTarget(NamedTuple):
 
     def mean(self) -> float:
         """Return the restricted mean of all runs; a lower bound if any was censored."""
-        return restricted_mean(self.rounds.ravel(), self.reached.ravel(), float(self.rounds.max()))
+        return float(self.rounds.mean())
 
-    def text(self) -> str:
-        """Return the mean as text: ``52.3``, ``> 52.3 (3 of 5)`` if 3 of 5 runs met the target, or ``never``."""
+    def text(self, interval: str = "") -> str:
+        """Return the mean as text: ``52.3``, ``> 52.3 (3 of 5)`` if 3 of 5 runs met the target, or ``never``.
+
+        Args:
+            interval: follows the mean, where there is one.
+        """
         count = int(self.reached.sum())
         if not count:
             return "never"
-        mean = f"{self.mean():.1f}"
+        mean = f"{self.mean():.1f}{interval}"
         return mean if count == self.reached.size else f"> {mean} ({count} of {self.reached.size})"

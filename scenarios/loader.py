@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from fl.errors import InputError
-from fl.names import unknown
+from fl.names import unknown, unknown_plugin
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
@@ -157,7 +157,7 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     known = (catalogue or installed()).policies
     name = policy.partition(":")[0]
     if name not in known:
-        raise ScenarioError([Problem(option, None, "", unknown("policy", name, known))])
+        raise ScenarioError([Problem(option, None, "", unknown_plugin("policy", name, known))])
     choice = PolicyChoice.parse(policy)
     conflicts: list[tuple[str, str]] = []
 

@@ -56,7 +56,7 @@ class PluginFile:
         try:
             return cls(str(path), Path(path).read_bytes().decode())
         except FileNotFoundError:
-            raise PluginError(f"{path}: no such file; --plugin takes the path of a Python file") from None
+            raise PluginError(f"{path}: no such file; a plug-in is a Python file") from None
         except OSError as error:
             raise PluginError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
@@ -216,8 +216,9 @@ def require_loaded(records: Records, where: str) -> None:
                 problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
             else:
                 problem = (
-                    f"{kind} {name!r} was defined in a notebook or script ({record['file']}); put it into a file and "
-                    "load it with --plugin FILE"
+                    f"{kind} {name!r} was defined in a notebook or script ({record['file']}), so this run can be "
+                    "played again only there; to repeat runs from the command line, put the definition into a file, "
+                    "load it with --plugin FILE, and play a new run"
                 )
             raise PluginError(f"{where}: {problem}")
 

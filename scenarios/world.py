@@ -7,22 +7,32 @@ run, or watches one in another process, sees the whole order book although the l
 from functools import lru_cache
 
 from des.conditions import Conditions
+from des.money import to_micro
 from des.population import Population, Qualities
-from scenarios.build import interventions, population_spec, service_spec
+from fl.datasets import info
+from scenarios.build import dqi_parameters, interventions, population_spec
 from scenarios.file.schema import Scenario
 
 
 class World:
-    """What every service and client of a scenario meets under one seed, whatever the policies do."""
+    """What every service and client of a scenario meets under one seed, whatever the policies do.
+
+    The data sets that the scenario names must be known here, because bids depend on their labels; policies, models and
+    the mechanism need not be.
+    """
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
-        specs = [service_spec(scenario, service) for service in scenario.services]
+        services = scenario.services
         self._population = Population(
-            population_spec(scenario), [spec.labels for spec in specs], [spec.dqi for spec in specs], seed
+            population_spec(scenario),
+            [info(service.dataset).labels for service in services],
+            [dqi_parameters(scenario.dqi, service.dataset) for service in services],
+            seed,
         )
         self.mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
-        self._at_first = Conditions({spec.name: spec.budget for spec in specs}, scenario.clients.cores)
+        budgets = {service.name: to_micro(service.budget) for service in services}
+        self._at_first = Conditions(budgets, scenario.clients.cores)
         # Screens look at the same few rounds again and again.
         self.qualities = lru_cache(maxsize=16)(self._draw)
 

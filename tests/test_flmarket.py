@@ -12,6 +12,8 @@ import pytest
 
 import flmarket
 
+OWN = " (flmarket.load_plugin(FILE) loads your own)"
+
 ROOT = Path(__file__).parents[1]
 QUICK = {"training.backend": "surrogate", "rounds": 5}
 
@@ -99,8 +101,9 @@ def test_policies_are_compared_seed_by_seed(results: flmarket.Results) -> None:
     expected = 100 * (final["hqfa"] - final["random"]).groupby("service").mean()
     own = compared.xs(("quickstart", "hqfa", "final accuracy"), level=("scenario", "policy", "measure"))["difference"]
     pd.testing.assert_series_equal(own.drop("market").sort_index(), expected.sort_index(), check_names=False)
-    with pytest.raises(flmarket.InputError, match="lcfa"):
+    with pytest.raises(flmarket.InputError) as caught:
         results.compare(baseline="lcfa")
+    assert str(caught.value) == "baseline='lcfa': no run has that policy; choose from big-spender, hqfa, random"
 
 
 def test_a_plot_shows_itself_and_can_be_saved(results: flmarket.Results, tmp_path: Path) -> None:
@@ -201,7 +204,7 @@ def test_two_classes_of_one_name_cannot_play_side_by_side(tmp_path: Path) -> Non
     same = make(0.1)
     assert len(flmarket.run(scenario, [same, same], [0, 0], out=tmp_path / "1", progress=False)) == 1
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1  # the cell is run again
-    with pytest.raises(flmarket.InputError, match="choose another --out, or run again with --fresh"):
+    with pytest.raises(flmarket.InputError, match="choose another out=, or run again with fresh=True to play"):
         flmarket.run(scenario, make(0.5), out=tmp_path / "2", progress=False)
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1
 
@@ -227,7 +230,10 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
     ("arguments", "problem"),
     [
         ({"policy": "hqfa"}, "policy 'hqfa' cannot be trained; choose from mahdrl, mahdrl-paper"),
-        ({"rivals": ["hqfaa"]}, "unknown policy 'hqfaa'; did you mean 'hqfa'?"),
+        (
+            {"rivals": ["hqfaa"]},
+            "unknown policy 'hqfaa'; did you mean 'hqfa'?" + OWN,
+        ),
         ({"rivals": "hqfa"}, "rivals = 'hqfa': must be a list of policies"),
         ({"episodes": 0}, "episodes = 0: must be an integer of at least 1"),
         ({"evaluate_every": 0}, "evaluate_every = 0: must be an integer of at least 1"),
@@ -241,3 +247,32 @@ def test_mistakes_in_a_training_are_named_before_anything_is_written(
         flmarket.train("quickstart", tmp_path / "agent", **arguments)  # type: ignore[arg-type]
     assert str(caught.value) == problem
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_skipped_is_reported_in_pythons_words(
+    results: flmarket.Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = results.paths[0].parents[2]
+    flmarket.run(flmarket.load("quickstart", QUICK), "random", out=out)
+    assert "quickstart (random) seed 0: already complete, skipped (fresh=True runs it again)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["pettingzoo", "gymnasium"])
+def test_an_environment_without_its_extra_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("scenarios.environments", "learning.environment", "learning.service_env", "learning.spaces"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    for make, name in ((flmarket.parallel_env, "parallel_env"), (flmarket.service_env, "service_env")):
+        with pytest.raises(flmarket.InputError) as caught:
+            make("quickstart", *(["digits"] if name == "service_env" else []))  # type: ignore[operator]
+        assert str(caught.value) == (f"flmarket.{name} needs PettingZoo and Gymnasium: pip install 'flmarket[rl]'")
+
+
+def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
+    results: flmarket.Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
+    scenario, out = flmarket.load("quickstart", QUICK), results.paths[0].parents[2]
+    assert len(flmarket.run(scenario, "random", 2, engine="ray", out=out, progress=False)) == 2
+    with pytest.raises(flmarket.InputError, match=r"^engine='ray' needs Ray: pip install 'flmarket\[ray\]'$"):
+        flmarket.run(scenario, "random", 2, engine="ray", out=out, fresh=True, progress=False)

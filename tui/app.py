@@ -23,7 +23,8 @@ class MarketApp(App[None]):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
-    CSS_PATH = ["app.tcss", "screens/dialog.tcss"]  # any screen may open a dialog
+    # Any screen may open a dialog. Home is the default screen, whose own CSS_PATH Textual does not load.
+    CSS_PATH = ["app.tcss", "screens/dialog.tcss", "screens/home.tcss"]
     BINDINGS = [
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),

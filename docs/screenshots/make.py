@@ -37,8 +37,8 @@ async def main() -> None:
         out = Path(folder) / "runs"
         app = MarketApp(out=out, folder=Path(folder))
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: getattr(app.screen, "entries", None))
-            save(app, "home")
+            home = app.screen
+            await until(pilot, lambda: getattr(home, "entries", None))
 
             form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app)
             app.push_screen(form)
@@ -48,6 +48,9 @@ async def main() -> None:
             row.query_one("Input").value = "-5"  # type: ignore[attr-defined]
             await until(pilot, lambda: form.problems)
             save(app, "configure")
+            form.query_one("#form").active = "tab-market"  # type: ignore[attr-defined]
+            await pilot.pause(0.5)
+            save(app, "configure-market")
             app.pop_screen()
 
             session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
@@ -73,6 +76,10 @@ async def main() -> None:
             app.push_screen(CompareScreen([session, other], app))
             await until(pilot, lambda: other.over)
             save(app, "compare")
+
+            app.show_home()
+            await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
+            save(app, "home")
 
 
 if __name__ == "__main__":

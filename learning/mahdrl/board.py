@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
+from fl.extras import needs_extra
 from learning.mahdrl.training_log import Row
 
 
@@ -25,10 +26,8 @@ class Board:
         Raises:
             InputError: TensorBoard is not installed, or the folder cannot be written.
         """
-        try:
+        with needs_extra("tensorboard", "--tensorboard", "TensorBoard", modules=["tensorboard"]):
             from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise InputError("--tensorboard needs TensorBoard: pip install 'flmarket[tensorboard]'") from error
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

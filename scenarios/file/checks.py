@@ -4,7 +4,7 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from des.mechanisms import DEFAULT, MECHANISMS
@@ -13,14 +13,14 @@ from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.names import unknown
+from fl.names import unknown_plugin
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
-from scenarios.file.schema import Training
+from scenarios.file.schema import Scenario, Training
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -60,6 +60,8 @@ class Catalogue:
         models: names of the models.
         mechanisms: names of the mechanisms.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
+        played: whether the scenario is that of a run that was played before; plug-ins that it names need not be here.
+        obstacles: yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``).
     """
 
     datasets: Collection[str]
@@ -68,6 +70,8 @@ class Catalogue:
     models: Collection[str] = tuple(BUILTIN_MODELS)
     mechanisms: Collection[str] = (DEFAULT,)
     fits: bool = False
+    played: bool = False
+    obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
 
 def installed(*, fits: bool = True) -> Catalogue:
@@ -80,10 +84,16 @@ def installed(*, fits: bool = True) -> Catalogue:
     return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), fits)
 
 
+def played() -> Catalogue:
+    """Return what the scenario of a run that was played before may name: anything. Nothing is to be played again."""
+    return replace(installed(fits=False), played=True)
+
+
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     """Yield all that is wrong across keys."""
     yield from _unique_names(readable)
-    yield from _known_names(readable, catalogue)
+    if not catalogue.played:
+        yield from _known_names(readable, catalogue)
     yield from _timeline(readable)
     yield from _market_size(readable)
     yield from check_interventions(readable)
@@ -126,10 +136,10 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known:
-            yield Finding(path, unknown(kind, name, known))
+            yield Finding(path, unknown_plugin(kind, name, known))
     for name in readable.keys("training", "by_dataset"):
         if name not in catalogue.datasets:
-            yield Finding(("training", "by_dataset", name), unknown("data set", name, catalogue.datasets))
+            yield Finding(("training", "by_dataset", name), unknown_plugin("data set", name, catalogue.datasets))
 
 
 def _timeline(readable: Readable) -> Iterator[Finding]:

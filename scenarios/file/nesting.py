@@ -6,15 +6,21 @@ from typing import Any
 
 LARGEST_DEPTH = 32
 
-_LONG_KEY = re.compile(
-    r"^[ \t]*\[{0,2}[ \t]*(?:(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){" + str(LARGEST_DEPTH) + "}",
-    re.MULTILINE,
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+# No alternative gives back what it has matched (*+, ++), and each takes what it begins with, closed or not: that is why
+# the search takes no longer than the text is long.
+_TOKENS = re.compile(
+    rf"(?P<key>(?:{_PART}\.[ \t]*+){{{LARGEST_DEPTH}}})"
+    r"""|[A-Za-z0-9_-]++|\#[^\n]*+"""
+    r"""|"{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3})?+|"(?:[^"\\\n]|\\.)*+"?+"""
+    r"""|'{3}(?:[^']|'(?!''))*+(?:'{3})?+|'[^'\n]*+'?+""",
+    re.DOTALL,
 )
 
 
 def long_key(text: str) -> int | None:
     """Return the line of a dotted key of too many parts; to be asked first, as reading such a key takes for ever."""
-    found = _LONG_KEY.search(text)
+    found = next((token for token in _TOKENS.finditer(text) if token["key"]), None)
     return text.count("\n", 0, found.start()) + 1 if found else None
 
 

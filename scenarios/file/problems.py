@@ -3,8 +3,8 @@
 import datetime
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fl.errors import InputError
@@ -67,6 +67,12 @@ class ScenarioError(InputError):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
+
+    def reword(self, words: Callable[[str], str]) -> None:
+        """See ``fl.errors``."""
+        self.problems = self.args = tuple(
+            replace(problem, file=words(problem.file), message=words(problem.message)) for problem in self.problems
+        )
 
 
 def key_text(path: Path, data: Mapping[str, Any]) -> str:

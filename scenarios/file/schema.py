@@ -64,11 +64,14 @@ class Table(BaseModel):
 class Cost(Table):
     """What a client bids for a data set: ``per_sample * D - per_emd * EMD``."""
 
-    per_sample: float = Field(ge=0, le=1_000_000, description="Money asked for each image (D).")
+    per_sample: float = Field(
+        ge=0, le=1_000_000, description="Money asked for each image (D).", json_schema_extra={"unit": "money per image"}
+    )
     per_emd: float = Field(
         ge=-1_000_000,
         le=1_000_000,
         description="Money taken off for each unit of EMD; the bid must stay at or above 0.",
+        json_schema_extra={"unit": "money per unit of EMD"},
     )
 
 
@@ -81,6 +84,7 @@ class Clients(Table):
         min_length=1,
         max_length=100,
         description="The set that a client's data size for a service (D, images) is drawn from each round.",
+        json_schema_extra={"unit": "images"},
     )
     emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
         min_length=1,
@@ -152,6 +156,7 @@ class Training(_RegimeTable):
         default=None,
         ge=1,
         description="Test images that each evaluation looks at; absent: the whole test split.",
+        json_schema_extra={"unit": "images"},
     )
     device: Device = Field(
         default="cpu", description="Where networks train; only cpu gives the same bytes on every run."
@@ -169,21 +174,29 @@ class Timeline(Table):
     """How long things take on the simulated clock."""
 
     seconds_per_sample: float = Field(
-        default=0.001, ge=0, le=1e6, description="Computing time of one image in one epoch at speed 1, seconds."
+        default=0.001,
+        ge=0,
+        le=1e6,
+        description="Computing time of one image in one epoch at speed 1, seconds.",
+        json_schema_extra={"unit": "seconds"},
     )
-    upload_seconds: float = Field(default=0.5, ge=0, le=1e9, description="Time to send an update, seconds.")
+    upload_seconds: float = Field(
+        default=0.5, ge=0, le=1e9, description="Time to send an update, seconds.", json_schema_extra={"unit": "seconds"}
+    )
     slot: float | None = Field(
         default=None,
         gt=0,
         le=1e12,
         description="Length of a round, seconds; absent: each lasts until its last job is done "
         '(the paper\'s "long enough").',
+        json_schema_extra={"unit": "seconds"},
     )
     deadline: float | None = Field(
         default=None,
         gt=0,
         le=1e12,
         description="Seconds after the awards by which an update must have arrived, at most the slot; absent: none.",
+        json_schema_extra={"unit": "seconds"},
     )
 
 
@@ -193,7 +206,10 @@ class Service(Table):
     name: Name = Field(description="Unique in the scenario.")
     dataset: str = Field(description="Data set that it learns; `flmarket datasets` lists them.")
     budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
-        ge=0, le=LARGEST_SUM, description="The most that it can offer in one round (B_m), money."
+        ge=0,
+        le=LARGEST_SUM,
+        description="The most that it can offer in one round (B_m), money.",
+        json_schema_extra={"unit": "money per round"},
     )
     target_accuracy: float = Field(
         gt=0, le=1, description="Test accuracy at which it leaves, as a fraction: 97 % is 0.97."
@@ -215,7 +231,7 @@ class Service(Table):
 class Intervention(Table):
     """A change from outside in the middle of a run."""
 
-    round: int = Field(ge=1, le=1_000_000, description="The first round that it holds for.")
+    round: int = Field(ge=1, le=1_000_000, description="The first round that it applies to.")
     key: str = Field(
         max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
     )

@@ -124,7 +124,7 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
     except RecursionError:
         raise ScenarioError([Problem(file, None, "", f"has lists more than {LARGEST_DEPTH} deep")]) from None
     except ValueError:  # of int(), for which Python has a limit
-        where = search(r"\d[\d_]{4000}", text)
+        where = search(r"(?<![\d_])\d[\d_]{4000}", text)
         line = text.count("\n", 0, where.start()) + 1 if where else None
         raise ScenarioError([Problem(file, line, "", "has a number of too many digits")]) from None
     if (top := too_deep(data)) is not None:

@@ -21,6 +21,8 @@ def examine(data: Mapping[str, Any], catalogue: Catalogue) -> tuple[Scenario | N
     """
     scenario, found = read(data)
     found += check(Readable(data, [finding.path for finding in found]), catalogue)
+    if scenario and not found and catalogue.obstacles:
+        found += catalogue.obstacles(scenario)
     return (None if found else scenario), found
 
 

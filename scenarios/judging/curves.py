@@ -7,8 +7,9 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, Styles, draw_accuracy, draw_service, numbered
+from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
 from scenarios.judging.results import RunResult, Setting, by_setting
+from scenarios.judging.styles import Styles, numbered
 
 QUANTITIES = {
     "accuracy": "test accuracy, %",
@@ -83,6 +84,5 @@ def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, styles: Styl
         draw_service(axes, m, runs, attrgetter(what), styles)
     if head:
         axes.set_title(f"{setting.label}\n{setting.services[m]}")
-    axes.xaxis.get_major_locator().set_params(integer=True)
     if label:
         axes.set_ylabel(QUANTITIES[what])

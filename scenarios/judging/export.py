@@ -8,7 +8,7 @@ from typing import IO, Literal
 import pandas as pd
 
 from fl.errors import InputError
-from fl.files import replacing_text
+from fl.files import reading_own, replacing_text
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
@@ -71,7 +71,7 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
     try:
-        with TABLES[table].check(run.path).open(encoding="utf-8", newline="") as file:
+        with reading_own(TABLES[table].check(run.path)) as file:
             reader = csv.reader(file)
             next(reader)  # the header
             yield from reader

@@ -1,11 +1,11 @@
-"""Figures of a report. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles differ too.
+"""Figures of a report.
 
 matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
 """
 
 import io
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,18 +19,13 @@ from fl.errors import InputError
 from fl.files import replacing
 from learning.statistics import paired_bootstrap
 from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
+from scenarios.judging.styles import Styles, colour, mark, numbered, style
 from scenarios.judging.tables import read_table
 
 FORMATS = ("svg", "png", "pdf")
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
-_MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MOST_POINTS = 2_000
 """The most offers of a policy that a scatter plot shows; more only make it slow."""
-
-Styles = Mapping[str, int]
-"""The number of each policy's colour, line and mark."""
 
 SETTINGS: Any = {
     "figure.dpi": 100, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
@@ -125,8 +120,9 @@ def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: floa
     return figure, flat[:count]
 
 
-def _style(index: int) -> dict[str, Any]:
-    return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _LINES[index % len(_LINES)]}
+def _whole_ticks(axes: Any) -> None:
+    """Keep the ticks of the horizontal axis on whole numbers."""
+    axes.xaxis.get_major_locator().set_params(integer=True)
 
 
 def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -134,11 +130,6 @@ def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     intervals = [paired_bootstrap(column, np.zeros_like(column), resamples=1_000) for column in curves.T]
     mean, low, high = np.array([(it.estimate, it.low, it.high) for it in intervals]).T
     return mean, low, high
-
-
-def numbered(runs: Sequence[RunResult]) -> Styles:
-    """Return the number of each policy's style. Take it from all runs that are shown together."""
-    return {policy: index for index, policy in enumerate(by_policy(runs))}
 
 
 def draw_service(
@@ -160,9 +151,10 @@ def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
     """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
     mean, low, high = _band(curves)
-    axes.plot(rounds, mean, label=label, **_style(index))
+    axes.plot(rounds, mean, label=label, **style(index))
+    _whole_ticks(axes)
     if len(curves) > 1:
-        axes.fill_between(rounds, low, high, color=_COLOURS[index % len(_COLOURS)], alpha=0.2, linewidth=0)
+        axes.fill_between(rounds, low, high, color=colour(index), alpha=0.2, linewidth=0)
 
 
 def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
@@ -196,12 +188,12 @@ def _payments(runs: Sequence[RunResult]) -> Any:
         offers = pd.concat(read_table(run.directory, "offers", ["bid", "payment", "outcome"]) for run in own)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
         served = offers["outcome"] == "served"
-        for chosen, label, mark, colour in (
-            (served, "served", "o", _COLOURS[0]),
-            (~served, "refused", "x", _COLOURS[1]),
+        for chosen, label, shape, tint in (
+            (served, "served", "o", colour(0)),
+            (~served, "refused", "x", colour(1)),
         ):
             part = offers[chosen]
-            axes.scatter(part["bid"], part["payment"], s=10, marker=mark, color=colour, label=label, alpha=0.6)
+            axes.scatter(part["bid"], part["payment"], s=10, marker=shape, color=tint, label=label, alpha=0.6)
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
         axes.set(title=policy, xlabel="bid")
     panels[0].set_ylabel("payment")
@@ -218,6 +210,7 @@ def _allocation(runs: Sequence[RunResult]) -> Any:
         top = max(float(np.max(counts)), 1.0)
         image = axes.imshow(count, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
         axes.grid(visible=False)
+        _whole_ticks(axes)
         axes.set(title=policy, xlabel="client", yticks=range(len(setting.services)), yticklabels=setting.services)
     figure.colorbar(image, ax=panels, label="times served")
     return figure
@@ -243,8 +236,8 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
             axes.scatter(
                 [run.spent[:, m].sum() for run in own],
                 [100 * run.accuracy[-1, m] for run in own],
-                color=_COLOURS[index % len(_COLOURS)],
-                marker=_MARKS[index % len(_MARKS)],
+                color=colour(index),
+                marker=mark(index),
                 label=policy,
             )
         axes.set(title=service, xlabel="money spent")
@@ -278,8 +271,10 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
                 interval = paired_bootstrap(scores, np.zeros_like(scores))
                 found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
         x, mean, low, high = np.array(sorted(found)).T
-        mark = _MARKS[index % len(_MARKS)]
-        axes.errorbar(x, mean, [mean - low, high - mean], label=policy, marker=mark, capsize=3, **_style(index))
+        spread = [mean - low, high - mean]
+        axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
+    if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
+        _whole_ticks(axes)
     axes.set(xlabel=key, ylabel="normalised reward")
     axes.legend()
     return figure

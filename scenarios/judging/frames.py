@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from fl.words import in_python
 from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
@@ -22,6 +23,7 @@ class Results:
     service, beside the run's ``policy``.
     """
 
+    @in_python()
     def __init__(self, sources: Sequence[Path | str]) -> None:
         """Find the complete runs among and below the sources.
 
@@ -61,6 +63,7 @@ class Results:
         """The runs' directories."""
         return [run.directory.path for run in self.runs]
 
+    @in_python()
     def summary(self) -> pd.DataFrame:
         """Return the mean of each measure over seeds, one row for each scenario, policy and service.
 
@@ -76,6 +79,7 @@ class Results:
         columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
         return pd.DataFrame(list(rows.values()), index=index, columns=columns)
 
+    @in_python()
     def compare(self, baseline: str) -> pd.DataFrame:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
 
@@ -98,6 +102,7 @@ class Results:
             names
         )
 
+    @in_python()
     def plot(self, what: str = "accuracy") -> Any:
         """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
 

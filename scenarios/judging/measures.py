@@ -1,6 +1,6 @@
 """Measures that runs are judged by: one number for the market, and one for each service where that makes sense."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from fl.arrays import FloatArray
 from learning.statistics import area_under_curve
+from learning.targets import RoundsToTarget
 from scenarios.judging.results import RunResult
 
 MARKET = "market"
@@ -33,6 +34,10 @@ class Measure:
     services: Callable[[RunResult], FloatArray] | None
     market: Callable[[RunResult], float]
     digits: int = 2
+
+    def text(self, value: float, sign: str = "") -> str:
+        """Return a value as tables show it; ``sign`` is ``+`` for differences."""
+        return f"{value:{sign}.{self.digits}f}"
 
 
 def jain(values: npt.ArrayLike) -> float:
@@ -78,19 +83,22 @@ def _rounds_with_offers(run: RunResult) -> int:
     return int(run.to_target.rounds.max())
 
 
+ROUNDS_TO_TARGET = Measure(
+    "rounds to target",
+    "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
+    "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did",
+    -1,
+    _rounds,
+    lambda r: float(_rounds(r).mean()),
+    1,
+)
+"""Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
+
 MEASURES = (
     Measure("final accuracy", "test accuracy after the last round, %", 1, _final, lambda r: float(_final(r).mean())),
     Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean())),
     Measure("target met", "share of runs that met the target, %", 1, _met, lambda r: float(_met(r).mean()), 1),
-    Measure(
-        "rounds to target",
-        "first round with the target met; runs that never met it count with their last round, so the mean is a lower "
-        "bound unless all runs met it (restricted mean, Kaplan-Meier)",
-        -1,
-        _rounds,
-        lambda r: float(_rounds(r).mean()),
-        1,
-    ),
+    ROUNDS_TO_TARGET,
     Measure(
         "normalised reward",
         "mean over the rounds of reward / Omega^target, as in the paper",
@@ -148,3 +156,12 @@ def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
         {} if measure.services is None else dict(zip(run.setting.services, measure.services(run).tolist(), strict=True))
     )
     return per_service | {MARKET: measure.market(run)}
+
+
+def to_target(runs: Sequence[RunResult], service: str) -> RoundsToTarget:
+    """Return when runs met the target of a service, or of each service for ``MARKET``."""
+    found = RoundsToTarget.stack(run.to_target for run in runs)
+    if service == MARKET:
+        return found
+    m = runs[0].setting.services.index(service)
+    return RoundsToTarget(found.rounds[:, m], found.reached[:, m])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
+from fl.extras import needs_extra
 from fl.files import replacing
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
 from scenarios.logs.columns import TABLES
@@ -22,11 +23,9 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
     Raises:
         InputError: pyarrow is not installed, there is no complete run, or the file cannot be written.
     """
-    try:
+    with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
-    except ImportError as error:
-        raise InputError("--parquet needs pyarrow: pip install 'flmarket[parquet]'") from error
     columns = TABLES[table].columns
     types = {
         name: pa.type_for_alias(column.type.dtype)

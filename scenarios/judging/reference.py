@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
+from scenarios.file.reference import renew
 from scenarios.judging.rules import RULES
 from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
@@ -16,8 +17,6 @@ _RERUN = (
     f"`{RERUN}`",
     "Cannot be derived from the logs; `flmarket verify --rerun` plays the run again and compares the bytes.",
 )
-
-BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 
 
 def reference() -> str:
@@ -42,13 +41,6 @@ def reference() -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def renewed(page: str) -> str:
-    """Return a page with its reference part made anew."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{reference()}\n{END}{tail}"
 
 
 def _columns(columns: Sequence[Column]) -> str:
@@ -77,5 +69,4 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1])
-    path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+    renew(Path(sys.argv[1]), reference())

@@ -143,19 +143,20 @@ def _privileged(policy: str) -> bool:
 
 
 def _shown(row: Estimate) -> str:
-    return _with_interval(row.interval, row.seeds, row.measure)
+    interval = _interval(row)
+    if row.to_target is not None:
+        return row.to_target.text(interval)
+    return row.measure.text(row.interval.estimate) + interval
 
 
 def _compared(row: Difference) -> str:
-    text = _with_interval(row.interval, row.seeds, row.measure, sign="+")
+    text = row.measure.text(row.interval.estimate, "+") + _interval(row)
     return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
 
 
-def _with_interval(interval: Interval, seeds: int, measure: Measure, sign: str = "") -> str:
-    text = f"{interval.estimate:{sign}.{measure.digits}f}"
-    if seeds > 1:
-        text += f" [{interval.low:.{measure.digits}f}, {interval.high:.{measure.digits}f}]"
-    return text
+def _interval(row: Estimate | Difference) -> str:
+    """Return the interval as it follows a mean; nothing for a single seed."""
+    return f" [{row.measure.text(row.interval.low)}, {row.measure.text(row.interval.high)}]" if row.seeds > 1 else ""
 
 
 def _ends(interval: Interval, seeds: int) -> list[object]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fl.errors import InputError
-from fl.names import suggest
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
+from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.judging.measures import MARKET, MEASURES, Measure, values
+from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
 
 
@@ -31,6 +31,7 @@ class Estimate:
         measure: the measure.
         seeds: the number of runs.
         interval: the mean and its 95 % interval.
+        to_target: when the runs met the target, if that is the measure.
     """
 
     setting: Setting
@@ -40,6 +41,7 @@ class Estimate:
     measure: Measure
     seeds: int
     interval: Interval
+    to_target: RoundsToTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
         groups[str(run.setting.folder), run.policy].append(run)
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
-        raise InputError(f"--baseline {baseline}: no run has that policy{suggest(baseline, known)}")
+        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]
@@ -112,7 +114,10 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
             for service, own in scores.items():
                 found = np.array(list(own.values()))
                 interval = paired_bootstrap(found, np.zeros_like(found))
-                estimates.append(Estimate(first.setting, policy, service, played[service], measure, len(own), interval))
+                met = to_target(members, service) if measure is ROUNDS_TO_TARGET else None
+                estimates.append(
+                    Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)
+                )
                 if shared := sorted(own.keys() & other.get(service, {}).keys()):
                     pair = [np.array([score[seed] for seed in shared]) for score in (own, other[service])]
                     differences.append(_difference(first.setting, policy, service, measure, *pair))

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fl.errors import InputError
+from fl.files import read_own
 from scenarios.build import Shelf
-from scenarios.loader import load
+from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same
@@ -27,7 +28,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
     """
     meta = run.meta()
     require_same(meta.get("plugins", {}), str(run.path))
-    scenario = load(run.path / SCENARIO)
+    scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
     for name, found in meta.get("data", {}).items():
@@ -41,7 +42,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
     for name in (SCENARIO, *(table.path(one).name for table in TABLES.values())):
-        first, second = ((path / name).read_bytes().splitlines() for path in (one, other))
+        first, second = (read_own(path / name).splitlines() for path in (one, other))
         if first != second:
             line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)
             where = f"from line {line} on" if line else f"in length: {len(first)} and {len(second)} lines"

@@ -33,6 +33,7 @@ class Setting:
             tell the scenarios that were read together apart.
         folder: the directory of its runs, named after scenario and hash.
         sweep: values of the sweep point, by key.
+        point: the place of the sweep point in its scenario, from 0.
         rounds: N.
         clients, cores: C and K.
         services: the services' names, in the scenario's order.
@@ -44,6 +45,7 @@ class Setting:
     label: str
     folder: Path
     sweep: Mapping[str, Any]
+    point: int
     rounds: int
     clients: int
     cores: int
@@ -95,13 +97,18 @@ class RunResult:
 
 
 def read(sources: Iterable[Path]) -> list[RunResult]:
-    """Read all complete runs below the sources, by scenario, policy and seed.
+    """Read all complete runs below the sources, by scenario, sweep point (as the scenario lists them), policy and seed.
 
     Raises:
         InputError: there is no complete run, a run is there twice, or a log is not what it should be.
     """
     results = _distinct(read_runs(complete_runs(sources)))
-    return sorted(results, key=lambda result: (str(result.setting.folder), result.policy, result.seed))
+    return sorted(results, key=_order)
+
+
+def _order(result: RunResult) -> tuple[str, int, str, str, int]:
+    setting = result.setting
+    return setting.name, setting.point, str(setting.folder), result.policy, result.seed
 
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
@@ -166,7 +173,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
     path = run.path / SCENARIO
     try:
         # Not through the schema: it was checked when it ran, and a thousand of them take a while.
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(run.scenario_text())
         services = data["services"]
         targets = np.array([service["target_accuracy"] for service in services])
         sweep = meta.get("sweep", {})
@@ -175,6 +182,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             label=_label(data["name"], sweep),
             folder=_folder(run),
             sweep=sweep,
+            point=meta.get("point", 0),  # earlier versions do not record it
             rounds=data["rounds"],
             clients=data["clients"]["count"],
             cores=data["clients"]["cores"],

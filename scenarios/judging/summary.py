@@ -1,39 +1,41 @@
-"""Results per service, as the closing table of ``flmarket run`` shows them: means over seeds, read from the logs."""
+"""Results per service, as the closing table of ``flmarket run`` shows them: means over seeds, read from the logs.
+
+The numbers are those of ``flmarket report`` (``scenarios.judging.measures``), and are rounded as they are there.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from learning.targets import RoundsToTarget
+from scenarios.judging.measures import MEASURES, to_target, values
 from scenarios.judging.results import RunResult, read_runs
 from scenarios.running.runner import Run
+
+SHOWN = tuple(measure for measure in MEASURES if measure.name in ("final accuracy", "spent", "served", "refused"))
+"""The measures of the table, beside the rounds to target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSummary:
-    """One service's results over the seeds of otherwise equal runs. All but ``to_target`` are means over the runs.
+    """One service's results over the seeds of otherwise equal runs.
 
     Attributes:
         group: the scenario, with its sweep values, and the policy label of the runs.
         service, policy: the service, and the policy that played for it.
         seeds: the number of runs.
-        accuracy: after the last round, in [0, 1].
         to_target: [seeds] when the target was met.
-        spent: money spent in a run.
-        served, refused: offers of a run that were and were not served.
+        means: the mean of each measure in ``SHOWN`` over the runs, by its name.
     """
 
     group: str
     service: str
     policy: str
     seeds: int
-    accuracy: float
     to_target: RoundsToTarget
-    spent: float
-    served: float
-    refused: float
+    means: Mapping[str, float]
 
 
 def summarise(runs: Iterable[Run]) -> list[ServiceSummary]:
@@ -50,23 +52,15 @@ def summarise(runs: Iterable[Run]) -> list[ServiceSummary]:
 
 
 def _summarise(group: str, runs: list[RunResult]) -> list[ServiceSummary]:
-    first = runs[0]
-    to_target = RoundsToTarget.stack(run.to_target for run in runs)
-    accuracy = np.mean([run.accuracy[-1] for run in runs], axis=0)
-    spent, served, refused = np.mean(
-        [[values.sum(axis=0) for values in (run.spent, run.served, run.refused)] for run in runs], axis=0
-    )
+    scores = {measure.name: [values(run, measure) for run in runs] for measure in SHOWN}
     return [
         ServiceSummary(
             group=group,
             service=service,
-            policy=first.policies[m],
+            policy=runs[0].policies[m],
             seeds=len(runs),
-            accuracy=float(accuracy[m]),
-            to_target=RoundsToTarget(to_target.rounds[:, m], to_target.reached[:, m]),
-            spent=float(spent[m]),
-            served=float(served[m]),
-            refused=float(refused[m]),
+            to_target=to_target(runs, service),
+            means={name: float(np.mean([score[service] for score in found])) for name, found in scores.items()},
         )
-        for m, service in enumerate(first.setting.services)
+        for m, service in enumerate(runs[0].setting.services)
     ]

@@ -13,13 +13,14 @@ from typing import Any
 
 from des.money import Micro
 from fl.errors import InputError
+from fl.files import reading_own
+from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.rules import RULES
-from scenarios.loader import load
+from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
-from scenarios.plugins import require_loaded
 
 
 @dataclass(slots=True)
@@ -41,17 +42,23 @@ class Verdict:
 
 
 def verify(run: RunDirectory) -> Verdict:
-    """Check a run's logs.
+    """Check a run's logs. The plug-ins that it was played with are not needed.
 
     Raises:
-        InputError: a file is missing or is not the table it should be, or a plug-in that the run uses is not loaded.
+        InputError: a file is missing or is not the table it should be.
     """
-    require_loaded(run.meta().get("plugins", {}), str(run.path))
     verdict = Verdict(run.path)
     if run.state is not State.COMPLETE:
         verdict.problems.append("the run is not complete")
         return verdict
-    logs, verdict.problems = read_logs(run)
+    verdict.problems += run.damage(digests=True)
+    try:
+        logs, problems = read_logs(run)
+    except InputError:
+        if verdict.problems:  # the damage says why
+            return verdict
+        raise
+    verdict.problems += problems
     if logs is not None:
         for rule in RULES.values():
             verdict.problems += rule(logs)
@@ -67,7 +74,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     Raises:
         InputError: a file is missing, or is not the table it should be.
     """
-    scenario = load(run.path / SCENARIO)
+    scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
     problems, readable = [], True
     tables: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
@@ -93,7 +100,7 @@ def _read(table: Table, directory: Path) -> list[Mapping[str, str]]:
     """Return a table's rows as text."""
     path = table.path(directory)
     try:
-        with table.check(directory).open(encoding="utf-8", newline="") as file:
+        with reading_own(table.check(directory)) as file:
             rows: list[Mapping[str, str]] = list(csv.DictReader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error

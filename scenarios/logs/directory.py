@@ -2,15 +2,16 @@
 
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
 scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
-run.log         what happened, with times      meta.json   written last: its status says whether the run is complete
+run.log         what happened, with times      meta.json   written last: whether the run is complete, and the digests
+                                                           of all files
 checkpoint/     only in an incomplete run: where it resumes
 """
 
 import fcntl
-import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,14 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import WriteError, unfinished, write_durably
+from fl.files import WriteError, read_own, unfinished, write_durably
 from scenarios.logs.columns import TABLES
+from scenarios.logs.integrity import damage, seal, unseal
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
 _FRESH = "choose another --out, or run again with --fresh to start over"
+_SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
+"""The files of a complete run that meta.json keeps the digests of."""
 _RESULTS = {*(table.path(Path()).name for table in TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
@@ -83,12 +87,45 @@ class RunDirectory:
             StoreError: it cannot be read.
         """
         try:
-            loaded = json.loads((self.path / META).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path / META}: cannot be read: {error}; run again with --fresh") from error
-        if not isinstance(loaded, dict):
-            raise StoreError(f"{self.path / META}: is not a JSON object; run again with --fresh")
-        return loaded
+            return unseal(read_own(self.path / META))
+        except OSError as error:
+            raise StoreError(f"{self.path / META}: cannot be read: {error.strerror}; {_FRESH}") from error
+        except ValueError as error:
+            raise StoreError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
+
+    def damage(self, *, digests: bool) -> list[str]:
+        """Return a sentence for each file of a complete run that is not what meta.json records; none if all are.
+
+        Args:
+            digests: compare the contents, not the sizes alone.
+
+        Raises:
+            StoreError: meta.json cannot be read.
+        """
+        return list(damage(self.path, _SEALED, self.meta(), growing=LOG, digests=digests))
+
+    def require_whole(self, *, digests: bool) -> None:
+        """Check that the files of a complete run are what meta.json records; see ``damage``.
+
+        Raises:
+            StoreError: one is not, or meta.json cannot be read.
+        """
+        if found := self.damage(digests=digests):
+            raise StoreError(f"{found[0]}; {_FRESH}")
+
+    def scenario_text(self) -> str:
+        """Return the text of scenario.toml.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        path = self.path / SCENARIO
+        try:
+            return read_own(path).decode()
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise StoreError(f"{path}: is not UTF-8 text; {_FRESH}") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -139,12 +176,27 @@ class RunDirectory:
     def finish(self, meta: dict[str, Any]) -> None:
         """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.
 
+        The size and digest of every other file go into it, so nothing may be written after this but to run.log.
+
         Raises:
             WriteError: it cannot be written.
         """
-        write_durably(self.path / META, (json.dumps(meta, indent=2, sort_keys=True) + "\n").encode())
+        try:
+            content = seal(self.path, _SEALED, meta)
+        except OSError as error:
+            raise WriteError(self.path / META, error) from error
+        write_durably(self.path / META, content)
         if meta.get("status") == "complete":
-            shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
+            self.drop_checkpoints()
+
+    def drop_checkpoints(self) -> None:
+        """Remove the checkpoints of a complete run; a process that was killed at the last moment leaves them."""
+        folder = self.path / CHECKPOINT
+        with suppress(OSError):
+            if stat.S_ISDIR(folder.lstat().st_mode):
+                shutil.rmtree(folder, ignore_errors=True)
+            else:  # put there by somebody else; what a link points to stays
+                folder.unlink()
 
     def replace(self, files: Mapping[str, bytes]) -> None:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
@@ -166,7 +218,7 @@ class RunDirectory:
         agents: Mapping[str, str],
         plugins: Mapping[str, Mapping[str, str]],
     ) -> None:
-        """Check that a complete run is the one that its path stands for, and that its tables have today's columns.
+        """Check that a complete run is the one that its path stands for, undamaged, and of today's columns.
 
         Args:
             digest, policy, seed: what the path stands for.
@@ -174,12 +226,12 @@ class RunDirectory:
             plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
 
         Raises:
-            StoreError: meta.json says that the directory holds another run.
+            StoreError: a file is damaged, or meta.json says that the directory holds another run.
             TableError: a table was written by another version of flmarket.
         """
+        self.require_whole(digests=True)
         for table in TABLES.values():
-            with suppress(OSError):  # a table that cannot be read is reported where it is read
-                table.check(self.path)
+            table.check(self.path)
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:
@@ -210,7 +262,7 @@ class RunDirectory:
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
                     )
                 return False
-            same = path.read_bytes() == scenario.encode()
+            same = read_own(path) == scenario.encode()
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
@@ -247,10 +299,13 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
     Raises:
-        InputError: there is none, or a source does not exist or is not a directory.
+        InputError: there is none, a source does not exist or is not a directory, or a file of a complete run does not
+            have the size that it had when the run ended.
     """
     sources = list(sources)
     runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
+    for run in runs:
+        run.require_whole(digests=False)
     if not runs:
         raise InputError(f"no complete run in {', '.join(map(str, sources))}")
     return runs

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from des.records import MarketEvent, OfferReport, ServiceReport
+from fl.files import reading_own
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import Table
 
@@ -79,7 +80,7 @@ def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
 
 
 def _by_round(path: Path) -> dict[str, str]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with reading_own(path) as file:
         next(file)  # the header
         return {number: "".join(lines) for number, lines in groupby(file, lambda line: line.partition(",")[0])}
 

@@ -15,6 +15,7 @@ from des.money import Micro
 from des.money import text as money_text
 from des.records import RoundReport
 from fl.errors import InputError
+from fl.files import reading_own
 
 
 class TableError(InputError):
@@ -153,7 +154,7 @@ class Table:
             OSError: it cannot be read.
         """
         path = self.path(directory)
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        with reading_own(path, errors="replace") as file:
             self.check_header(file.readline().rstrip("\n").split(","), path)
         return path
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from des.records import RoundReport
-from fl.files import WriteError, write_fully
+from fl.files import WriteError, open_own, write_fully
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
 
@@ -36,7 +36,7 @@ class _File:
         self._table, self._path = table, table.path(directory)
         self._hash = hashlib.sha256()
         self._size = 0
-        self._file = os.open(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL), 0o666)
+        self._file = open_own(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL))
         if mark:
             try:
                 self._check(mark)

@@ -1,8 +1,9 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +20,7 @@ from scenarios.plugins import plugins_of
 from scenarios.running.listener import Listener, Progress
 from scenarios.running.pool import Pool
 from scenarios.running.runner import Run, execute
+from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
     from scenarios.running.cluster import Cluster
@@ -37,9 +39,10 @@ class BatchFailed(RunError):  # noqa: N818 - it names what happened
         self.result = result
         self.complete = [run.directory.path for run in result.complete]
         self.failed = [run.label for run in result.failed]
-        count = len(self.failed)
+        count, total = len(self.failed), len(self.failed) + len(self.complete)
         logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
-        super().__init__(f"{count} of {count + len(self.complete)} runs failed: {', '.join(self.failed[:3])} ({logs})")
+        what = "the run failed" if total == 1 else f"{count} of {total} runs failed"
+        super().__init__(f"{what}: {', '.join(self.failed[:3])} ({logs})")
 
 
 @dataclass
@@ -63,6 +66,7 @@ def play_batch(
     fresh: bool = False,
     fail_fast: bool = False,
     progress: bool = True,
+    words: Callable[[str], str] = str,
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr.
 
@@ -73,6 +77,7 @@ def play_batch(
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
         progress: report progress and notes; failures are reported in any case.
+        words: puts what is reported into the words of whoever reads it; see ``fl.words``.
 
     Raises:
         InputError: an argument, a data set, an output directory, the cluster or a policy's options cannot be used.
@@ -92,11 +97,11 @@ def play_batch(
     runs = plan(scenarios, policies, seeds, out, shelf)
     with ExitStack() as stack:
         cluster = None
-        if engine == "ray":
+        if engine == "ray" and due(runs, fresh=fresh)[0]:
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        listener = stack.enter_context(reporter(len(runs), quiet=not progress))
+        listener = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
         for note in notes(scenarios, shelf) if progress else ():
             listener.note(note)
         result = run_all(
@@ -148,7 +153,7 @@ def plan(
         raise InputError("no scenario is given; name at least one")
     runs: list[Run] = []
     for scenario in scenarios:
-        for point in points(scenario):
+        for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             here: dict[Path, Run] = {}
@@ -158,9 +163,19 @@ def plan(
                     chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
-                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values))
+                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))
             runs += here.values()
-    return runs
+    return _told_apart(runs)
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Name runs by the hash, too, where different scenarios would otherwise be called the same."""
+    scenarios: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        scenarios[run.group].add(run.digest)
+    return [
+        replace(run, name=f"{run.scenario.name}-{run.digest}") if len(scenarios[run.group]) > 1 else run for run in runs
+    ]
 
 
 def _seeds(seeds: Any) -> list[int]:
@@ -196,6 +211,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
             run.directory.check_is(
                 digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
             )
+            run.directory.drop_checkpoints()
             complete.append(run)
         else:
             todo.append(run)
@@ -226,9 +242,13 @@ def run_all(
         cluster: plays the runs, in place of this machine.
 
     Raises:
-        InputError: a data set, an output directory or a policy's options cannot be used; this stops the batch.
+        InputError: a plug-in or its options cannot be used, which is found before any run is played; or a data set or
+            an output directory, which stops the batch.
     """
     todo, complete = due(runs, fresh=fresh)
+    # Before any run is played. Runs that differ in the seed alone create the same things.
+    for scenario in {(run.digest, run.policy): run.scenario for run in todo}.values():
+        require_playable(scenario)
     for run in complete:
         listener.skipped(run)
     if not todo:

@@ -22,7 +22,7 @@ from safetensors.numpy import save as save_arrays
 from des.records import RoundReport
 from fl.arrays import AnyArray
 from fl.errors import RunError
-from fl.files import WriteError, write_durably
+from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import StoreError
@@ -104,13 +104,13 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     content = json.dumps({"sha256": _digest(body), **body}, indent=1, sort_keys=True)
     name = f"{checkpoint.round:08d}"
     try:
-        folder.mkdir(exist_ok=True)
+        _own(folder).mkdir(exist_ok=True)
     except OSError as error:
         raise WriteError(folder, error) from error
     write_durably(folder / f"{name}.safetensors", arrays)
     write_durably(folder / f"{name}.json", content.encode())
     kept = {path.stem for path in _complete(folder)[:KEPT]}
-    for path in folder.iterdir():
+    for path in folder.glob("[0-9]*"):
         if path.stem not in kept:
             path.unlink(missing_ok=True)
 
@@ -204,15 +204,22 @@ class Checkpointer:
 
 def _complete(folder: Path) -> list[Path]:
     """Return the JSON files of all checkpoints, the newest first. A file that is being written starts with a dot."""
-    return sorted(folder.glob("[0-9]*.json"), reverse=True)
+    return sorted(_own(folder).glob("[0-9]*.json"), reverse=True)
+
+
+def _own(folder: Path) -> Path:
+    """Return the folder of checkpoints; a link to another one is refused."""
+    if folder.is_symlink():
+        raise StoreError(f"{folder}: is a symbolic link, not a folder of checkpoints; remove it")
+    return folder
 
 
 def _read(path: Path) -> Checkpoint:
     try:
-        body = json.loads(path.read_bytes())
+        body = json.loads(read_own(path))
         if body.pop("sha256") != _digest(body):
             raise DamagedError(f"{path}: checksum mismatch")
-        arrays = path.with_suffix(".safetensors").read_bytes()
+        arrays = read_own(path.with_suffix(".safetensors"))
         if hashlib.sha256(arrays).hexdigest() != body["arrays"]:
             raise DamagedError(f"{path.with_suffix('.safetensors')}: checksum mismatch")
         marks = {table: Mark(**mark) for table, mark in body["tables"].items()}

@@ -18,6 +18,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from fl.errors import InputError, RunError
+from fl.extras import needs_extra
 from fl.installation import ROOT, fingerprint, require_same
 from scenarios.build import Shelf
 from scenarios.loader import dumps
@@ -189,7 +190,5 @@ def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:
 
 
 def _import_ray() -> ModuleType:
-    try:
+    with needs_extra("ray", "--engine ray", "Ray", modules=["ray"]):
         return import_module("ray")
-    except ImportError as error:
-        raise InputError("--engine ray needs Ray: pip install 'flmarket[ray]'") from error

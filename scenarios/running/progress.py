@@ -1,7 +1,7 @@
 """How the progress of a batch is reported on stderr: a live Rich display on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -25,23 +25,29 @@ PLAIN_INTERVAL = 5.0
 
 
 @contextmanager
-def reporter(runs: int, *, quiet: bool) -> "Iterator[QuietReporter]":
-    """Return what reports a batch on stderr, in the way that suits where stderr goes."""
+def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "Iterator[QuietReporter]":
+    """Return what reports a batch on stderr, in the way that suits where stderr goes.
+
+    Args:
+        runs: how many there are.
+        quiet: report failures only.
+        words: puts a line into the words of whoever reads it; see ``fl.words``.
+    """
     console = Console(stderr=True)
     if quiet:
-        yield QuietReporter(console)
+        yield QuietReporter(console, words)
     elif console.is_terminal or console.is_jupyter:
-        with LiveReporter(console, runs) as live:
+        with LiveReporter(console, words, runs) as live:
             yield live
     else:
-        yield PlainReporter(console)
+        yield PlainReporter(console, words)
 
 
 class QuietReporter:
     """Reports failures only."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, words: Callable[[str], str]) -> None:
+        self._console, self._words = console, words
 
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""
@@ -64,14 +70,14 @@ class QuietReporter:
         self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
 
     def _line(self, text: str, style: str = "") -> None:
-        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 class PlainReporter(QuietReporter):
     """Writes a line when a run starts and ends, when a service leaves, and every few seconds between."""
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
+    def __init__(self, console: Console, words: Callable[[str], str]) -> None:
+        super().__init__(console, words)
         self._begun: dict[Path, float] = {}
         self._reported: dict[Path, float] = {}
         self._first: dict[Path, int] = {}  # the first round that was played here; a resumed run has earlier ones
@@ -105,8 +111,8 @@ class PlainReporter(QuietReporter):
 class LiveReporter(QuietReporter):
     """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
 
-    def __init__(self, console: Console, runs: int) -> None:
-        super().__init__(console)
+    def __init__(self, console: Console, words: Callable[[str], str], runs: int) -> None:
+        super().__init__(console, words)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),

@@ -1,6 +1,7 @@
 """One run: a scenario with one set of policies and one seed, played to its end into its run directory."""
 
 import logging
+import os
 import platform
 import subprocess
 import time
@@ -9,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
-from fl.files import WriteError
+from fl.files import WriteError, open_own
 from learning.play import Observer, play
 from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.file.schema import Scenario
@@ -35,6 +37,8 @@ class Run:
         directory: where it goes.
         digest: hash8 of what the run depends on, besides seed and policy.
         sweep: the values of the sweep point, by key.
+        point: the place of the sweep point in its scenario, from 0.
+        name: what the scenario is called in messages and tables, where its name alone stands for several of the batch.
     """
 
     scenario: Scenario
@@ -43,12 +47,14 @@ class Run:
     directory: RunDirectory
     digest: str
     sweep: Mapping[str, Any]
+    point: int = 0
+    name: str | None = None
 
     @property
     def group(self) -> str:
         """What this run and those that differ from it in the seed alone are called in tables."""
         values = "".join(f" {key}={value}" for key, value in self.sweep.items())
-        return f"{self.scenario.name}{values} ({self.policy})"
+        return f"{self.name or self.scenario.name}{values} ({self.policy})"
 
     @property
     def label(self) -> str:
@@ -135,6 +141,12 @@ def _play(
 class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
 
+    def _open(self) -> TextIOWrapper:
+        """Open the file itself, not what a link under its name points to."""
+        return os.fdopen(
+            open_own(Path(self.baseFilename), os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8"
+        )
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Go on without the line."""
 
@@ -172,6 +184,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),
+        "point": run.point,
         "versions": versions(),
         "backend": run.scenario.training.backend,
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},

@@ -16,6 +16,7 @@ from typing import IO
 from des.records import RoundReport
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
+from fl.files import open_own
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.columns import round_text
 from scenarios.logs.directory import LOG
@@ -135,8 +136,9 @@ class Server:
 
         def ready() -> None:
             # What torch, a policy or a crash writes belongs to the run's log.
-            with (run.directory.path / LOG).open("a") as log:
-                os.dup2(log.fileno(), sys.stderr.fileno())
+            log = open_own(run.directory.path / LOG, os.O_WRONLY | os.O_APPEND)
+            os.dup2(log, sys.stderr.fileno())
+            os.close(log)
             place = str(run.directory.path)
             self._say("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
             self._say("state", **control.state)

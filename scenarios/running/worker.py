@@ -40,6 +40,8 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "directory": str(run.directory.path),
             "digest": run.digest,
             "sweep": dict(run.sweep),
+            "point": run.point,
+            "name": run.name,
             "workers": workers,
             "fresh": fresh,
             "plugins": packed(run.scenario),
@@ -56,6 +58,8 @@ def run_of(asked: dict[str, Any]) -> Run:
         RunDirectory(Path(asked["directory"])),
         asked["digest"],
         asked["sweep"],
+        asked["point"],
+        asked["name"],
     )
 
 

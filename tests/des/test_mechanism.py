@@ -1,5 +1,7 @@
 """The seam at which a round is cleared: what the paper's mechanism does, what another may do, and what none may."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -155,7 +157,8 @@ def test_a_mechanism_cannot_change_what_its_clearing_is_checked_against(make_mar
     with pytest.raises(ClearingError) as error:
         play(make_market, make_offer, Lowers())
     problem = "ValueError('assignment destination is read-only')"
-    assert str(error.value) == f"mechanism Lowers, round 1: failed: {problem}"
+    place = f"{__file__}:{inspect.getsourcelines(Lowers)[1] + 2}"
+    assert str(error.value) == f"mechanism Lowers, round 1: failed: {problem} ({place})"
 
 
 def test_prices_of_refused_offers_mean_nothing(make_market, make_offer) -> None:

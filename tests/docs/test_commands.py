@@ -5,13 +5,17 @@ rounds, seeds and episodes, and the surrogate where images would have to be down
 only.
 """
 
+import argparse
 import re
+import runpy
 import shlex
 import subprocess
+import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -191,6 +195,75 @@ def test_the_program_of_the_page_on_the_environment_runs() -> None:
     names: dict[str, object] = {"__name__": "environment"}
     exec(compile(textwrap.dedent(program), "environment.md", "exec"), names)  # noqa: S102 - our own page
     names["env"].reset(seed=0)  # type: ignore[attr-defined]
+
+
+def scripts() -> list[tuple[str, list[str]]]:
+    """Return the command lines of each page that start a script of ours with Python; optional arguments are given."""
+    found = []
+    for page in PAGES:
+        lines = re.findall(r"`python (\w+/[^`]+)`|^ {4}python (\w+/.*)$", page.read_text(), re.M)
+        found += [(of(page), shlex.split(re.sub(r"[\[\]]", "", inline or block))) for inline, block in lines]
+    return found
+
+
+def test_there_are_scripts_to_run() -> None:
+    assert {words[0] for _, words in scripts()} == {
+        f"benchmarks/{name}.py"
+        for name in ("batch", "engine", "environment", "mahdrl", "mahdrl_speed", "mahdrl_table", "market", "regime")
+    }
+
+
+class Understood(Exception):  # noqa: N818 - it is good news
+    """A script has read its arguments, and would now begin."""
+
+
+@pytest.mark.parametrize(("page", "words"), scripts(), ids=lambda it: it if isinstance(it, str) else " ".join(it))
+def test_every_script_takes_its_arguments(page: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script itself reads them, with everything imported that it needs; it takes too long to run."""
+    parse_args = argparse.ArgumentParser.parse_args
+
+    def read(*given: Any) -> None:
+        parse_args(*given)
+        raise Understood
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", read)
+    monkeypatch.setattr(sys, "argv", [str(ROOT / words[0]), *words[1:]])
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")  # as for a script that is started there
+    with pytest.raises(Understood):
+        runpy.run_path(str(ROOT / words[0]), run_name="__main__")
+
+
+def python(*arguments: str) -> str:
+    """Run Python from the root, and return what it prints."""
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", sorted({words[0] for _, words in scripts()} | {"examples/train_sb3.py"}))
+def test_every_script_explains_itself(script: str) -> None:
+    if script.startswith("examples"):
+        pytest.importorskip("stable_baselines3")
+    assert f"usage: {Path(script).name}" in python(script, "--help")
+
+
+def test_the_table_of_real_training_is_what_its_script_prints() -> None:
+    """The numbers of docs/mahdrl.md, from the results beside it."""
+    page = (ROOT / "docs/mahdrl.md").read_text()
+    printed = python("benchmarks/mahdrl_table.py", "docs/results/mahdrl-real.csv")
+    rows = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|.*?\| ([+-].*?)? ?\|$", printed, re.M)
+    assert len(rows) == 10
+    for name, auc, minus in rows:
+        shown = "mahdrl" if name == "shipped" else name
+        assert f"| {shown} | {auc} | {minus} |" in page, name
+
+
+def test_the_program_of_the_page_on_the_dqi_prints_its_table() -> None:
+    page = (ROOT / "docs/decisions/dqi.md").read_text()
+    [program] = re.findall(r"`python -c \"(.*)\"`", page)
+    printed = [f"{float(value):.4f}" for value in re.findall(r"\d\.\d+", python("-c", program))]
+    shown = re.findall(r"^\| D = \d+ \|(.*)\|$", page, re.M)
+    assert printed == [f"0{value.strip()}" for row in shown for value in row.split("|")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=of)

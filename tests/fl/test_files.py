@@ -1,10 +1,16 @@
 """Files of results: whole or as they were, whatever happens while they are written."""
 
+import os
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from fl.files import WriteError, replacing, replacing_text, write_durably
+from fl.files import WriteError, open_own, read_own, replacing, replacing_text, unfinished, write_durably
 
 
 def names(folder: Path) -> list[str]:
@@ -56,3 +62,115 @@ def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> No
         file.write("\udcff")
     assert path.read_text() == "old"
     assert names(tmp_path) == ["table.csv"]
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """As root, the usual user of a container, renaming a file onto /dev/null would replace it for everybody."""
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        with device.open("wb"):
+            pass
+    except OSError as error:
+        pytest.skip(f"no device can be made here: {error}")
+    with replacing(device) as file:
+        file.write(b"rows")
+    assert stat.S_ISCHR(device.stat().st_mode)
+    assert names(tmp_path) == ["null"]
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with replacing(pipe) as file:
+        file.write(b"rows")
+    reader.join(10)
+    assert read == [b"rows"]
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_one_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "table.csv", tmp_path / "here" / "table.csv"
+    target.write_text("old")
+    link.symlink_to("../there/table.csv")
+    with suppress(KeyboardInterrupt), replacing(link) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert target.read_text() == "old"
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert (target.read_text(), names(target.parent), names(link.parent)) == ("new", ["table.csv"], ["table.csv"])
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_standard_output_by_name_is_written_where_it_goes(tmp_path: Path, name: str) -> None:
+    """Also where the shell appends it to a file: what the file held stays."""
+    path = tmp_path / "out.txt"
+    path.write_text("before\n")
+    program = (
+        "import sys; from pathlib import Path; from fl.files import replacing_text\n"
+        "with replacing_text(Path(sys.argv[1])) as file: file.write('rows\\n')\n"
+        "print('after')"
+    )
+    with path.open("a") as out:
+        subprocess.run([sys.executable, "-c", program, name], stdout=out, check=True)
+    assert path.read_text() == "before\nrows\nafter\n"
+
+
+@pytest.mark.parametrize("planted", ["link", "hard link", "pipe", "file"])
+def test_what_has_the_name_of_an_unfinished_file_is_removed_not_followed(tmp_path: Path, planted: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("years of work")
+    part = tmp_path / unfinished("meta.json")
+    match planted:
+        case "link":
+            part.symlink_to(elsewhere)
+        case "hard link":
+            part.hardlink_to(elsewhere)
+        case "pipe":
+            os.mkfifo(part)
+        case "file":  # of a process that was killed
+            part.write_text("{")
+    write_durably(tmp_path / "meta.json", b"{}")
+    assert elsewhere.read_text() == "years of work"
+    assert (tmp_path / "meta.json").read_bytes() == b"{}"
+    assert names(tmp_path) == ["elsewhere", "meta.json"]
+
+
+def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    with replacing(path) as file:
+        file.write(b"first")
+        with pytest.raises(OSError, match="another process is writing it"), replacing(path):
+            pass
+    assert path.read_bytes() == b"first"
+    assert names(tmp_path) == ["table.csv"]
+
+
+@pytest.mark.parametrize("planted", ["link", "dangling link", "pipe", "folder", "device"])
+def test_inside_a_run_directory_only_regular_files_are_opened(tmp_path: Path, planted: str) -> None:
+    path = tmp_path / "run.log"
+    (tmp_path / "elsewhere").write_text("years of work")
+    match planted:
+        case "link":
+            path.symlink_to("elsewhere")
+        case "dangling link":
+            path.symlink_to("new")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "device":
+            path.symlink_to("/dev/zero")
+    with pytest.raises(OSError, match=r"not a regular file|directory"):
+        read_own(path)
+    with pytest.raises(OSError, match=r"not a regular file|directory"):
+        open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    assert (tmp_path / "elsewhere").read_text() == "years of work"
+    assert not (tmp_path / "new").exists()

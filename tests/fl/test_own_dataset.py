@@ -1,5 +1,6 @@
 """Data sets of a user's own: a function that returns arrays, what follows from them, and what can be wrong with it."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Callable
@@ -186,7 +187,7 @@ def test_what_is_wrong_with_a_data_set_is_said_with_its_name(found: Callable[[],
     for use in (info, load):
         with pytest.raises(DatasetError) as caught:
             use("cats")
-        place = f"{found.__module__}.{found.__qualname__}"
+        place = f"{__file__}:{inspect.getsourcelines(found)[1]}"
         assert str(caught.value).startswith(f"data set 'cats' ({place}): {problem}")
 
 

@@ -43,11 +43,11 @@ def test_names_of_all_three_places(colours: Registry[str], install: Install) -> 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("digit", "unknown colour 'digit'; did you mean 'digits'?"),
-        ("HEX", "unknown colour 'HEX'; did you mean 'hex'?"),
-        ("zzz", "unknown colour 'zzz'; choose from digits, hex"),
-        ("z" * 100, f"unknown colour '{'z' * 57}...'; choose from digits, hex"),
-        ("a\nb", r"unknown colour 'a\nb'; choose from digits, hex"),
+        ("digit", "unknown colour 'digit'; did you mean 'digits'? (--plugin FILE loads your own)"),
+        ("HEX", "unknown colour 'HEX'; did you mean 'hex'? (--plugin FILE loads your own)"),
+        ("zzz", "unknown colour 'zzz'; choose from digits, hex (--plugin FILE loads your own)"),
+        ("z" * 100, f"unknown colour '{'z' * 57}...'; choose from digits, hex (--plugin FILE loads your own)"),
+        ("a\nb", r"unknown colour 'a\nb'; choose from digits, hex (--plugin FILE loads your own)"),
     ],
 )
 def test_an_unknown_name(colours: Registry[str], asked: str, message: str) -> None:

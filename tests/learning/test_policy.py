@@ -1,5 +1,6 @@
 """The registry of policies: the built-in ones, those of other packages, and what is said when one cannot be had."""
 
+import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,7 +110,7 @@ def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
     with pytest.raises(UnknownPluginError) as caught:
         load(asked)
     message = str(caught.value)
-    assert message == f"unknown policy {asked!r}; {hint}"
+    assert message == f"unknown policy {asked!r}; {hint} (--plugin FILE loads your own)"
     assert isinstance(caught.value, InputError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
 
@@ -174,7 +175,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     POLICIES.register("moody", Moody)
     with pytest.raises(PolicyOptionsError) as caught:
         create("moody", replace(make_context(), service="alpha"))
-    assert str(caught.value) == problem
+    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2})"
 
 
 def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_context) -> None:

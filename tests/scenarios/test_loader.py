@@ -23,6 +23,8 @@ from scenarios.loader import (
     with_rounds,
 )
 
+OWN = " (--plugin FILE loads your own)"
+
 
 @pytest.fixture
 def scenario(market: str, catalogue: Catalogue) -> Scenario:
@@ -188,9 +190,15 @@ class TestOverrides:
             ("rounds.x=1", "rounds is not a table"),
             ("services=1", "must name a service and one of its keys: services.NAME.budget"),
             ("services.mnist=1", "must name a service and one of its keys: services.NAME.budget"),
-            ("services.mnits.budget=1", "unknown service 'mnits'; did you mean 'mnist'?"),
+            (
+                "services.mnits.budget=1",
+                "unknown service 'mnits'; did you mean 'mnist'?",
+            ),
             ("services.mnist.budget=-1", "must be at least 0, not -1"),
-            ("services.mnist.dataset=mnits", "unknown data set 'mnits'; did you mean 'mnist'?"),
+            (
+                "services.mnist.dataset=mnits",
+                "unknown data set 'mnits'; did you mean 'mnist'?" + OWN,
+            ),
             (
                 "clients.data_size=[5000]",
                 "5,000 images are more than the 1,437 training images of digits",
@@ -329,7 +337,7 @@ class TestChanges:
     def test_an_unknown_policy(self, scenario: Scenario, catalogue: Catalogue) -> None:
         with pytest.raises(ScenarioError) as caught:
             with_policy(scenario, "randm", catalogue=catalogue)
-        assert str(caught.value) == "--policy randm: unknown policy 'randm'; did you mean 'random'?"
+        assert str(caught.value) == "--policy randm: unknown policy 'randm'; did you mean 'random'?" + OWN
 
     def test_rounds(self, scenario: Scenario, catalogue: Catalogue) -> None:
         assert with_rounds(scenario, 7, catalogue=catalogue).rounds == 7

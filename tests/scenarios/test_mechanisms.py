@@ -1,5 +1,6 @@
 """A scenario chooses its market's mechanism, by name; mechanisms are plug-ins."""
 
+import inspect
 from pathlib import Path
 
 import pandas as pd
@@ -89,7 +90,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     MECHANISMS.register("mine", Mine)
     with pytest.raises(MechanismOptionsError) as caught:
         create("mine")
-    assert str(caught.value) == problem
+    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Mine)[1] + 2})"
 
 
 def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,10 +141,10 @@ def test_a_data_set_that_cannot_be_loaded_is_a_problem_of_the_services_that_name
         raise FileNotFoundError(2, "No such file or directory", "lamps.npz")
 
     dataset("lamps")(broken)
-    place = f"{__name__}.{broken.__qualname__}"
+    line = inspect.getsourcelines(broken)[1]
     assert problems() == [
-        f"lamps.toml:18: services.alpha.dataset: data set 'lamps' ({place}): raised FileNotFoundError: "
-        "[Errno 2] No such file or directory: 'lamps.npz'"
+        f"lamps.toml:18: services.alpha.dataset: data set 'lamps' ({__file__}:{line}): raised FileNotFoundError: "
+        f"[Errno 2] No such file or directory: 'lamps.npz' ({__file__}:{line + 1})"
     ]
 
 

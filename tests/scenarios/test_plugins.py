@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_used(
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for path, message in (
-        (tmp_path / "mine.py", "no such file; --plugin takes the path of a Python file"),
+        (tmp_path / "mine.py", "no such file; a plug-in is a Python file"),
         (tmp_path, "cannot be read: Is a directory"),
     ):
         with pytest.raises(PluginError) as caught:
@@ -286,8 +286,9 @@ def test_a_policy_of_a_notebook_is_missed_by_its_name() -> None:
     with pytest.raises(InputError) as caught:
         require_loaded({"policy markup": {"file": "__main__", "sha256": "0"}}, "run 7")
     assert str(caught.value) == (
-        "run 7: policy 'markup' was defined in a notebook or script (__main__); put it into a file and load it with "
-        "--plugin FILE"
+        "run 7: policy 'markup' was defined in a notebook or script (__main__), so this run can be played again only "
+        "there; to repeat runs from the command line, put the definition into a file, load it with --plugin FILE, and "
+        "play a new run"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from scenarios.file.checks import Catalogue
     from scenarios.file.schema import Scenario
 
 Sources = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.")]
@@ -28,8 +29,10 @@ Plugins = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
 
 
-def load_all(sources: list[str], assignments: list[str], rounds: int | None = None) -> "list[Scenario]":
-    """Load all scenarios, so that the problems of all files are shown at once.
+def load_all(
+    sources: list[str], assignments: list[str], rounds: int | None = None, *, catalogue: "Catalogue | None" = None
+) -> "list[Scenario]":
+    """Load all scenarios, so that the problems of all files are shown at once. ``catalogue``: see ``loader.load``.
 
     Raises:
         ScenarioError: at least one has problems.
@@ -41,7 +44,7 @@ def load_all(sources: list[str], assignments: list[str], rounds: int | None = No
     problems: list[Problem] = []
     for source in sources:
         try:
-            scenarios.append(load(source, overrides))
+            scenarios.append(load(source, overrides, catalogue=catalogue))
         except ScenarioError as error:
             problems += error.problems
     if problems:

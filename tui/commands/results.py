@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from scenarios.judging.summary import ServiceSummary, summarise
+from scenarios.judging.summary import SHOWN, ServiceSummary, summarise
 from scenarios.running.runner import Run
 from tui.commands.console import stdout
 
@@ -29,16 +29,15 @@ def results_table(summaries: Sequence[ServiceSummary]) -> Table:
     for row in summaries:
         if group not in {None, row.group}:
             table.add_section()
+        texts = {measure.name: measure.text(row.means[measure.name]) for measure in SHOWN}
         table.add_row(
             "" if row.group == group else row.group,
             row.service,
             row.policy,
             str(row.seeds),
-            f"{100 * row.accuracy:.2f} %",
+            f"{texts['final accuracy']} %",
             row.to_target.text(),
-            f"{row.spent:.2f}",
-            f"{row.served:.1f}",
-            f"{row.refused:.1f}",
+            *(texts[name] for name in ("spent", "served", "refused")),
         )
         group = row.group
     some = next((row.to_target for row in summaries if 0 < row.to_target.reached.sum() < row.seeds), None)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fl.errors import InputError
+from fl.extras import needs_extra
 from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.launch import resolve, start
 
@@ -35,9 +35,7 @@ def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> N
         InputError: textual-serve is not installed, or ``what`` is neither a scenario nor a run.
     """
     resolve(what)
-    try:
+    with needs_extra("web", "--web", "textual-serve", modules=["aiohttp", "textual_serve"]):
         from tui.commands.web import serve
-    except ImportError as error:
-        raise InputError(f"--web needs the extra `web`: pip install 'flmarket[web]' ({error})") from error
     options = [word for file in plugins for word in ("--plugin", str(file))]
     serve([*options, *([] if what is None else [what])], out, port)

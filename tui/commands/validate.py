@@ -1,5 +1,7 @@
 """``flmarket validate``: every problem of the files it is given, or one line for each that has none."""
 
+from dataclasses import replace
+
 import typer
 
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
@@ -7,10 +9,12 @@ from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
-    load_plugins(plugin)
-    scenarios = load_all(sources, assignments or [])
-
+    from scenarios.file.checks import installed
     from scenarios.loader import points
+    from scenarios.trial import obstacles
+
+    load_plugins(plugin)
+    scenarios = load_all(sources, assignments or [], catalogue=replace(installed(), obstacles=obstacles))
 
     for source, scenario in zip(sources, scenarios, strict=True):
         services, count = len(scenario.services), len(points(scenario))

@@ -1,12 +1,17 @@
-"""``flmarket verify``: one line for each run, and one for each problem."""
+"""``flmarket verify``: one line for each run, one for each problem, and one for what could not be checked."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fl.cores import usable_cores
-from fl.errors import InputError
+from fl.errors import InputError, RunError
 from tui.commands.arguments import Plugins, Runs, load_plugins
+
+if TYPE_CHECKING:
+    from scenarios.logs.directory import RunDirectory
+
+FAILED, UNCHECKED = 1, 2
 
 
 def verify(
@@ -14,29 +19,68 @@ def verify(
     rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
     plugin: Plugins = None,
 ) -> None:
-    """Check from the logs that every constraint holds and that the money adds up."""
-    from des.money import text
-    from scenarios.judging.verify import verify
+    """Check from the logs that every constraint holds and that the money adds up.
+
+    Ends with status 1 if a run has a problem, else with 2 if something could not be checked.
+    """
     from scenarios.logs.directory import find_runs
 
     load_plugins(plugin)
     found = find_runs(runs)
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
-    wrong = 0
-    for run in found:
-        verdict = verify(run)
-        problems = verdict.problems
-        if rerun and not problems:
-            from scenarios.build import Shelf  # brings torch
-            from scenarios.judging.rerun import rerun as play_again
+    statuses = [_verify(run, again=rerun) for run in found]
+    if unchecked := statuses.count(UNCHECKED):
+        typer.echo(f"{unchecked} of {len(found)} runs could not be checked in full", err=True)
+    raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
 
-            problems += play_again(run, Shelf(), workers=usable_cores())
-        for problem in problems:
-            typer.echo(f"{run.path}: {problem}")
-        if not problems:
-            same = ", same bytes again" if rerun else ""
-            counts = f"{verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid"
-            typer.echo(f"{run.path}: valid: {counts}{same}")
-        wrong += bool(problems)
-    raise typer.Exit(1 if wrong else 0)
+
+def _verify(run: "RunDirectory", *, again: bool) -> int:
+    """Print what is to be said of one run; return the exit status that it asks for."""
+    from des.money import text
+    from scenarios.judging.verify import verify
+
+    try:
+        verdict = verify(run)
+    except InputError as error:
+        _print(run, f"not checked: {_without_place(run, error)}")
+        return UNCHECKED
+    problems, same, obstacle = verdict.problems, "", None
+    if again and not problems:
+        try:
+            problems = _play_again(run)
+            same = ", same bytes again"
+        except InputError as error:
+            obstacle = _without_place(run, error)
+    for problem in problems:
+        _print(run, problem)
+    if problems:
+        return FAILED
+    _print(run, f"valid: {verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid{same}")
+    if obstacle is None:
+        return 0
+    _print(run, f"not played again: {obstacle}")
+    return UNCHECKED
+
+
+def _play_again(run: "RunDirectory") -> list[str]:
+    """Return how a run differs when it is played again, or that it failed.
+
+    Raises:
+        InputError: it cannot be played again.
+    """
+    from scenarios.build import Shelf  # brings torch
+    from scenarios.judging.rerun import rerun
+
+    try:
+        return rerun(run, Shelf(), workers=usable_cores())
+    except RunError as error:
+        return [f"failed when it was played again: {error}"]
+
+
+def _without_place(run: "RunDirectory", error: InputError) -> str:
+    return str(error).removeprefix(f"{run.path}: ")
+
+
+def _print(run: "RunDirectory", text: str) -> None:
+    typer.echo(f"{run.path}: {text}")

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scenarios.file.problems import Path, number
-from scenarios.file.toml_text import value_text
+from scenarios.file.keys import bare, default, limits
+from scenarios.file.problems import Path
 
 
 def _datasets() -> Sequence[str]:
@@ -72,7 +71,7 @@ class Field:
 def fields(model: type[BaseModel], prefix: Path = ()) -> Iterator[Field]:
     """Yield the fields of a table and of the tables in it."""
     for name, info in model.model_fields.items():
-        kind = _bare(info.annotation)
+        kind = bare(info.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from fields(kind, (*prefix, name))
             continue
@@ -80,43 +79,9 @@ def fields(model: type[BaseModel], prefix: Path = ()) -> Iterator[Field]:
         if name in CHOICES:
             choices = tuple(CHOICES[name]())
         is_text = kind is str or bool(choices)
-        yield Field((*prefix, name), _describe(info), _default(info), choices, is_text)
-
-
-def _bare(annotation: Any) -> Any:
-    """Return a type without ``Annotated`` and ``None``."""
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif get_origin(annotation) in (Union, UnionType):
-            annotation = next(part for part in get_args(annotation) if part is not type(None))
-        else:
-            return annotation
+        yield Field((*prefix, name), _describe(info), default(info), choices, is_text)
 
 
 def _describe(info: FieldInfo) -> str:
-    limits = [*info.metadata]
-    if get_origin(info.annotation) in (Union, UnionType):
-        limits += [note for part in get_args(info.annotation) for note in getattr(part, "__metadata__", ())]
-    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-    found = []
-    for note in limits:
-        inner = [note, *getattr(note, "metadata", ())]
-        for part in inner:
-            found += [f"{word} {limit(getattr(part, key))}" for key, word in words.items() if hasattr(part, key)]
-    text = info.description or ""
-    return f"{text} ({', '.join(dict.fromkeys(found))})" if found else text
-
-
-def limit(value: float) -> str:
-    """Write a limit; a whole one with separated thousands."""
-    return number(int(value)) if float(value).is_integer() and abs(value) < 1e15 else number(value)
-
-
-def _default(info: FieldInfo) -> str | None:
-    if info.is_required():
-        return None
-    value = info.get_default(call_default_factory=True)
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else value_text(value)
+    text, found = info.description or "", limits(info)
+    return f"{text} ({', '.join(found)})" if found else text

@@ -36,7 +36,6 @@ class HomeScreen(Screen[None]):
         Binding("escape", "leave_search", "List", show=False),
         Binding("q", "app.quit", "Quit"),
     ]
-    CSS_PATH = "home.tcss"
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to open it.
 
@@ -96,14 +95,14 @@ or in the folder given with --out."""
         self._shown: dict[str, Entry | int] = {}
         self._add_open(options, words)
         for kind in ("built-in", "file", "run"):
-            some = [e for e in self.entries if e.kind == kind and all(word in e.name.lower() for word in words)]
+            some = [e for e in self.entries if e.kind == kind and all(word in e.title.lower() for word in words)]
             if some:
                 options.add_option(Option(f"[b]{SECTIONS[kind]}[/b]", disabled=True))
             for entry in some:
                 mark = "✓ " if entry.path in self.marked else "  "
                 key = f"{kind}:{entry.path}"
                 self._shown[key] = entry
-                options.add_option(Option(mark + entry.name.replace("[", r"\["), id=key))
+                options.add_option(Option(mark + entry.title.replace("[", r"\["), id=key))
         if not self._shown:
             options.add_option(Option("nothing matches", disabled=True))
         self._restore(options, kept)

@@ -6,6 +6,7 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
@@ -40,7 +41,7 @@ class Choice:
 
 
 class RunDialog(Dialog[Choice]):
-    """Asks how to run a scenario."""
+    """Asks how to run a scenario. Enter opens a complete run; replacing it takes the button “Run again”."""
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
         super().__init__()
@@ -74,9 +75,17 @@ class RunDialog(Dialog[Choice]):
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """Check which runs already exist."""
-        self.query_one("#go").focus()
+        """Check which runs already exist, and focus what comes next: opening a complete run, or else the seed."""
         self._update()
+        self.query_one("#replay" if self.query_one("#replay").display else "#seed").focus()
+
+    def on_key(self, event: Key) -> None:
+        """Take digits that are typed while a button has the focus as a new seed."""
+        if isinstance(self.focused, Button) and event.character in set("0123456789"):
+            seed = self.query_one("#seed", Input)
+            self.set_focus(seed)  # which selects the old seed, so that the digit replaces it
+            seed.post_message(Key(event.key, event.character))
+            event.stop()
 
     @property
     def _seed(self) -> int | None:
@@ -132,10 +141,17 @@ class RunDialog(Dialog[Choice]):
             self.show_problem("An interrupted run exists; it resumes where it stopped.")
         else:
             self.show_problem("")
+        go.variant, replay.variant = ("default", "primary") if replay.display else ("primary", "default")
         go.label = "Run" if not states else "Run again" if State.COMPLETE in states or over.value else "Resume"
 
-    @on(Button.Pressed, "#go")
     @on(Input.Submitted)
+    def _submitted(self) -> None:
+        if self.query_one("#replay").display:
+            self._replay()
+        else:
+            self._go()
+
+    @on(Button.Pressed, "#go")
     def _go(self) -> None:
         seed = self._seed
         if seed is None or self.query_one("#go", Button).disabled:

@@ -1,11 +1,11 @@
 """What the home screen lists: the scenarios and runs found on this machine."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from scenarios.loader import builtin_names, builtin_path
-from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, State, StoreError
 
 MOST_RUNS = 200
 
@@ -18,11 +18,18 @@ class Entry:
         kind: built-in, file or run.
         name: its name in the list.
         path: the scenario file, or the run's directory.
+        state: of a run, the word of ``run_state``, or ``unreadable``; an entry stays the same entry when it changes.
     """
 
     kind: str
     name: str
     path: Path
+    state: str = field(default="", compare=False)
+
+    @property
+    def title(self) -> str:
+        """Its line in the list: the name, and a run's state."""
+        return f"{self.name} ({self.state})" if self.state else self.name
 
     @property
     def is_run(self) -> bool:
@@ -57,9 +64,27 @@ def own_files(folder: Path) -> list[Entry]:
 def recent_runs(out: Path) -> list[Entry]:
     """Return the run directories below a folder, the newest first."""
     found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
-    return [
-        Entry("run", " · ".join(path.parent.relative_to(out).parts), path.parent) for path in islice(found, MOST_RUNS)
-    ]
+    return [_run(out, path.parent) for path in islice(found, MOST_RUNS)]
+
+
+def run_state(path: Path) -> str:
+    """Return the state of a run in a word: complete, damaged, failed, or incomplete (interrupted, or being played).
+
+    Raises:
+        StoreError: the directory cannot be read.
+    """
+    run = RunDirectory(path)
+    if run.state is State.COMPLETE:
+        return "damaged" if run.damage(digests=False) else "complete"
+    return "failed" if (path / META).exists() else "incomplete"
+
+
+def _run(out: Path, path: Path) -> Entry:
+    try:
+        state = run_state(path)
+    except StoreError:
+        state = "unreadable"  # the preview shows why
+    return Entry("run", " · ".join(path.relative_to(out).parts), path, state)
 
 
 def _mtime(path: Path) -> float:

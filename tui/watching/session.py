@@ -9,6 +9,7 @@ from typing import Any
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.reading import LoggedRound
@@ -119,7 +120,7 @@ class Session:
         Raises:
             ScenarioError: the text is not a valid scenario.
         """
-        found = parse(scenario, str(directory / "scenario.toml"))
+        found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
         self.world = World(found, seed)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
         self.scenario = found

@@ -1,5 +1,6 @@
 """Reads a run directory into a session: a complete run, an interrupted one, or one that another process writes."""
 
+import os
 import threading
 import time
 from collections import defaultdict
@@ -7,11 +8,13 @@ from pathlib import Path
 from typing import IO
 
 from des.records import Kind, ServiceReport, Status
+from fl.datasets import DATASETS
 from fl.errors import InputError
+from fl.files import open_own, reading_own
 from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
+from scenarios.logs.directory import META, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
@@ -57,8 +60,13 @@ class DirectoryFeed:
 
     def _identify(self) -> None:
         if (self._path / META).exists():
-            require_loaded(RunDirectory(self._path).meta().get("plugins", {}), str(self._path))
-        scenario = (self._path / SCENARIO).read_text(encoding="utf-8")
+            run = RunDirectory(self._path)
+            used = run.meta().get("plugins", {})
+            datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
+            require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
+            if run.state is State.COMPLETE:
+                run.require_whole(digests=False)
+        scenario = RunDirectory(self._path).scenario_text()
         seed = self._path.name.removeprefix("seed-")
         if not seed.isdigit():
             raise LogError("not a run directory; its name must be seed-NNNN")
@@ -105,7 +113,7 @@ class DirectoryFeed:
             path = TABLES[table].path(self._path)
             if not path.exists():
                 return
-            self._files[table] = path.open(encoding="utf-8", newline="")
+            self._files[table] = reading_own(path)
         text = self._partial[table] + self._files[table].read()
         lines = text.split("\n")
         self._partial[table] = lines.pop()
@@ -159,7 +167,7 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     table = path / "rounds.csv"
     if not table.exists():
         return 0, ()
-    with table.open("rb") as file:
+    with os.fdopen(open_own(table, os.O_RDONLY), "rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - 400_000))
         lines = file.read().decode("utf-8", "replace").split("\n")[:-1]

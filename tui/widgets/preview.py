@@ -11,9 +11,9 @@ from des.money import MICRO, to_micro
 from scenarios.build import population_spec
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State, StoreError
+from scenarios.logs.directory import SCENARIO, RunDirectory, StoreError
 from scenarios.logs.reading import LogError
-from tui.watching.catalogue import Entry
+from tui.watching.catalogue import Entry, run_state
 from tui.watching.tail import last_services
 from tui.widgets.look import percent, sign
 
@@ -95,11 +95,9 @@ def services_table(scenario: Scenario) -> Table:
 
 
 def _run_preview(entry: Entry) -> RenderableType:
-    run = RunDirectory(entry.path)
-    scenario = parse((entry.path / SCENARIO).read_text(encoding="utf-8"), str(entry.path / SCENARIO))
-    complete = run.state is State.COMPLETE
+    state = run_state(entry.path)
+    scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
     number, rows = last_services(entry.path)
-    state = "complete" if complete else ("failed" if (entry.path / META).exists() else "incomplete")
     words = f"{state}, {number} of {scenario.rounds} rounds, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):

@@ -14,6 +14,8 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
 from scenarios.running.batch import plan
 
+OWN = " (--plugin FILE loads your own)"
+
 
 @pytest.fixture
 def scenario(two_services: str) -> Scenario:
@@ -106,7 +108,10 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     [
         ("random:a.st", "--policy random:a.st: services.alpha.checkpoint: policy 'random' takes no checkpoint"),
         ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
-        ("mahdrk:a.st", "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?"),
+        (
+            "mahdrk:a.st",
+            "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN,
+        ),
     ],
 )
 def test_what_is_no_choice(one_service: str, text: str, message: str) -> None:

@@ -5,6 +5,8 @@ import pytest
 from scenarios.file.checks import Catalogue
 from scenarios.loader import ScenarioError, parse
 
+OWN = " (--plugin FILE loads your own)"
+
 # (case, text in the good scenario, what it becomes, the problems)
 BAD = [
     (
@@ -77,11 +79,11 @@ BAD = [
     ("a reward that never grows", "_base = 60", "_base = 1", [
         "f:25: services.mnist.reward_base: must be more than 1, not 1"]),
     ("an unknown data set", '= "mnist"\nbudget', '= "mnits"\nbudget', [
-        "f:22: services.mnist.dataset: unknown data set 'mnits'; did you mean 'mnist'?"]),
+        "f:22: services.mnist.dataset: unknown data set 'mnits'; did you mean 'mnist'?" + OWN]),
     ("an unknown policy", '"hqfa"', '"best"', [
-        "f:34: services.digits.policy: unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first"]),
+        "f:34: services.digits.policy: unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first" + OWN]),
     ("training of an unknown data set", "by_dataset.digits", "by_dataset.digit", [
-        "f:14: training.by_dataset.digit: unknown data set 'digit'; did you mean 'digits'?"]),
+        "f:14: training.by_dataset.digit: unknown data set 'digit'; did you mean 'digits'?" + OWN]),
     ("two services of one name", 'name = "digits"', 'name = "mnist"', [
         'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)']),
     ("a name that leaves its folder", 'name = "market"', 'name = "../market"', [
@@ -144,7 +146,7 @@ def test_all_problems_are_reported_at_once_in_line_order(market: str, catalogue:
         "f:7: clients.data_size: 5,000 images are more than the 1,437 training images of digits",
         "f:24: services.mnist.target_accuracy: must be at most 1, not 97 (a fraction: 97 % is 0.97)",
         'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)',
-        "f:34: services.mnist.policy: unknown policy 'hqaf'; did you mean 'hqfa'?",
+        "f:34: services.mnist.policy: unknown policy 'hqaf'; did you mean 'hqfa'?" + OWN,
     ]
 
 

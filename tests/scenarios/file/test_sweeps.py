@@ -82,7 +82,7 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
          "5,000 images are more than the 1,437 training images of digits"),
         ('"services.mnist.policy" = ["lcfa", "best"]',
          '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
-         "unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first"),
+         "unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first (--plugin FILE loads your own)"),
         # Makes the fault of another key.
         ('"services.mnist.dataset" = ["mnist", "pair"]',
          '37: sweep.services.mnist.dataset: with services.mnist.dataset="pair": training.eval_samples: '

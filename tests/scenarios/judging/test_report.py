@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,10 @@ from scenarios.judging.measures import jain
 from scenarios.judging.render import csv_text, html_page, markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
+from scenarios.judging.summary import SHOWN, _summarise
 from scenarios.logs.columns import OFFERS, ROUNDS
+from scenarios.logs.directory import RunDirectory
+from support.runs import reseal
 
 # Two services, four rounds; "b" reaches its target of 0.5 and leaves.
 SCENARIO = """
@@ -78,7 +80,9 @@ def write_run(
         "seed": seed,
         "sweep": sweep or {},
     }
-    (path / "meta.json").write_text(json.dumps(meta))
+    for name in ("events.csv", "run.log"):
+        (path / name).touch()
+    RunDirectory(path).finish(meta)
 
 
 def write_four(out: Path, sweep: dict[str, float] | None = None) -> None:
@@ -182,6 +186,36 @@ def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path)
     assert page.count("<svg") == len(paths) / 3
 
 
+def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None:
+    from scenarios.judging.figures import figures
+
+    for cores in (1, 2):
+        write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": cores})
+    [sweep] = [figure for figure in figures(read([tmp_path])) if "sweep" in figure.name]
+    [axes] = sweep.draw().axes
+    assert {1.0, 2.0} <= set(axes.get_xticks()) == {float(round(tick)) for tick in axes.get_xticks()}
+
+
+def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:
+    from scenarios.judging.figures import figures
+
+    for figure in figures(read([out])):
+        if figure.name.endswith(("accuracy", "reward")):
+            for axes in figure.draw().axes:
+                assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_no_two_policies_look_the_same() -> None:
+    """Neither as curves nor as points."""
+    from learning.policy import names
+    from scenarios.judging.styles import colour, mark, style
+
+    count = len(names())
+    assert len({colour(index) for index in range(count)}) == count
+    assert len({str(style(index)) for index in range(84)}) == 84
+    assert len({(colour(index), mark(index)) for index in range(84)}) == 84
+
+
 @pytest.mark.parametrize(
     ("baseline", "message"), [("three", "no run has that policy; choose from one, two"), (None, None)]
 )
@@ -202,6 +236,7 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
         read([tmp_path / "empty"])
     broken = next(out.rglob("rounds.csv"))
     broken.write_text(broken.read_text().replace("accuracy", "precision"))
+    reseal(broken.parent)
     with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
         read([out])
 
@@ -209,3 +244,29 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
 @pytest.mark.parametrize(("values", "index"), [([1, 1, 1], 1), ([3, 0, 0], 1 / 3), ([0, 0], 1), ([1, 2, 3], 36 / 42)])
 def test_jains_index(values: list[float], index: float) -> None:
     assert jain(np.array(values)) == pytest.approx(index)
+
+
+def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
+    """As in the closing table of `flmarket run`: `learning.targets` has the one rule."""
+    text = markdown(make_report(read([out])))
+    market, a, b = (line.split(" | ")[5] for line in text.splitlines() if line.startswith("| one |"))
+    assert (market, a, b) == ("> 3.5 [3.0, 4.0] (1 of 4)", "never", "> 3.0 [2.0, 4.0] (1 of 2)")
+    [always] = [line.split(" | ")[5] for line in text.splitlines() if line.startswith("| two |") and "1 of" in line][1:]
+    assert always == "> 4.0 [4.0, 4.0] (1 of 2)"
+
+
+def test_the_closing_table_and_the_report_round_alike(tmp_path: Path) -> None:
+    """100 times the mean of these accuracies is 66.625 or just below it, depending on what is done first."""
+    for seed, accuracy in enumerate((0.57, 0.7625)):
+        write_run(tmp_path, "one", seed, [accuracy] * 4, [0.25] * 4)
+    results = read([tmp_path])
+    setting = results[0].setting
+    [summary, _] = _summarise("a group", results)
+    report = {
+        row.measure.name: row.measure.text(row.interval.estimate)
+        for row in make_report(results).estimates
+        if row.service == setting.services[0]
+    }
+    assert {measure.name: measure.text(summary.means[measure.name]) for measure in SHOWN} == {
+        measure.name: report[measure.name] for measure in SHOWN
+    }

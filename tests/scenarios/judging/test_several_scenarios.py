@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 import flmarket
+from scenarios.build import Shelf
 from scenarios.judging.figures import figures
 from scenarios.judging.render import markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import by_setting, read
+from scenarios.loader import builtin_text, parse
+from scenarios.running.batch import plan
 
 SHORT = {"training.backend": "surrogate", "rounds": 3}
 
@@ -82,3 +85,23 @@ def test_a_policy_has_one_colour_in_all_figures_of_a_report(results: flmarket.Re
     assert colours[0]["random"] == colours[1]["random"]
     policies = {"hqfa", "random", "lcfa"}
     assert len({(colours[0] | colours[1])[policy] for policy in policies}) == len(policies)
+
+
+def test_the_points_of_a_sweep_stay_in_its_order(tmp_path: Path) -> None:
+    """Not in that of their hashes, nor of their values."""
+    text = builtin_text("quickstart") + "\n[sweep]\n'clients.cores' = [3, 1, 4, 2]\n"
+    scenario = parse(text, overrides=SHORT)
+    results = flmarket.run(scenario, ["lcfa", "random"], out=tmp_path, progress=False)
+    assert [run.setting.sweep["clients.cores"] for run in results.runs] == [3, 3, 1, 1, 4, 4, 2, 2]
+    headings = [line for line in markdown(make_report(results.runs)).splitlines() if line.startswith("## quickstart")]
+    assert headings == [f"## quickstart (clients.cores={cores})" for cores in (3, 1, 4, 2)]
+
+
+def test_runs_of_scenarios_of_one_name_are_called_differently(tmp_path: Path) -> None:
+    """In the closing table of a batch, and in the messages about its progress."""
+    scenarios = [parse(builtin_text("quickstart"), overrides=SHORT | {"clients.cores": cores}) for cores in (1, 2)]
+    runs = plan(scenarios, ["random"], [0], tmp_path, Shelf())
+    assert [run.group for run in runs] == [f"quickstart-{run.digest} (random)" for run in runs]
+    assert len({run.group for run in runs}) == 2
+    [alone] = plan(scenarios[:1], ["random"], [0], tmp_path, Shelf())
+    assert alone.group == "quickstart (random)"

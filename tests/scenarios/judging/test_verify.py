@@ -18,6 +18,7 @@ from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, WORD, Column
 from scenarios.running.batch import plan, run_all
+from support.runs import reseal
 from tui.widgets.preview import story
 
 INTERVENTIONS = """
@@ -59,7 +60,7 @@ def run(good: Path, tmp_path: Path) -> Path:
 
 
 def change(path: Path, column: str, value: str, where: Callable[[dict[str, str]], bool]) -> None:
-    """Set a value in the first row that fits."""
+    """Set a value in the first row that fits, and the digests in meta.json, as one does who knows of them."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     row = next(row for row in rows if where(row))
@@ -68,6 +69,7 @@ def change(path: Path, column: str, value: str, where: Callable[[dict[str, str]]
         writer = csv.DictWriter(file, list(row), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    reseal(path.parent)
 
 
 def test_a_run_of_ours_is_good(good: Path) -> None:
@@ -244,6 +246,7 @@ def test_an_offer_to_a_client_that_is_offline_is_named(run: Path) -> None:
 
 def test_what_is_no_table_is_an_input_error(run: Path) -> None:
     (run / "events.csv").write_text("round,sim_time\n")
+    reseal(run)
     with pytest.raises(InputError, match=r"events\.csv"):
         verify(RunDirectory(run))
 

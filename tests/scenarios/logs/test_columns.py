@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from des.records import Kind, MarketEvent, OfferReport, ServiceReport
-from scenarios.judging.reference import renewed
+from scenarios.file.reference import renewed
+from scenarios.judging.reference import reference
 from scenarios.logs.columns import AMOUNTS, EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import MONEY, TableError, micro
 
@@ -29,7 +30,7 @@ def test_the_columns_are_the_fields_of_the_records_in_their_order() -> None:
 def test_the_reference_page_is_what_the_declaration_says() -> None:
     """If this fails: ``python -m scenarios.judging.reference docs/logs.md``."""
     page = PAGE.read_text()
-    assert renewed(page) == page
+    assert renewed(page, reference()) == page
 
 
 def test_money_is_read_exactly() -> None:

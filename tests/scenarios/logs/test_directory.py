@@ -1,6 +1,6 @@
 """Run directories: where they go, when they count as complete, and what is refused."""
 
-import json
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,9 @@ def test_a_run_is_complete_only_when_its_meta_file_says_so(tmp_path: Path) -> No
     assert run.state is State.INCOMPLETE
     run.finish({"status": "complete"})
     assert run.state is State.COMPLETE
-    assert json.loads((run.path / "meta.json").read_text()) == {"status": "complete"}
+    content = b"name = 'x'\n"
+    files = {"scenario.toml": {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
+    assert run.meta() == {"status": "complete", "files": files}
 
 
 def test_an_unfinished_run_is_started_over_only_when_asked(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.batch import due, plan
 from scenarios.running.runner import Run, execute
+from support.runs import reseal
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
 
@@ -37,6 +38,7 @@ def run(tmp_path: Path) -> Run:
         )
         writer.writeheader()
         writer.writerows(rows)
+    reseal(run.directory.path)
     return run
 
 

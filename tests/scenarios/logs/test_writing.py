@@ -51,6 +51,7 @@ def run(tmp_path: Path) -> RunDirectory:
     directory.prepare("")
     with TableWriter(directory.path) as write:
         write(REPORT)
+    (directory.path / "run.log").touch()
     directory.finish(
         {"scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete"}
     )

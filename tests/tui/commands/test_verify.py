@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from flmarket import Observation, Offer, Policy, run
+
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -29,3 +31,54 @@ def test_a_folder_without_runs_is_bad_input(tmp_path: Path, flmarket: Flmarket) 
     assert done.returncode == 2
     assert "nowhere" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+HERMIT = """
+from flmarket import Offer, Policy, policy
+
+@policy("hermit")
+class Hermit(Policy):
+    def act(self, observation):
+        return Offer.none()
+"""
+
+
+def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
+    one_service: str, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    class Miser(Policy):
+        def act(self, observation: Observation) -> Offer:
+            return Offer.none()
+
+    (tmp_path / "mine.py").write_text(HERMIT)
+    (tmp_path / "small.toml").write_text(one_service)
+    run(tmp_path / "small.toml", [Miser, "random"], out=tmp_path / "runs", progress=False)
+    done = flmarket("run", "small.toml", "--policy", "hermit", "--plugin", "mine.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    hermit, miser, random = sorted(path.parent.relative_to(tmp_path) for path in tmp_path.rglob("meta.json"))
+
+    done = flmarket("verify", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count(": valid: 4 rounds, ")) == (0, 3), done.stdout
+
+    done = flmarket("verify", "runs", "--rerun", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.count(": valid: 4 rounds, ") == 3
+    assert done.stdout.count("same bytes again") == 1
+    assert f"{random}: valid: 4 rounds, " in done.stdout
+    needed = "uses policy 'hermit' of the plug-in file mine.py; load it with --plugin FILE"
+    assert f"{hermit}: not played again: {needed}\n" in done.stdout
+    assert (
+        f"{miser}: not played again: policy 'miser' was defined in a notebook or script ({__name__}), so this run can "
+        "be played again only there; to repeat runs from the command line, put the definition into a file, load it "
+        "with --plugin FILE, and play a new run\n"
+    ) in done.stdout
+    assert done.stderr == "2 of 3 runs could not be checked in full\n"
+
+    done = flmarket("verify", str(hermit), str(random), "--rerun", "--plugin", "mine.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("same bytes again")) == (0, 2), done.stdout
+
+    (tmp_path / hermit / "offers.csv").unlink()
+    done = flmarket("verify", "runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{hermit}: not checked: " in done.stdout
+    assert done.stdout.count(": valid: 4 rounds, ") == 2

@@ -7,6 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from scenarios.loader import builtin_names
+from scenarios.logs.directory import RunDirectory
 from support.screens import until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -58,6 +59,14 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> 
         assert screen.chosen is None
         await pilot.press("enter", "enter", "e", "p", "r", "space", "c")  # nothing is chosen, nothing happens
         assert pilot.app.screen is screen
+
+
+async def test_the_list_reaches_down_to_the_footer(app: MarketApp) -> None:
+    """The styles of the screen are those of its file."""
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await home(pilot)
+        assert screen.query_one("#entries").region.bottom == 29
+        assert screen.query_one("#home-left").size.width == 36
 
 
 async def test_previews_in_words(app: MarketApp) -> None:
@@ -127,3 +136,33 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         seed.value = "7"
         await pilot.pause()
         assert not dialog.query_one("#go").disabled
+
+
+async def test_recent_runs_show_their_state_and_are_found_by_it(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    runs = small / "runs" / "small-00000000"
+    for policy in ("hqfa", "lcfa", "random", "ucb", "oort"):
+        (write_run(play_small(), runs / policy / "seed-0001") / "run.log").touch()
+    for policy, status in (("hqfa", "complete"), ("lcfa", "failed"), ("oort", "complete")):
+        RunDirectory(runs / policy / "seed-0001").finish({"status": status})
+    (runs / "oort" / "seed-0001" / "events.csv").unlink()
+    (runs / "ucb" / "seed-0001" / "meta.json").write_text("[]")
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small-0")
+        listed = {str(option.prompt).strip() for option in screen.query_one(OptionList).options}
+        assert listed >= {
+            "small-00000000 · hqfa · seed-0001 (complete)",
+            "small-00000000 · lcfa · seed-0001 (failed)",
+            "small-00000000 · random · seed-0001 (incomplete)",
+            "small-00000000 · ucb · seed-0001 (unreadable)",
+            "small-00000000 · oort · seed-0001 (damaged)",
+        }
+        await pilot.press("escape", "slash", *"small-0 failed", "enter")
+        await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+        # A run stays the chosen one when its state changes.
+        RunDirectory(runs / "lcfa" / "seed-0001").finish({"status": "complete"})
+        await pilot.press("escape", "f5")
+        await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
+        await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from textual.widgets import Button, Input, SelectionList, Static
 
-from scenarios.loader import parse
+from scenarios.loader import dumps, parse
 from scenarios.logs.directory import parse_seeds
 from scenarios.running.protocol import Start
+from support.screens import until
 from tui.app import MarketApp
 from tui.commands.run import run
-from tui.screens.run import RunDialog
+from tui.screens.market import MarketScreen
+from tui.screens.run import Choice, RunDialog
 
 
 async def test_a_run_starts_with_the_seed_that_the_command_line_starts_with(app: MarketApp, scenario_text: str) -> None:
@@ -59,3 +61,66 @@ async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
         dialog.query_one(SelectionList).deselect("broken")
         await pilot.pause()
         assert not dialog.query_one("#go", Button).disabled
+
+
+def complete_run(scenario_text: str, out: Path) -> Path:
+    """Leave what the dialog and the home screen look at in the directory of a complete run."""
+    place = out / "small-00000000" / "as-configured" / "seed-0000"
+    place.mkdir(parents=True)
+    (place / "scenario.toml").write_text(dumps(parse(scenario_text)))
+    (place / "meta.json").write_text('{"status": "complete"}')
+    return place
+
+
+async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_replace_it(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    before = (place / "meta.json").stat().st_mtime_ns
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None))
+        await pilot.press("slash", *"small.toml", "enter", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.focused is app.screen.query_one("#replay"))
+        assert str(app.screen.query_one("#go", Button).label) == "Run again"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        assert [session.directory for session in app.runs.sessions] == [place]
+    assert (place / "meta.json").stat().st_mtime_ns == before
+
+
+async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:
+    """Open the dialog, press keys, and return what was chosen."""
+    chosen: list[Choice | None] = []
+    async with app.run_test(size=(100, 40)) as pilot:
+        app.push_screen(RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out), chosen.append)
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+    return chosen[0] if chosen else None
+
+
+async def test_a_seed_is_typed_at_once_and_enter_runs_it(app: MarketApp, scenario_text: str) -> None:
+    choice = await ask(app, scenario_text, "1", "7", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
+
+
+async def test_a_seed_is_typed_at_once_where_a_complete_run_has_the_focus(app: MarketApp, scenario_text: str) -> None:
+    complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "1", "7", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
+
+
+async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
+    place = complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
+    assert choice == Choice((), (place,))
+
+
+async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: str) -> None:
+    complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "shift+tab", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]

@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+from fl.datasets import DATASETS
 from learning.policy import POLICIES
+from scenarios.build import Shelf
+from scenarios.loader import parse
 from scenarios.plugins import load_plugin
+from scenarios.running.batch import plan
 from scenarios.running.protocol import Start
+from scenarios.running.runner import execute
 from tui.watching.feed import RunnerFeed
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
@@ -18,6 +23,17 @@ class Hermit(Policy):
         return Offer.none()
 """
 
+NOISE = """
+import numpy as np
+from flmarket import dataset
+
+@dataset("noise")
+def noise():
+    draw = np.random.default_rng(0)
+    images = draw.integers(0, 256, (1000, 8, 8), np.uint8)
+    return images, np.arange(1000) % 5, images[:100], np.arange(100) % 5
+"""
+
 
 def replay(directory: Path) -> Session:
     session = Session("")
@@ -25,7 +41,7 @@ def replay(directory: Path) -> Session:
     return session
 
 
-def test_the_runner_is_sent_the_plugin_and_a_replay_asks_for_it(one_service: str, tmp_path: Path) -> None:
+def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(HERMIT)
     load_plugin(tmp_path / "mine.py")
     live = Session("")
@@ -39,5 +55,20 @@ def test_the_runner_is_sent_the_plugin_and_a_replay_asks_for_it(one_service: str
 
     POLICIES._registered.clear()
     forgotten = replay(live.directory)
+    assert (forgotten.phase, forgotten.error, len(forgotten.history)) == (Phase.COMPLETE, None, 4)
+    assert forgotten.world is not None
+    assert forgotten.world.conditions(1).budgets == {"alpha": 6_500_000}
+
+
+def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NOISE)
+    load_plugin(tmp_path / "mine.py")
+    (run,) = plan([parse(one_service.replace('"digits"', '"noise"'))], [], [0], tmp_path / "runs", shelf := Shelf())
+    execute(run, shelf, workers=0)
+    assert replay(run.directory.path).phase is Phase.COMPLETE
+    DATASETS._registered.clear()
+    forgotten = replay(run.directory.path)
     assert forgotten.phase is Phase.FAILED
-    assert "uses policy 'hermit' of the plug-in file mine.py; load it with --plugin FILE" in (forgotten.error or "")
+    assert forgotten.error == (
+        f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load it with --plugin FILE"
+    )

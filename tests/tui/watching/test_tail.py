@@ -1,6 +1,5 @@
 """Replay of run directories: finished, interrupted in the middle of a line, growing, and no run at all."""
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import pytest
 import tui.watching.tail
 from fl.errors import InputError
 from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
 from tui.commands.launch import run_directory
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed, last_services
@@ -31,6 +31,7 @@ def place(tmp_path: Path, source: Session) -> Path:
     place.mkdir(parents=True)
     assert source.scenario is not None
     (place / "scenario.toml").write_text(dumps(source.scenario))
+    (place / "run.log").touch()
     return place
 
 
@@ -61,7 +62,7 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    (place / "meta.json").write_text(json.dumps({"status": status, "error": "it diverged"}))
+    RunDirectory(place).finish({"status": status, "error": "it diverged"})
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase
@@ -89,7 +90,7 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
         file.close()
     wait(lambda: len(session.history) == len(source.history))
     assert session.phase is Phase.GROWING
-    (place / "meta.json").write_text(json.dumps({"status": "complete"}))
+    RunDirectory(place).finish({"status": "complete"})
     thread.join(20)
     assert session.phase is Phase.COMPLETE
 

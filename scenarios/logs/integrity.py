@@ -1,0 +1,104 @@
+"""What meta.json records of a run's files, itself among them, so that damage to any of them is found.
+
+The sizes and SHA-256 digests are no signature: whoever can write the directory can write them, too. What a run's logs
+say is checked by ``flmarket verify``, and that they are what the scenario leads to by ``flmarket verify --rerun``.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fl.files import open_own
+
+_FILES = "files"
+_SELF = "sha256"
+
+
+def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
+    """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest.
+
+    Args:
+        folder: the run's directory.
+        names: the files to record.
+        meta: what else is recorded; must be what JSON can hold.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
+    body = {**meta, _FILES: files}
+    return (json.dumps({**body, _SELF: _digest(body)}, indent=2, sort_keys=True) + "\n").encode()
+
+
+def unseal(content: bytes) -> dict[str, Any]:
+    """Return what meta.json records.
+
+    Raises:
+        ValueError: it was changed, or is something else.
+    """
+    try:
+        meta = json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(meta, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - of the content, not of an argument
+    if _SELF not in meta:
+        raise ValueError("no digests; made by an earlier version of flmarket")
+    if meta.pop(_SELF) != _digest(meta):
+        raise ValueError("checksum mismatch")
+    return meta
+
+
+def damage(
+    folder: Path, names: Iterable[str], meta: Mapping[str, Any], *, growing: str, digests: bool
+) -> Iterator[str]:
+    """Yield a sentence for each file that is not what meta.json records.
+
+    Args:
+        folder: the run's directory.
+        names: the files that a complete run has.
+        meta: what ``unseal`` returned.
+        growing: the one file that may have grown since; what was there then must be as it was.
+        digests: compare the contents, not the sizes alone.
+    """
+    records = meta.get(_FILES)
+    for name in names:
+        record = records.get(name) if isinstance(records, dict) else None
+        if not isinstance(record, dict):
+            yield f"{folder / name}: is not recorded in meta.json"
+            continue
+        try:
+            size = record["size"]
+            found = os.lstat(folder / name).st_size
+            if found < size or (found > size and name != growing):
+                yield f"{folder / name}: is damaged: it has {found:,} bytes, not {size:,}"
+            elif digests and _sha256(folder / name, size) != record["sha256"]:
+                yield f"{folder / name}: is damaged: checksum mismatch"
+        except FileNotFoundError:
+            yield f"{folder / name}: is missing"
+        except OSError as error:
+            yield f"{folder / name}: cannot be read: {error.strerror}"
+        except (KeyError, TypeError):
+            yield f"{folder / name}: is not recorded in meta.json"
+
+
+def _record(path: Path) -> dict[str, Any]:
+    size = os.lstat(path).st_size
+    return {"size": size, "sha256": _sha256(path, size)}
+
+
+def _sha256(path: Path, size: int) -> str:
+    """Return the digest of a file's first ``size`` bytes."""
+    digest = hashlib.sha256()
+    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+        while size and (block := file.read(min(1 << 20, size))):
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest()
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

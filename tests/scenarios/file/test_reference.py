@@ -1,0 +1,63 @@
+"""docs/scenario.md: its reference is the schema's, and its examples work."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from scenarios.file.keys import bare
+from scenarios.file.reference import reference, renewed
+from scenarios.file.schema import Intervention, Scenario, Service
+from scenarios.loader import parse, points
+
+PAGE = Path(__file__).parents[3] / "docs" / "scenario.md"
+
+
+def test_the_reference_page_is_what_the_schema_says() -> None:
+    """If this fails: ``python -m scenarios.file.reference docs/scenario.md``."""
+    page = PAGE.read_text()
+    assert renewed(page, reference()) == page
+
+
+def keys(table: type[BaseModel]) -> Iterator[str]:
+    """Yield the names of all keys, of tables in tables too."""
+    for name, info in table.model_fields.items():
+        yield name
+        kind = bare(info.annotation)
+        for below in (kind, *map(bare, get_args(kind))):
+            if isinstance(below, type) and issubclass(below, BaseModel):
+                yield from keys(below)
+
+
+def test_every_key_has_a_row_and_a_meaning() -> None:
+    tables = {"clients", "market", "training", "timeline", "cost"}
+    rows = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|.*\| (.*) \|$", reference(), re.M)
+    assert {name for name, _ in rows} == set(keys(Scenario)) - tables
+    assert {*Service.model_fields, *Intervention.model_fields} <= {name for name, _ in rows}
+    assert all(meaning for _, meaning in rows)
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ("a required number", "| `budget` | number | money per round | required | 0 to 1,000,000,000 |"),
+        ("an open limit", "| `momentum` | number |  | `0.0` | at least 0, less than 1 |"),
+        ("a choice", '| `device` | `"cpu"` or `"cuda"` |  | `"cpu"` |  |'),
+        ("a list", "| `data_size` | list of integers | images | required | 1 to 100 items; each 1 to 1,000,000 |"),
+        ("what may be absent", "| `slot` | number | seconds | absent | more than 0, at most 1,000,000,000,000 |"),
+        ("a name", "| `name` | name |  | required |  |"),
+        ("any text", "| `checkpoint` | text |  | absent | 1 to 4,096 letters |"),
+        ("tables", "| `services` | tables |  | required | 1 to 1,000 items |"),
+    ],
+)
+def test_a_row_says_type_unit_default_and_range(line: str, row: str) -> None:
+    assert row in reference(), line
+
+
+def test_the_examples_of_the_page_are_one_scenario_and_its_variants() -> None:
+    scenario, *variants = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    assert [len(points(parse(scenario + variant))) for variant in variants] == [6, 2, 1]
+    assert len(parse(scenario + variants[-1]).interventions) == 2

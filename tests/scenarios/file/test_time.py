@@ -1,0 +1,53 @@
+"""Reading a scenario takes time in proportion to its size, whatever is in it: no file stalls whoever opens it."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from scenarios.file.problems import ScenarioError
+from scenarios.loader import parse
+
+SMALL, LARGE = 10_000, 40_000
+"""Bytes. What grows with the square would take sixteen times as long; what is measured varies by less than two."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(lambda size: " " * size + "x", id="spaces"),
+        pytest.param(lambda size: "a" + "\t" * size, id="key-and-tabs"),
+        pytest.param(lambda size: "[" * size, id="brackets"),
+        pytest.param(lambda size: "a = " + "[" * size, id="lists-in-lists"),
+        pytest.param(lambda size: ".".join("a" * (size // 2)) + " = 1", id="long-dotted-key"),
+        pytest.param(lambda size: "x = {" + ".".join("a" * (size // 2)) + " = 1}", id="long-dotted-key-in-a-table"),
+        pytest.param(lambda size: "x = {" + " . ".join(["'a'"] * (size // 6)) + " = 1}", id="long-quoted-key"),
+        pytest.param(lambda size: (".".join(["ab"] * 30) + "\n") * (size // 90), id="many-dotted-keys"),
+        pytest.param(lambda size: "a" * size + " = 1", id="long-key"),
+        pytest.param(lambda size: 'a = "' + '\\"' * (size // 2), id="open-string"),
+        pytest.param(lambda size: 'a = """' + '"" ' * (size // 3), id="open-text"),
+        pytest.param(lambda size: "a = '''" + "'' " * (size // 3), id="open-literal-text"),
+        pytest.param(lambda size: 'a = "' + "a." * (size // 2) + '"', id="dots-in-a-string"),
+        pytest.param(lambda size: "#" * size, id="comment"),
+        pytest.param(lambda size: "a = [\n" + "# b\n" * (size // 4), id="comments-in-a-list"),
+        pytest.param(
+            lambda size: 'a = "' + ("1" * 3_990 + "x") * (size // 4_000) + '"\nb = ' + "1" * 5_000, id="digits"
+        ),
+        pytest.param(lambda size: "a = 0." + "1" * size, id="decimals"),
+        pytest.param(lambda size: "[[services]]\n" * (size // 13), id="empty-services"),
+        pytest.param(lambda size: "[[interventions]]\nround = 1\n" * (size // 28), id="interventions"),
+        pytest.param(lambda size: "".join(f"[t{n}]\n" for n in range(size // 8)), id="unknown-tables"),
+        pytest.param(lambda size: '[sweep]\n"clients.cores" = [' + "1," * (size // 2) + "]", id="sweep"),
+    ],
+)
+def test_four_times_the_size_takes_no_more_than_ten_times_as_long(text: Callable[[int], str]) -> None:
+    def seconds(size: int) -> float:
+        content, least = text(size), float("inf")
+        for _ in range(3):
+            begin = time.process_time()
+            with pytest.raises(ScenarioError):
+                parse(content, "x.toml")
+            least = min(least, time.process_time() - begin)
+        return least
+
+    assert seconds(LARGE) < 10 * seconds(SMALL) + 0.02

@@ -1,0 +1,142 @@
+"""Damage to a run directory: whatever is changed in whichever file, everything that reads the run says so."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from scenarios.build import Shelf
+from scenarios.judging.export import export_file
+from scenarios.judging.results import read
+from scenarios.judging.verify import verify
+from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory, StoreError
+from scenarios.running.batch import due, plan
+from scenarios.running.runner import Run, execute
+from tui.watching.session import Phase, Session
+from tui.watching.tail import DirectoryFeed
+
+FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv", "run.log", "meta.json")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    scenario = load("scarce", ["rounds=2", "training.backend=surrogate"])
+    [run] = plan([scenario], ["hqfa"], [0], tmp_path_factory.mktemp("runs"), Shelf())
+    execute(run, Shelf())
+    return run
+
+
+@pytest.fixture
+def run(played: Run, tmp_path: Path) -> Run:
+    """A copy to damage, of the same run and with the same path below its folder."""
+    relative = played.directory.path.relative_to(played.directory.path.parents[2])
+    path = shutil.copytree(played.directory.path, tmp_path / "runs" / relative)
+    return Run(played.scenario, played.policy, played.seed, RunDirectory(path), played.digest, played.sweep)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip(path: Path) -> None:
+    """Change one bit, as a bad disk does."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 4
+    path.write_bytes(content)
+
+
+DAMAGES: list[Callable[[Path], None]] = [Path.unlink, lambda path: path.write_bytes(b""), cut]
+IDS = ["deleted", "emptied", "cut"]
+
+
+def test_nothing_is_wrong_with_a_run_as_it_was_written(run: Run) -> None:
+    assert run.directory.damage(digests=True) == []
+    assert due([run]) == ([], [run])
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, flip], ids=[*IDS, "flipped"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_run_is_not_skipped_as_complete(run: Run, name: str, damage: Callable[[Path], None]) -> None:
+    damage(run.directory.path / name)
+    if (name, damage) == ("meta.json", Path.unlink):
+        assert due([run]) == ([run], [])  # an unfinished run, which is played
+        return
+    with pytest.raises(InputError, match=rf"{name}: .*--fresh") as error:
+        due([run])
+    assert str(run.directory.path / name) in str(error.value)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, flip], ids=[*IDS, "flipped"])
+@pytest.mark.parametrize("name", FILES[:-1])
+def test_verify_names_the_damaged_file(run: Run, name: str, damage: Callable[[Path], None]) -> None:
+    damage(run.directory.path / name)
+    assert any(str(run.directory.path / name) in problem for problem in verify(run.directory).problems)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=IDS)
+@pytest.mark.parametrize("name", FILES[:-1])
+def test_whoever_reads_a_run_looks_at_the_sizes(
+    run: Run, tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    path = run.directory.path
+    damage(path / name)
+    for look in (lambda: read([path]), lambda: export_file([path], tmp_path / "all.csv", "events")):
+        with pytest.raises(StoreError) as error:
+            look()
+        assert str(path / name) in str(error.value)
+    session = Session("replay")
+    DirectoryFeed(session, path).read()
+    assert session.phase is Phase.FAILED
+    assert str(path / name) in (session.error or "")
+
+
+def test_a_log_may_grow_after_the_end(run: Run) -> None:
+    """What PyTorch writes to standard error as a process ends goes there."""
+    with (run.directory.path / "run.log").open("a") as log:
+        log.write("a warning\n")
+    assert run.directory.damage(digests=True) == []
+
+
+def test_a_changed_value_in_meta_json_is_found(run: Run) -> None:
+    path = run.directory.path / "meta.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seed": 1}))
+    with pytest.raises(StoreError, match=r"meta\.json: is damaged: checksum mismatch"):
+        run.directory.meta()
+
+
+def test_meta_json_without_digests_is_from_an_earlier_version(run: Run) -> None:
+    path = run.directory.path / "meta.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in meta.items() if key not in ("files", "sha256")}))
+    with pytest.raises(StoreError, match="no digests; made by an earlier version of flmarket"):
+        due([run])
+
+
+def test_checkpoints_that_a_last_moment_kill_left_behind_are_removed(run: Run) -> None:
+    (run.directory.path / "checkpoint").mkdir()
+    assert due([run]) == ([], [run])
+    assert not (run.directory.path / "checkpoint").exists()
+
+
+@pytest.mark.parametrize("name", [*FILES, "checkpoint"])
+@pytest.mark.parametrize("plant", [Path.symlink_to, lambda path, _: os.mkfifo(path)], ids=["link", "pipe"])
+def test_links_and_pipes_in_an_unfinished_run_are_not_followed(
+    run: Run, tmp_path: Path, name: str, plant: Callable[[Path, Path], None]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "0001.json").write_text("years of work")
+    target = elsewhere if name == "checkpoint" else elsewhere / "0001.json"
+    (run.directory.path / "meta.json").unlink()
+    (run.directory.path / name).unlink(missing_ok=True)
+    plant(run.directory.path / name, target)
+    try:
+        execute(run, Shelf())
+    except InputError as error:
+        assert name in str(error)  # noqa: PT017 - where it need not be refused, it is replaced
+    assert [path.read_text() for path in elsewhere.iterdir()] == ["years of work"]

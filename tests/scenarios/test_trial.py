@@ -1,0 +1,120 @@
+"""What a scenario names is tried before a batch starts, and by `flmarket validate`: no run is played in vain."""
+
+from pathlib import Path
+
+import pytest
+
+import flmarket
+from support import shell
+
+PLUGINS = """\
+from flmarket import Mechanism, Offer, Policy, mechanism, model, policy
+
+
+@policy("frugal")
+class Frugal(Policy):
+    def __init__(self, context, *, share):
+        super().__init__(context)
+        if share > 1:
+            raise ValueError("share must be at most 1")
+
+    def act(self, observation):
+        return Offer.none()
+
+
+@mechanism("lottery")
+class Lottery(Mechanism):
+    def __init__(self, *, tickets):
+        pass
+
+    def clear(self, book):
+        raise NotImplementedError
+
+
+@model("narrow")
+def narrow(labels):
+    from torch import nn
+
+    return nn.Linear(3, labels)
+"""
+
+CASES = [
+    (
+        'policy = "frugal"\npolicy_options = { share = 2 }',
+        "services.alpha.policy_options",
+        "policy 'frugal' of service 'alpha': share must be at most 1 (mine.py:9)",
+    ),
+    (
+        'policy = "lcfa"\n[market]\nmechanism = "lottery"\noptions = { prizes = 2 }',
+        "market.options",
+        "mechanism 'lottery': Lottery.__init__() got an unexpected keyword argument 'prizes'",
+    ),
+    ("model", "training.model", "model 'narrow' for 10 labels and images of 1 x 28 x 28: "),
+]
+
+
+def scenario_with(one_service: str, change: str) -> str:
+    if change == "model":
+        return one_service.replace("[training]", '[training]\nmodel = "narrow"')
+    return one_service.replace('policy = "random"', change)
+
+
+@pytest.mark.parametrize(("change", "key", "problem"), CASES)
+def test_nothing_is_played_if_something_cannot_be_created(
+    change: str, key: str, problem: str, one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(PLUGINS)
+    flmarket.load_plugin("mine.py")
+    Path("good.toml").write_text(one_service)
+    Path("bad.toml").write_text(scenario_with(one_service, change))
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.run(["good.toml", "bad.toml"], progress=False)
+    assert str(caught.value).startswith(problem)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(("change", "key", "problem"), CASES)
+def test_validate_names_the_line_and_the_key(
+    change: str, key: str, problem: str, one_service: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(PLUGINS)
+    text = scenario_with(one_service, change)
+    (tmp_path / "bad.toml").write_text(text)
+    done = shell.flmarket("validate", "bad.toml", "--plugin", "mine.py", cwd=tmp_path)
+    last = key.rpartition(".")[2]
+    line = next(n for n, found in enumerate(text.splitlines(), 1) if found.startswith(f"{last} = "))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"bad.toml:{line}: {key}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("definition", "problem"),
+    [
+        ("@policy('idle')\nclass Idle(Policy): ...\n", "mine.py:3: policy 'idle': Idle does not define act"),
+        ("@mechanism('idle')\nclass Idle(Mechanism): ...\n", "mine.py:3: mechanism 'idle': Idle does not define clear"),
+    ],
+)
+def test_a_class_without_its_method_is_no_plugin(
+    definition: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(f"from flmarket import Mechanism, Policy, mechanism, policy\n\n{definition}")
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.load_plugin("mine.py")
+    assert str(caught.value) == problem
+
+
+def test_a_policy_that_fails_names_its_file_and_line(
+    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(PLUGINS.replace("return Offer.none()", "return observation.own_bids[99]"))
+    flmarket.load_plugin("mine.py")
+    Path("market.toml").write_text(scenario_with(one_service, 'policy = "frugal"\npolicy_options = { share = 1 }'))
+    with pytest.raises(flmarket.BatchFailed):
+        flmarket.run("market.toml", progress=False)
+    assert "policy 'frugal' of service 'alpha' failed to act in round 1: IndexError(" in (
+        err := capsys.readouterr().err
+    )
+    assert " (mine.py:12) (log: " in err
