@@ -7,6 +7,7 @@ from pathlib import Path
 from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.loader import dumps, parse
+from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
 from scenarios.running.seeds import parse_seeds
@@ -69,7 +70,10 @@ def complete_run(scenario_text: str, out: Path) -> Path:
     place = out / "small-00000000" / "as-configured" / "seed-0000"
     place.mkdir(parents=True)
     (place / "scenario.toml").write_text(dumps(parse(scenario_text)))
-    RunDirectory(place).finish({"status": "complete"})
+    for table in TABLES.values():
+        table.path(place).write_text(table.header)
+    (place / "run.log").touch()
+    RunDirectory(place).finish({"status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"})
     return place
 
 
