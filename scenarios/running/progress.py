@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from scenarios.running.listener import Progress as RunProgress
+from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
 PLAIN_INTERVAL = 5.0

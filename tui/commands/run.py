@@ -47,7 +47,7 @@ def run(
 
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
-    from scenarios.logs.directory import parse_seeds
+    from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
     if ray_address is not None and engine != "ray":

@@ -60,7 +60,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
-    from scenarios.logs.directory import parse_seeds
+    from scenarios.running.seeds import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
     load_plugins(plugin)

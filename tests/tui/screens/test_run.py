@@ -8,8 +8,9 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.loader import dumps, parse
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectory, parse_seeds
+from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
+from scenarios.running.seeds import parse_seeds
 from support.screens import until
 from tui.app import MarketApp
 from tui.commands.run import run
@@ -72,7 +73,7 @@ def complete_run(scenario_text: str, out: Path) -> Path:
     for table in TABLES.values():
         table.path(place).write_text(table.header)
     (place / "run.log").touch()
-    RunDirectory(place).finish({"status": "complete"})
+    RunDirectory(place).finish({"status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"})
     return place
 
 
@@ -88,6 +89,7 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await until(pilot, lambda: app.runs.sessions[0].directory, "what the run's directory holds")
         assert [session.directory for session in app.runs.sessions] == [place]
     assert (place / "meta.json").stat().st_mtime_ns == before
 
