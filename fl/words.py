@@ -19,14 +19,13 @@ _PHRASES = {
     "add --rotate": "add rotate=True",
     "raise --episodes": "raise episodes=",
     "--together is": "together is",
-    "--rivals:": "rivals:",
     "--tensorboard:": "tensorboard:",
     "--engine ray": "engine='ray'",
 }
 """What stands for an option and the words around it."""
 
 _SWITCHES = {"fresh", "resume", "rotate"}
-_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "together"}
+_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together"}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
     rf"(?<![\w-])--(?:(?P<switch>{'|'.join(sorted(_SWITCHES))})(?![\w-])"

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from fl.errors import InputError, RunError
 from fl.installation import command
-from scenarios.running.listener import Listener, Progress
+from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
 
@@ -36,7 +36,7 @@ class WorkerDied(RunError):  # noqa: N818 - it names what happened
 class _Worker:
     """A worker process, the run that it plays, and a thread that listens to it."""
 
-    def __init__(self, heard: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+    def __init__(self, messages: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         self.run: Run | None = None
         # A file, not a pipe: whatever torch or a policy prints there cannot block it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
@@ -51,8 +51,8 @@ class _Worker:
             # Ctrl-C is for whoever started us; workers are ended from here.
             start_new_session=True,
         )
-        self._listener = threading.Thread(target=self._listen, args=[heard], daemon=True)
-        self._listener.start()
+        self._reader = threading.Thread(target=self._read, args=[messages], daemon=True)
+        self._reader.start()
 
     def start(self, run: Run, *, workers: int, fresh: bool) -> None:
         self.run = run
@@ -61,7 +61,7 @@ class _Worker:
             self._process.stdin.write(order(run, workers=workers, fresh=fresh) + "\n")
             self._process.stdin.flush()
 
-    def obituary(self) -> str:
+    def ending(self) -> str:
         """Return how the process ended."""
         code = self._process.wait()
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
@@ -79,20 +79,20 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._listener.join()
+        self._reader.join()
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
 
-    def _listen(self, heard: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+    def _read(self, messages: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         for line in self._process.stdout:
             try:
-                heard.put((self, json.loads(line)))
+                messages.put((self, json.loads(line)))
             except ValueError:  # cut off when it was killed
                 break
-        heard.put((self, None))
+        messages.put((self, None))
 
 
 class Pool:
@@ -107,7 +107,7 @@ class Pool:
             fresh: start runs over.
         """
         self._jobs, self._workers, self._fresh = jobs, workers, fresh
-        self._heard: queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]] = queue.SimpleQueue()
         self._alive: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -119,12 +119,12 @@ class Pool:
         for worker in self._alive:
             worker.stop()
 
-    def play(self, runs: Iterable[Run], listener: Listener, *, fail_fast: bool = False) -> list[Run]:
+    def play(self, runs: Iterable[Run], observer: RunObserver, *, fail_fast: bool = False) -> list[Run]:
         """Play runs; return those that failed.
 
         Args:
             runs: those to be started first stand first.
-            listener: notified of each.
+            observer: notified of each.
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:
@@ -132,17 +132,17 @@ class Pool:
         """
         waiting, failed = deque(runs), []
         while waiting or any(worker.run for worker in self._alive):
-            self._hand_out(waiting, listener)
-            worker, message = self._heard.get()
+            self._hand_out(waiting, observer)
+            worker, message = self._messages.get()
             run = worker.run
             if message is None:
                 self._alive.remove(worker)
-                error: RunError | None = WorkerDied(worker.obituary()) if run else None
+                error: RunError | None = WorkerDied(worker.ending()) if run else None
                 worker.stop()
             elif run is None:
                 continue
-            elif message["say"] == "round":
-                listener.round_done(run, Progress(message["round"], message["accuracies"], message["leaving"]))
+            elif message["type"] == "round":
+                observer.round_done(run, Progress(message["round"], message["accuracies"], message["leaving"]))
                 continue
             else:
                 if message["kind"] == "input":
@@ -152,22 +152,22 @@ class Pool:
             if run is None:
                 continue
             if error is None:
-                listener.completed(run)
+                observer.completed(run)
             else:
-                listener.failed(run, error)
+                observer.failed(run, error)
                 failed.append(run)
                 if fail_fast:
                     break
         return failed
 
-    def _hand_out(self, waiting: deque[Run], listener: Listener) -> None:
+    def _hand_out(self, waiting: deque[Run], observer: RunObserver) -> None:
         while waiting:
             idle = next((worker for worker in self._alive if worker.run is None), None)
             if idle is None:
                 if len(self._alive) >= self._jobs:
                     return
-                idle = _Worker(self._heard)
+                idle = _Worker(self._messages)
                 self._alive.append(idle)
             run = waiting.popleft()
-            listener.started(run)
+            observer.started(run)
             idle.start(run, workers=self._workers, fresh=self._fresh)

@@ -21,7 +21,7 @@ from learning.play import Observer, play
 from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
-from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, StoreError
+from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, RunDirectoryError
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
@@ -159,7 +159,7 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         try:
             handler = _LogFile(path, encoding="utf-8")
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+            raise RunDirectoryError(f"{path}: cannot be written: {error.strerror}") from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 

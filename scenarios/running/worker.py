@@ -3,8 +3,8 @@
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
     {"scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
-    {"say": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
-    {"say": "end", "error": null, "kind": null}
+    {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
+    {"type": "end", "error": null, "kind": null}
 
 It ends when its input does, in the middle of a run too: it never outlives whoever started it, and loses no more than
 the work since the last checkpoint.
@@ -26,7 +26,7 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import packed, unpack
-from scenarios.running.listener import Progress
+from scenarios.running.observer import Progress
 from scenarios.running.runner import Run, execute
 
 
@@ -63,23 +63,23 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None]) -> None:
+def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None]) -> None:
     """Play what is asked for, for ever."""
     shelf = Shelf()
 
     def observe(report: RoundReport) -> None:
-        say({"say": "round", **asdict(Progress.of(report))})
+        send({"type": "round", **asdict(Progress.of(report))})
 
     while True:
         asked = json.loads(orders())
-        end: dict[str, Any] = {"say": "end", "error": None, "kind": None}
+        end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
             unpack(asked["plugins"])
             execute(run_of(asked), shelf, workers=asked["workers"], fresh=asked["fresh"], observers=[observe])
         except Exception as error:  # run.log has the traceback
             end["error"] = str(error) or repr(error)
             end["kind"] = "input" if isinstance(error, InputError) else "run"
-        say(end)
+        send(end)
 
 
 def main() -> None:

@@ -8,11 +8,12 @@ def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
+    from fl.plugins import summary
     from learning.policy import POLICIES
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does")
     for entry in POLICIES.listing():
         privileged = "yes" if entry.thing and entry.thing.privileged else ""
-        table.add_row(entry.name, privileged, entry.source, entry.thing.summary if entry.thing else entry.problem)
+        table.add_row(entry.name, privileged, entry.source, summary(entry.thing) if entry.thing else entry.problem)
     stdout().print(table)
