@@ -17,3 +17,13 @@ class InputError(_UsersError):
 
 class RunError(_UsersError):
     """A run failed; the message says for which service, in which round, and why. Exit status 1."""
+
+
+_MOST = 300
+"""Characters of a message that quotes what it found."""
+
+
+def shortened(error: BaseException) -> str:
+    """Return an error's message for use in another one: without the end of one that quotes a very long value."""
+    text = str(error)
+    return text if len(text) <= _MOST else f"{text[:_MOST]}..."

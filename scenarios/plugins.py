@@ -207,8 +207,10 @@ def require_loaded(records: Records, where: str) -> None:
         where: the run, for messages.
 
     Raises:
-        PluginError: one is missing.
+        PluginError: one is missing, or these are not records.
     """
+    if not isinstance(records, Mapping) or not all(_is_record(record) for record in records.values()):
+        raise PluginError(f"{where}: meta.json does not record file and SHA-256 of each plug-in that the run uses")
     for thing, record in records.items():
         if _registered(thing) is None:
             kind, _, name = thing.rpartition(" ")
@@ -239,6 +241,10 @@ def require_same_plugins(records: Records, where: str) -> None:
                 f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; load the "
                 f"file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
+
+
+def _is_record(record: object) -> bool:
+    return isinstance(record, Mapping) and all(isinstance(record.get(key), str) for key in ("file", "sha256"))
 
 
 def _is_file(record: Mapping[str, str]) -> bool:

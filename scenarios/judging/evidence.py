@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from des.population import Population
 from des.records import Outcome
-from fl.datasets import DATASETS, info
 from fl.dataset import DatasetInfo
+from fl.datasets import DATASETS, info
 from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
-from scenarios.build import backend_of, fits_of, population_spec, build_federation, Shelf
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.schema import Scenario
-from scenarios.plugins import require_same
+from scenarios.plugins import require_same_plugins
 
 Row = Mapping[str, Any]
 """One line of a table: the values of its columns. Money in micro-units, None where it is empty."""
@@ -94,12 +94,12 @@ class Logs:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets. A plug-in that is not loaded, or with another text, is not there."""
+        """What is known of the services' data sets, without plug-ins that are not loaded or have changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             thing = f"{DATASETS.kind} {name}"
             try:
-                require_same({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
+                require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
                 found[name] = info(name)
             except (InputError, KeyError, TypeError, AttributeError):
                 continue

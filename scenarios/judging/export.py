@@ -7,7 +7,7 @@ from typing import IO, Literal
 
 import pandas as pd
 
-from fl.errors import InputError
+from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
 from scenarios.logs.columns import TABLES
@@ -58,9 +58,12 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
         rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))
         values = [name for name in rounds.columns if name not in {*index, "service"}]
-        pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
         order = [(value, service) for service in services for value in values]
-        wide = pivot[order].sort_index(key=lambda level: level.astype(float))
+        try:
+            pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
+            wide = pivot[order].sort_index(key=lambda level: level.astype(float))
+        except ValueError as error:  # no number, or two rows for one service
+            raise InputError(f"{TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
         for position, (name, key) in enumerate(zip(KEYS, keys(run), strict=True)):
@@ -74,7 +77,11 @@ def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
         with reading_own(TABLES[table].check(run.path)) as file:
             reader = csv.reader(file)
             next(reader)  # the header
-            yield from reader
+            for row in reader:
+                if len(row) != len(TABLES[table].names):
+                    where = f"{TABLES[table].path(run.path)}, line {reader.line_num}"
+                    raise InputError(f"{where}: has {len(row)} values, not {len(TABLES[table].names)}")
+                yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{TABLES[table].path(run.path)}: cannot be read: {error}") from error
 

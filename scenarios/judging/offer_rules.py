@@ -34,7 +34,8 @@ def bids(logs: Logs) -> Iterator[str]:
         near = math.ceil(asked * MICRO - _ROUNDING), math.floor(asked * MICRO + _ROUNDING)
         low, high = behaviour.bid_range(*(np.full(len(places), amount, np.int64) for amount in near))
         if not low[places[row["service"]]] <= row["bid"] <= high[places[row["service"]]]:
-            yield f"{at_client(row)}: the bid {money(row['bid'])} does not follow from the cost of its data, {asked:.6f}"
+            bid = money(row["bid"])
+            yield f"{at_client(row)}: the bid {bid} does not follow from the cost of its data, {asked:.6f}"
 
 
 def world(logs: Logs) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
+from fl.errors import InputError, shortened
 from fl.extras import needs_extra
 from fl.files import replacing
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
@@ -58,4 +58,4 @@ def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
             table.check(run.path), csv.ReadOptions(column_names=list(types), skip_rows=1), convert_options=convert
         )
     except (OSError, ArrowInvalid) as error:
-        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
+        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error

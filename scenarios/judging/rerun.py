@@ -7,6 +7,7 @@ from pathlib import Path
 from fl.errors import InputError
 from fl.files import read_own
 from scenarios.build import Shelf
+from scenarios.judging.identity import recorded
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
@@ -26,13 +27,16 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
         InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU.
         RunError: the run failed this time.
     """
-    meta = run.meta()
+    meta = recorded(run)
     require_same_plugins(meta.get("plugins", {}), str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
-    for name, found in meta.get("data", {}).items():
-        if dict(shelf.get(name).digests) != found["sha256"]:
+    data = meta.get("data", {})
+    if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):
+        raise InputError(f"{run.path}: meta.json does not record the data sets that the run used")
+    for name, found in data.items():
+        if dict(shelf.get(name).digests) != found.get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = RunDirectory(Path(folder))

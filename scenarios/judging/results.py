@@ -15,11 +15,13 @@ import numpy as np
 
 from des.records import Outcome, Status
 from fl.arrays import FloatArray
-from fl.errors import InputError
+from fl.errors import InputError, shortened
 from learning.targets import RoundsToTarget
+from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
 
+_MOST = 1_000_000
 _QUANTITIES = ("accuracy", "reward", "spent", "wanted", "served", "refused")
 
 
@@ -117,7 +119,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     Raises:
         InputError: a log is not what it should be.
     """
-    found = [(run, run.meta()) for run in runs]
+    found = [(run, recorded(run)) for run in runs]
     settings: dict[Path, Setting] = {}
     for run, meta in found:
         if _folder(run) not in settings:
@@ -175,7 +177,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         # Not through the schema: it was checked when it ran, and a thousand of them take a while.
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
-        targets = np.array([service["target_accuracy"] for service in services])
+        targets = np.array([service["target_accuracy"] for service in services], dtype=np.float64)
         sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
@@ -183,15 +185,22 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             folder=_folder(run),
             sweep=sweep,
             point=meta.get("point", 0),  # earlier versions do not record it
-            rounds=data["rounds"],
-            clients=data["clients"]["count"],
+            rounds=_count(data["rounds"]),
+            clients=_count(data["clients"]["count"]),
             cores=data["clients"]["cores"],
             services=tuple(service["name"] for service in services),
             targets=targets,
             reward_at_target=np.array([service["reward_base"] for service in services]) ** targets,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not the scenario of a run: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
+
+
+def _count(value: Any) -> int:
+    """Return a number of rounds or clients that a scenario can have; arrays are made of so many."""
+    if type(value) is not int or not 1 <= value <= _MOST:
+        raise ValueError(f"{value!r} is not a whole number from 1 to {_MOST}")
+    return value
 
 
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:

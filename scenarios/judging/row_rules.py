@@ -122,12 +122,8 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     if not low - slack <= row["reward"] <= high + slack:
         wanted = low if low == high else f"{low} to {high}"
         yield f"the reward {row['reward']} is not {service.reward_base}^accuracy = {wanted}"
-    if (
-        before is not None
-        and accuracy == before["accuracy"]
-        and not row["served"]
-        and row["reward"] != before["reward"]
-    ):
+    held = before is not None and not row["served"] and accuracy == before["accuracy"]
+    if held and before is not None and row["reward"] != before["reward"]:
         yield f"nobody was served, but the reward changes from {before['reward']} to {row['reward']}"
 
 
@@ -146,7 +142,9 @@ def totals(logs: Logs) -> Iterator[str]:
             if row[key] != value:
                 yield f"{place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"
         counts = {"wanted": len(offers), "served": len(served), "refused": len(offers) - len(served)}
-        for key, amounts in ({key: (count,) for key, count in counts.items()} | _over_served(served)).items():
+        expected: dict[str, tuple[float | None, ...]] = {key: (count,) for key, count in counts.items()}
+        expected |= _over_served(served)
+        for key, amounts in expected.items():
             if row[key] not in [_logged(key, amount) for amount in amounts]:
                 yield f"{place(row)}: {key} is {row[key]}, but its offers come to {amounts[0]}"
 

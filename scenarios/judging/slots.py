@@ -1,7 +1,7 @@
 """The timeline of one round, worked out again from its offers: what happens, when, and in which order.
 
-Written against docs/decisions/market.md, not against ``des``: a calendar of (time, order) instead of SimPy. What happens
-at the same time happens in the order in which it was put into the calendar.
+It shares no code with ``des``: a calendar of (time, order) instead of SimPy. What happens at the same time happens in
+the order in which it was put into the calendar.
 """
 
 from collections import defaultdict

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from fl.errors import InputError
+from fl.errors import InputError, shortened
+from scenarios.judging.identity import recorded
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import Column
@@ -18,8 +19,8 @@ KEYS = ("scenario", "policy", "seed")
 
 def keys(run: RunDirectory) -> tuple[str, str, int]:
     """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart."""
-    meta = run.meta()
-    return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), int(meta["seed"])
+    meta = recorded(run)
+    return f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]
 
 
 def names_beside_keys(name: TableName) -> list[str]:
@@ -44,8 +45,8 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
             keep_default_na=False,
             na_values={column: [""] for column in chosen},
         )
-    except (OSError, ValueError) as error:
-        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     return frame[chosen]
 
 

@@ -94,7 +94,8 @@ def _span(offer: Row, expected: tuple[float, float, bool] | None, end: float) ->
     if expected is None:
         return  # the rules ``scenario`` and ``totals`` name an offer that cannot be
     if (start, done) != expected[:2]:
-        yield f"{at_client(offer)}: works from {start} to {done}, but its work takes from {expected[0]} to {expected[1]}"
+        wanted = f"its work takes from {expected[0]} to {expected[1]}"
+        yield f"{at_client(offer)}: works from {start} to {done}, but {wanted}"
     if (offer["outcome"] is Outcome.SERVED) != expected[2]:
         yield f"{at_client(offer)}: its update {'arrives' if expected[2] else 'does not arrive'} in time"
 
@@ -102,8 +103,6 @@ def _span(offer: Row, expected: tuple[float, float, bool] | None, end: float) ->
 def _words(moment: Moment | None) -> str:
     if moment is None:
         return "missing"
-    parts = [f"of {moment.service}" if moment.service is not None else ""]
-    parts += [
-        f"{name} {value}" for name, value in (("client", moment.client), ("core", moment.core)) if value is not None
-    ]
-    return " ".join(part for part in (moment.event, *parts, f"at {moment.time}") if part)
+    places = {"of": moment.service, "client": moment.client, "core": moment.core}
+    parts = [f"{name} {value}" for name, value in places.items() if value is not None]
+    return " ".join((moment.event, *parts, f"at {moment.time}"))

@@ -18,10 +18,11 @@ from fl.errors import InputError
 from fl.files import reading_own
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
+from scenarios.judging.identity import recorded
 from scenarios.judging.rules import RULES
 from scenarios.loader import dumps, parse
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
+from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
 
 _LARGEST = 2**63 - 1
@@ -83,10 +84,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     """
     text, place = run.scenario_text(), str(run.path / SCENARIO)
     scenario = parse(text, place, catalogue=played())
-    meta = run.meta()
-    seed = meta.get("seed")
-    if type(seed) is not int or abs(seed) > _LARGEST:  # True is an int, too
-        raise InputError(f"{run.path / META}: has no usable 'seed'; run again with --fresh")
+    meta = recorded(run)
     problems, readable = [], True
     if text != dumps(scenario):
         problems.append(f"{SCENARIO} is not written as flmarket writes it")
@@ -119,7 +117,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
             problems.append(
                 f"{name}.csv, line {line}: quotes, line ends or empty lines are not those that flmarket writes"
             )
-    return Logs(scenario, meta, seed, **tables) if readable else None, problems
+    return Logs(scenario, meta, meta["seed"], **tables) if readable else None, problems
 
 
 def _text(table: Table, directory: Path) -> str:
@@ -135,7 +133,8 @@ def _text(table: Table, directory: Path) -> str:
 
 def _rows(table: Table, text: str, directory: Path) -> list[Mapping[str, str]]:
     """Return a table's rows as text."""
-    path, rows = table.path(directory), []
+    path = table.path(directory)
+    rows: list[Mapping[str, str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         next(reader)  # the header
@@ -178,7 +177,7 @@ def _value(column: Column | None, text: str) -> tuple[Any, str]:
         value = column.read(text)
     except (ValueError, KeyError):
         value = float("nan")
-    if isinstance(value, float) and not isfinite(value) or isinstance(value, int) and abs(value) > _LARGEST:
+    if (isinstance(value, float) and not isfinite(value)) or (isinstance(value, int) and abs(value) > _LARGEST):
         raise ValueError(f"{_short(text)} is not a value of this column ({column.type.name}: {column.type.form})")
     return value, column.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
 

@@ -4,19 +4,26 @@ The inverse of ``scenarios.logs.writing``. A screen that watches a run gets thro
 reads from the files, so both go through here.
 """
 
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
+from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
 from des.records import MarketEvent, OfferReport, ServiceReport
+from fl.errors import shortened
 from fl.files import reading_own
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import Table
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
+
+
+_LARGEST = 2.0**63
+"""Of what screens count and draw: within 64 bits, as flmarket's numbers are."""
 
 
 class LogError(ValueError):
@@ -54,13 +61,36 @@ class LoggedRound:
             number, end = rows[0][:2]
             services = tuple(ServiceReport._make(row[2:]) for row in rows)
             return cls(number, end, services, {table: text[table] for table in TABLES})
-        except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
-            raise LogError(f"not a round of rounds.csv: {error!r}") from error
+        except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
+            raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
 
     @property
     def offers(self) -> tuple[OfferReport, ...]:
         """All offers of the round."""
         return _offers(self.text["offers"])
+
+    def check(self, services: Sequence[str], clients: int) -> None:
+        """Check that the round can be shown: its services and clients are the scenario's, all numbers are finite.
+
+        Args:
+            services: the names of the scenario's services, in order.
+            clients: C.
+
+        Raises:
+            LogError: it cannot.
+        """
+        if tuple(row.service for row in self.services) != tuple(services):
+            raise LogError(f"round {self.number}: rounds.csv does not have one row for each service, in order")
+        places = [(row.service, row.client) for row in self.offers]
+        places += [(row.service or services[0], row.client or 0) for row in self.events]
+        for service, client in places:
+            if service not in services:
+                raise LogError(f"round {self.number}: unknown service {service!r}")
+            if not 0 <= client < clients:
+                raise LogError(f"round {self.number}: unknown client; clients are 0 to {clients - 1}")
+        for value in chain((self.end,), *self.services, *self.offers, *self.events):
+            if isinstance(value, (int, float)) and not (isfinite(value) and abs(value) <= _LARGEST):
+                raise LogError(f"round {self.number}: a number is too large, or is none")
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:
@@ -99,5 +129,5 @@ def _events(text: str) -> tuple[MarketEvent, ...]:
 def _records(table: Table, record: type[_Record], text: str) -> tuple[_Record, ...]:
     try:
         return tuple(record._make(row) for row in table.read(text))
-    except (KeyError, ValueError) as error:
-        raise LogError(f"not a round of {table.name}.csv: {error!r}") from error
+    except (KeyError, ValueError, csv.Error) as error:
+        raise LogError(f"not a round of {table.name}.csv: {shortened(error)}") from error

@@ -62,13 +62,15 @@ class DirectoryFeed:
         if (self._path / META).exists():
             run = RunDirectory(self._path)
             used = run.meta().get("plugins", {})
+            if not isinstance(used, dict):
+                raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
             datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
             require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
             if run.state is State.COMPLETE:
                 run.require_whole(digests=False)
         scenario = RunDirectory(self._path).scenario_text()
         seed = self._path.name.removeprefix("seed-")
-        if not seed.isdigit():
+        if not (seed.isascii() and seed.isdigit()):
             raise LogError("not a run directory; its name must be seed-NNNN")
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
         self.session.identify(self._path, scenario, policy=self._path.parent.name, seed=int(seed), hash8=hash8)
@@ -143,6 +145,7 @@ class DirectoryFeed:
         if text["rounds"].count("\n") < len(scenario.services):
             return False
         logged = LoggedRound.read(text)
+        logged.check([service.name for service in scenario.services], scenario.clients.count)
         if text["offers"].count("\n") < sum(row.wanted for row in logged.services):
             return False
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
