@@ -18,6 +18,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 from fl.errors import InputError
@@ -40,7 +42,10 @@ RUNS = (
     ),
     ("paper", "lcfa", ("rounds=8", "training.backend=surrogate", "clients.cores=1")),
 )  # fmt: skip
-ROW_CHANGES = ("deleted", "repeated", "two next to each other swapped", "two swapped")
+DELETED, REPEATED, NEIGHBOURS, SWAPPED = "deleted", "repeated", "swapped with the next one", "swapped with another one"
+FREE = "of an outbid offer swapped with the next one of its service"
+ROW_CHANGES = {"rounds": (DELETED, REPEATED, NEIGHBOURS, SWAPPED), "events": (DELETED, REPEATED, NEIGHBOURS, SWAPPED)}
+ROW_CHANGES["offers"] = (DELETED, REPEATED, NEIGHBOURS, SWAPPED, FREE)
 
 
 def reseal(path: Path) -> None:
@@ -89,23 +94,36 @@ class Mutator:
             yield f"{table}.csv line {n + 1} {label}: {before!r} -> {rows[n][at]!r}", self._try(table, rows)
 
     def change_rows(self, table: str, how: str, count: int) -> Iterator[tuple[str, bool]]:
-        """Yield what was changed, and whether it was found, for ``count`` changes of whole rows."""
+        """Yield what was changed, and whether it was found, for ``count`` changes of whole rows at most."""
         for _ in range(count):
             rows = [list(row) for row in self._rows[table]]
-            n, other = sorted(self._rng.sample(range(1, len(rows)), 2))
-            if how == "deleted":
-                del rows[n]
-            elif how == "repeated":
-                rows.insert(n, rows[n])
-            else:
-                other = n + 1 if how == ROW_CHANGES[2] else other
+            if how in (DELETED, REPEATED):
+                n = other = self._rng.randrange(1, len(rows))
+                rows[n : n + 1] = [] if how == DELETED else [rows[n], rows[n]]
+            elif pairs := self._pairs(table, how):
+                n, other = self._rng.choice(pairs)
                 rows[n], rows[other] = rows[other], rows[n]
-                if rows[n] == rows[other]:
-                    continue
-            yield (
-                f"{table}.csv lines {n + 1} and {other + 1} {how}: {rows[n]} {rows[min(other, len(rows) - 1)]}",
-                self._try(table, rows),
-            )
+            else:
+                return
+            before = self._rows[table]
+            yield f"{table}.csv lines {n + 1}, {other + 1} {how}: {before[n]} {before[other]}", self._try(table, rows)
+
+    @cache  # noqa: B019 - lives as long as the script
+    def _pairs(self, table: str, how: str) -> list[tuple[int, int]]:
+        """Return the different rows that a kind of swap is about, by their numbers."""
+        rows = self._rows[table]
+        numbers = range(1, len(rows))
+        pairs = [(n, n + 1) for n in numbers[:-1]] if how != SWAPPED else list(combinations(numbers, 2))
+        return [
+            (one, other)
+            for one, other in pairs
+            if rows[one] != rows[other] and self._is_free(table, rows[one], rows[other]) == (how == FREE)
+        ]
+
+    @staticmethod
+    def _is_free(table: str, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Whether only the policy knows which of two rows comes first."""
+        return table == "offers" and one[:2] == other[:2] and "outbid" in (*one, *other)
 
     def _other(self, table: str, at: int, text: str, places: Sequence[int]) -> str:
         column = TABLES[table].columns[at]

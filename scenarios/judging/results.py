@@ -94,6 +94,10 @@ class RunResult:
         """
         offers = read_table(self.directory, "offers", ["client", "paid", "outcome"])
         served = offers[offers["outcome"] == Outcome.SERVED]
+        if not served["client"].between(0, self.setting.clients - 1).all():
+            raise InputError(
+                f"{self.directory.path}: offers.csv: unknown client; clients are 0 to {self.setting.clients - 1}"
+            )
         income = np.bincount(served["client"].to_numpy(), served["paid"].to_numpy(), self.setting.clients)
         return np.asarray(income, dtype=np.float64)
 

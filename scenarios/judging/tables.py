@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from fl.errors import InputError, shortened
@@ -37,15 +38,16 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
     table = TABLES[name]
     chosen = list(table.names if columns is None else columns)
     try:
-        frame = pd.read_csv(
-            table.check(run.path),
-            usecols=chosen,
-            dtype={column: _dtype(table[column]) for column in chosen},
-            # A service may be called NA.
-            keep_default_na=False,
-            na_values={column: [""] for column in chosen},
-        )
-    except (OSError, ValueError, OverflowError) as error:
+        with np.errstate(invalid="raise"):  # a number that is too large for its column
+            frame = pd.read_csv(
+                table.check(run.path),
+                usecols=chosen,
+                dtype={column: _dtype(table[column]) for column in chosen},
+                # A service may be called NA.
+                keep_default_na=False,
+                na_values={column: [""] for column in chosen},
+            )
+    except (OSError, ValueError, ArithmeticError) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     return frame[chosen]
 

@@ -85,7 +85,7 @@ class LoggedRound:
         places += [(row.service or services[0], row.client or 0) for row in self.events]
         for service, client in places:
             if service not in services:
-                raise LogError(f"round {self.number}: unknown service {service!r}")
+                raise LogError(f"round {self.number}: unknown service {service[:40]!r}")
             if not 0 <= client < clients:
                 raise LogError(f"round {self.number}: unknown client; clients are 0 to {clients - 1}")
         for value in chain((self.end,), *self.services, *self.offers, *self.events):

@@ -1,0 +1,166 @@
+"""Whatever is in a run's files, and whatever its meta.json says: no traceback, but a message that names the file."""
+
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fl.errors import InputError
+from scenarios.build import Shelf
+from scenarios.judging.export import export_file
+from scenarios.judging.render import markdown
+from scenarios.judging.report import make_report
+from scenarios.judging.results import read
+from scenarios.judging.tables import TableName
+from scenarios.judging.verify import verify
+from scenarios.loader import load
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.batch import plan
+from scenarios.running.runner import execute
+from support.runs import reseal
+from tui.watching.book import Book
+from tui.watching.session import Phase, Session
+from tui.watching.tail import DirectoryFeed
+
+CHANGES = 40
+"""For each file."""
+
+CELLS = [
+    b"9" * 5000, b"x" * 140_000, b"5" * 25 + b".000000", b"9223372036854775808", b"1e308", b"1e999", b"nan", b"inf",
+    b"-1", b"-0.0", b"", b"0", b"outbid", b"served", b"left", "\u0663".encode(), b"1_0",
+]  # fmt: skip
+BYTES = [b"\0", b"\xff", b'"', b"\n", b"\r", b",", b"\x1b[31m", b"\xef\xbb\xbf", b"-", b"e"]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    overrides = ["rounds=3", "training.backend=surrogate", "timeline.deadline=8"]
+    [run] = plan([load("scarce", overrides)], ["random"], [0], tmp_path_factory.mktemp("good"), Shelf())
+    execute(run, Shelf())
+    return run.directory.path
+
+
+@pytest.fixture
+def run(good: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(good, tmp_path / good.parents[1].name / "random" / "seed-0000"))
+
+
+def report(path: Path) -> None:
+    markdown(make_report(read([path])))
+
+
+def export(path: Path) -> None:
+    for table in TABLES:
+        _export(path, table, "long")
+    export_file([path], path.parent / "wide.csv", "rounds", "wide")
+
+
+def _export(path: Path, table: Any, shape: Any) -> None:
+    export_file([path], path.parent / f"{table}.csv", table, shape)
+
+
+def parquet(path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from scenarios.judging.parquet import export_parquet
+
+    tables: list[TableName] = ["rounds", "offers", "events"]
+    for table in tables:
+        export_parquet([path], path.parent / "all.parquet", table)
+
+
+def replay(path: Path) -> None:
+    """Read the run as the screens do, and look at every order book."""
+    session = Session("run")
+    DirectoryFeed(session, path).read()
+    assert session.phase in {Phase.COMPLETE, Phase.FAILED}
+    if session.phase is Phase.FAILED:
+        raise InputError(session.error)
+    assert session.world is not None
+    for logged in session.history.rounds:
+        book = Book(logged, session.world)
+        assert all(book.of_service(m) for m in range(len(logged.services)))
+        assert all(book.of_client(client) for client in range(book.clients))
+
+
+ACTIONS: Mapping[str, Callable[[Path], object]] = {
+    "verify": lambda path: verify(RunDirectory(path)),
+    "report": report,
+    "export": export,
+    "parquet": parquet,
+    "replay": replay,
+}
+
+
+def damaged(rng: random.Random, content: bytes) -> bytes:
+    """Return the bytes of a file after one change."""
+    at = rng.randrange(len(content))
+    end = min(len(content), at + rng.choice([1, 2, 8, 200]))
+    lines = content.split(b"\n")
+    row = rng.randrange(1, len(lines) - 1)
+    match rng.randrange(8):
+        case 0:
+            return content[:at] + rng.randbytes(1) + content[at + 1 :]
+        case 1:
+            return content[:at] + content[end:]
+        case 2:
+            return content[:at] + rng.choice(BYTES) + content[at:]
+        case 3:
+            return content[:at] + content[at:end] * 2 + content[end:]
+        case 4:
+            return rng.choice([b"", lines[0], lines[0] + b"\n", content[:at], content.decode().encode("utf-16")])
+        case 5:
+            return b"\n".join([*lines[:row], *rng.choice([[], [lines[row]] * 2]), *lines[row + 1 :]])
+        case _:
+            cells = lines[row].split(b",")
+            cells[rng.randrange(len(cells))] = rng.choice(CELLS)
+            return b"\n".join([*lines[:row], b",".join(cells), *lines[row + 1 :]])
+
+
+def refusal(action: str, run: Path) -> str:
+    """Return why a run is refused; nothing if it is not. Any other exception is a failure of the test."""
+    try:
+        ACTIONS[action](run)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("file", [*(f"{table}.csv" for table in TABLES), "scenario.toml"])
+def test_damaged_files_are_named(file: str, action: str, run: Path) -> None:
+    rng = random.Random(f"{file} {action}")  # noqa: S311 - reproducible, nothing secret
+    content = (run / file).read_bytes()
+    refusals = []
+    for _ in range(CHANGES):
+        (run / file).write_bytes(damaged(rng, content))
+        reseal(run)
+        refusals.append(refusal(action, run))
+    assert [text for text in refusals if text and str(run) not in text] == []
+    assert max(len(line) for text in refusals for line in text.split("\n")) < 1_000
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_meta_json_with_another_value_is_named(action: str, run: Path) -> None:
+    """The digest in it is right: whoever changed it has computed it again."""
+    meta = RunDirectory(run).meta()
+    del meta["files"]
+    others: list[object] = [None, [], {"data set mnist": {}}, "x", -1, 1e300, True, 10**30]
+    for n, key in enumerate(sorted(meta)):
+        RunDirectory(run).finish({**meta, key: others[n % len(others)]})
+        assert len(refusal(action, run)) < 1_000
+        RunDirectory(run).finish({name: value for name, value in meta.items() if name != key})
+        assert len(refusal(action, run)) < 1_000
+
+
+@pytest.mark.parametrize("action", ["verify", "export"])
+def test_a_seed_that_is_none_is_named(action: str, run: Path) -> None:
+    meta = RunDirectory(run).meta()
+    del meta["files"]
+    for seed in (None, "0", True, 10**30):
+        RunDirectory(run).finish({**meta, "seed": seed})
+        assert refusal(action, run) == f"{run / 'meta.json'}: has no usable 'seed'; run again with --fresh"
