@@ -34,13 +34,13 @@ from scenarios.running.runner import execute
 Rows = list[list[str]]
 
 RUNS = (
-    ("quickstart", "random", ("rounds=8",)),
+    ("quickstart", "random", ("rounds=6",)),
     (
         "scarce", "random",
-        ("rounds=8", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2",
+        ("rounds=6", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2",
          "clients.speed=[0.5,1.0,2.0]"),
     ),
-    ("paper", "lcfa", ("rounds=8", "training.backend=surrogate", "clients.cores=1")),
+    ("paper", "lcfa", ("rounds=6", "training.backend=surrogate", "clients.cores=1")),
 )  # fmt: skip
 DELETED, REPEATED, NEIGHBOURS, SWAPPED = "deleted", "repeated", "swapped with the next one", "swapped with another one"
 FREE = "of an outbid offer swapped with the next one of its service"

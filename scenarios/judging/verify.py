@@ -6,7 +6,7 @@ The rules are in ``scenarios.judging.rules``. What cannot be derived from the lo
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from math import isfinite
@@ -82,42 +82,48 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     Raises:
         InputError: a file is missing, or is not what it should be.
     """
-    text, place = run.scenario_text(), str(run.path / SCENARIO)
-    scenario = parse(text, place, catalogue=played())
+    text = run.scenario_text()
+    scenario = parse(text, str(run.path / SCENARIO), catalogue=played())
     meta = recorded(run)
     problems, readable = [], True
     if text != dumps(scenario):
         problems.append(f"{SCENARIO} is not written as flmarket writes it")
     tables: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
-        tables[name] = []
         text = _text(table, run.path)
-        rows = _rows(table, text, run.path)
-        good: dict[tuple[int, str], Any] = {}  # most cells say what another one of their column says
-        for number, row in enumerate(rows, start=2):
-            values: dict[str, Any] = {}
-            for column in table.columns:
-                cell, kind = row[column.name], column.beside(row)
-                if (id(kind), cell) in good:
-                    values[column.name] = good[id(kind), cell]
-                    continue
-                where = f"{name}.csv, line {number}: {column.name}"
-                try:
-                    values[column.name], written = _value(kind, cell)
-                except ValueError as error:
-                    problems.append(f"{where}: {error}")
-                    readable = False
-                    continue
-                if written == cell:
-                    good[id(kind), cell] = values[column.name]
-                else:
-                    problems.append(f"{where}: {_short(cell)} should be written {_short(written)}")
-            tables[name].append(values)
-        if (line := _misplaced(table, rows, text)) is not None:
-            problems.append(
-                f"{name}.csv, line {line}: quotes, line ends or empty lines are not those that flmarket writes"
-            )
+        lines = _rows(table, text, run.path)
+        if (line := _misplaced(table, lines, text)) is not None:
+            problems.append(f"{name}.csv, line {line}: has other quotes or line ends than flmarket writes")
+        tables[name], wrong, unreadable = _values(table, lines)
+        problems += [f"{name}.csv, line {line}: {problem}" for line, problem in wrong]
+        readable = readable and not unreadable
     return Logs(scenario, meta, meta["seed"], **tables) if readable else None, problems
+
+
+def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], list[tuple[int, str]], bool]:
+    """Return a table's rows as values; lines of the file and their problems; and whether a value is unreadable."""
+    rows: list[dict[str, Any]] = [{} for _ in lines]
+    problems, unreadable = [], False
+    for at, column in enumerate(table.columns):
+        key = at if column.by is None else table.names.index(column.by[0])
+        good: dict[tuple[str, str], Any] = {}  # most cells say what another one of their column says
+        for number, (line, row) in enumerate(zip(lines, rows, strict=True), start=2):
+            cell = line[at], line[key]
+            if cell in good:
+                row[column.name] = good[cell]
+                continue
+            kind = column if column.by is None else column.by[1].get(line[key])
+            try:
+                row[column.name], written = _value(kind, line[at])
+            except ValueError as error:
+                problems.append((number, f"{column.name}: {error}"))
+                unreadable = True
+                continue
+            if written == line[at]:
+                good[cell] = row[column.name]
+            else:
+                problems.append((number, f"{column.name}: {_short(line[at])} should be written {_short(written)}"))
+    return list(rows), sorted(problems), unreadable
 
 
 def _text(table: Table, directory: Path) -> str:
@@ -131,10 +137,10 @@ def _text(table: Table, directory: Path) -> str:
         raise InputError(f"{table.path(directory)}: is not UTF-8 text: {error}") from error
 
 
-def _rows(table: Table, text: str, directory: Path) -> list[Mapping[str, str]]:
+def _rows(table: Table, text: str, directory: Path) -> list[list[str]]:
     """Return a table's rows as text."""
     path = table.path(directory)
-    rows: list[Mapping[str, str]] = []
+    rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         next(reader)  # the header
@@ -142,17 +148,17 @@ def _rows(table: Table, text: str, directory: Path) -> list[Mapping[str, str]]:
             if row and len(row) != len(table.names):
                 raise InputError(f"{path}, line {reader.line_num}: has {len(row)} values, not {len(table.names)}")
             if row:
-                rows.append(dict(zip(table.names, row, strict=True)))
+                rows.append(row)
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: cannot be read: {error}") from error
     return rows
 
 
-def _misplaced(table: Table, rows: Sequence[Mapping[str, str]], text: str) -> int | None:
+def _misplaced(table: Table, rows: Sequence[Sequence[str]], text: str) -> int | None:
     """Return the first line of a text that flmarket would write differently, its values being what they are."""
     buffer = io.StringIO(newline="")
     buffer.write(table.header)
-    csv.writer(buffer, lineterminator="\n").writerows(row.values() for row in rows)
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
     if (written := buffer.getvalue()) == text:
         return None
     pairs = enumerate(zip_longest(text.split("\n"), written.split("\n")), start=1)

@@ -63,10 +63,6 @@ class Column:
     empty: str = ""
     by: "tuple[str, Mapping[Any, Column]] | None" = None
 
-    def beside(self, row: Mapping[str, str]) -> "Column | None":
-        """Return what this column is in a row of text; None where it must be empty."""
-        return self if self.by is None else self.by[1].get(row[self.by[0]])
-
     def read(self, text: str) -> Any:
         """Return the value that a text stands for.
 
