@@ -10,7 +10,7 @@ from textwrap import fill
 
 from scenarios.file.reference import renew
 from scenarios.judging.rules import RULES
-from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
+from scenarios.logs.columns import AMOUNTS, FREE, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
 
 _RERUN = (
@@ -38,6 +38,13 @@ def reference() -> str:
         "\n".join(
             fill(f"- **{name}**: {meaning}", 120, subsequent_indent="  ", break_on_hyphens=False)
             for name, meaning in [*((name, _first_line(rule.__doc__)) for name, rule in RULES.items()), _RERUN]
+        ),
+    ]
+    parts += [
+        f"### What only `{RERUN}` finds",
+        "Changed consistently in all places at once, the following keeps all rules. Playing the run again finds it.",
+        "\n".join(
+            fill(f"- {what}: {why}.", 120, subsequent_indent="  ", break_on_hyphens=False) for what, why in FREE.items()
         ),
     ]
     return "\n\n".join(parts) + "\n"

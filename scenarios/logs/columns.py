@@ -12,6 +12,17 @@ from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, W
 RERUN = "--rerun"
 """The ``rule`` of a column that no rule can re-derive; playing the run again can."""
 
+FREE = {
+    "`client` and `payment` in offers.csv": "the policy chooses whom it wants and what it offers; the rules hold them "
+    "against the world, the budget, the clearing and the other tables",
+    "the order of a service's offers in offers.csv": "the policy chooses it; that of awarded offers is also in "
+    "events.csv, that of offers that were outbid is not",
+    "`accuracy` in rounds.csv, where networks are trained": "training yields it; the rules hold it against the number "
+    "of test images, the status, the reward and events.csv. The surrogate's accuracies are computed again",
+}
+"""What a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not found
+without ``--rerun``."""
+
 SECONDS = "simulated seconds"
 NOBODY = "nobody was served"
 OUTBID = "the offer was outbid"

@@ -209,7 +209,10 @@ def scripts() -> list[tuple[str, list[str]]]:
 def test_there_are_scripts_to_run() -> None:
     assert {words[0] for _, words in scripts()} == {
         f"benchmarks/{name}.py"
-        for name in ("batch", "engine", "environment", "mahdrl", "mahdrl_speed", "mahdrl_table", "market", "regime")
+        for name in (
+            *("batch", "engine", "environment", "mahdrl", "mahdrl_speed", "mahdrl_table", "market", "regime"),
+            "verify_mutations",
+        )
     }
 
 

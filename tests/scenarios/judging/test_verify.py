@@ -210,11 +210,119 @@ def test_every_rule_checks_a_column() -> None:
         ("1e3", "sim_time: '1e3' should be written '1000.0'"),
         ("nan", "sim_time: 'nan' is not a value of this column"),
         ("", "sim_time: '' is not a value of this column"),
+        ("inf", "sim_time: 'inf' is not a value of this column"),
+        ("-0.0", "sim_time: '-0.0' should be written '0.0'"),
+        ("+1.0", "sim_time: '+1.0' should be written '1.0'"),
+        ("01.0", "sim_time: '01.0' should be written '1.0'"),
+        (" 1.0", "sim_time: ' 1.0' should be written '1.0'"),
+        ("1e1", "sim_time: '1e1' should be written '10.0'"),
+        ("9" * 5000, f"sim_time: '{'9' * 40}...' is not a value of this column"),
     ],
 )
 def test_values_that_flmarket_would_write_differently_are_named(text: str, problem: str, run: Path) -> None:
     change(run / "rounds.csv", "sim_time", text, lambda row: True)
     assert f"rounds.csv, line 2: {problem}" in "\n".join(verify(RunDirectory(run)).problems)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "problem"),
+    [
+        ("rounds", "accuracy", "nan", "rounds.csv, line 2: accuracy: 'nan' is not a value of this column (accuracy: "),
+        ("offers", "outcome", "stolen", "offers.csv, line 2: outcome: 'stolen' is not a value of this column ("),
+        ("offers", "client", "9" * 30, f"offers.csv, line 2: client: '{'9' * 30}' is not a value of this column ("),
+        ("rounds", "dataset", "strokes", "round 1: alpha: the dataset 'strokes' is not the scenario's 'digits'"),
+        ("rounds", "policy", "hqfa", "round 1: alpha: the policy 'hqfa' is not the scenario's 'random'"),
+        ("rounds", "target_accuracy", "0.990001", "round 1: alpha: the target 0.990001 is not the scenario's 0.99"),
+        ("rounds", "accuracy", "0.333333", "round 1: alpha: the accuracy 0.333333 is not a share of 100 test images"),
+    ],
+)
+def test_values_that_no_run_has_are_named(table: str, column: str, value: str, problem: str, run: Path) -> None:
+    change(run / f"{table}.csv", column, value, lambda row: True)
+    assert problem in "\n".join(verify(RunDirectory(run)).problems)
+
+
+def swap(path: Path, one: int, other: int) -> None:
+    """Swap two lines, counted from 1, and set the digests in meta.json."""
+    lines = path.read_text().splitlines(keepends=True)
+    lines[one - 1], lines[other - 1] = lines[other - 1], lines[one - 1]
+    path.write_text("".join(lines))
+    reseal(path.parent)
+
+
+def test_rows_in_another_order_are_named(run: Path) -> None:
+    """Two events at the same time, in a round whose rows are all there."""
+    lines = (run / "events.csv").read_text().splitlines()
+    first = next(n for n, line in enumerate(lines, start=1) if ",award," in line)
+    swap(run / "events.csv", first, first + 1)
+    [problem] = verify(RunDirectory(run)).problems
+    assert problem.startswith("round 1: event 6 is award of ")
+    assert ", but should be award of " in problem
+
+
+def test_an_offer_among_those_of_a_later_round_is_named(run: Path) -> None:
+    lines = (run / "offers.csv").read_text().splitlines()
+    last = max(n for n, line in enumerate(lines, start=1) if line.startswith("1,"))
+    swap(run / "offers.csv", last, last + 1)
+    assert f"offers.csv, line {last + 1}: the row is out of order" in verify(RunDirectory(run)).problems
+
+
+@pytest.mark.parametrize(
+    ("change_text", "line"),
+    [
+        (lambda text: text.replace("\n", "\r\n"), 1),
+        (lambda text: text.replace("\n", "\n\n", 1), 2),
+        (lambda text: text.replace("alpha", '"alpha"', 1), 2),
+        (lambda text: text[:-1], -1),
+    ],
+    ids=["line ends", "empty line", "quotes", "no end"],
+)
+def test_a_table_that_flmarket_would_write_differently_is_named(
+    change_text: Callable[[str], str], line: int, run: Path
+) -> None:
+    path = run / "rounds.csv"
+    text = path.read_bytes().decode()
+    path.write_bytes(change_text(text).encode())
+    reseal(run)
+    number = line if line > 0 else text.count("\n") + 1
+    problem = f"rounds.csv, line {number}: has other quotes or line ends than flmarket writes"
+    if line == 1:  # the header itself
+        with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
+            verify(RunDirectory(run))
+    else:
+        assert verify(RunDirectory(run)).problems == [problem]
+
+
+def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
+    """Another client's data, with the bid that follows from its cost: right by itself, but not that client's."""
+    with (run / "offers.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    one = next(row for row in rows if row["outcome"] == "outbid")
+    other = next(row for row in rows if row["data_size"] != one["data_size"])
+    for key in ("data_size", "emd", "dqi", "bid"):
+        change(run / "offers.csv", key, other[key], lambda row: row["outcome"] == "outbid")
+    where = f"round {one['round']}: {one['service']}: client {one['client']}"
+    problems = verify(RunDirectory(run)).problems
+    assert f"{where}: data_size is {other['data_size']}, but the run's seed draws {one['data_size']}" in problems
+    assert f"{where}: bid is {other['bid']}, but the run's seed draws {one['bid']}" in problems
+
+
+def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
+    change(run / "events.csv", "amount", "0.600000", lambda row: row["event"] == "bid")
+    [problem] = verify(RunDirectory(run)).problems
+    assert problem.startswith("round 1: alpha: the lowest bid is ")
+    assert problem.endswith(", not 0.600000")
+
+
+def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a run's plug-in is not loaded: EMD, DQI and bids depend on its labels, data sizes do not."""
+
+    def info(name: str) -> None:
+        raise InputError(f"unknown data set {name!r}")
+
+    monkeypatch.setattr("scenarios.judging.evidence.info", info)
+    assert verify(RunDirectory(run)).problems == []
+    change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
+    assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
 
 
 def test_what_must_be_empty_is_named(run: Path) -> None:
