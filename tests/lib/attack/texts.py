@@ -16,8 +16,8 @@ SLOW = 10.0
 
 VALUES: tuple[object, ...] = (
     0, 1, -1, 2**31, 2**63, 10**30, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"), True, False, "", " ", [],
-    [[]], "mnist", "random", "\x1b[2J", "[bold]x", "=cmd()", "../../x", "a/b", "<script>", "\u202e", "x" * 5_000, "\x00",
-    {}, [1] * 5_000, ["a"], [0.5, 1.5], {"a": {"b": 1}}, [{"name": "x"}], "1979-05-27", "services.0.budget",
+    [[]], "mnist", "random", "\x1b[2J", "[bold]x", "=cmd()", "../../x", "a/b", "<script>", "\u202e", "x" * 5_000,
+    "\x00", {}, [1] * 5_000, ["a"], [0.5, 1.5], {"a": {"b": 1}}, [{"name": "x"}], "1979-05-27", "services.0.budget",
     "clients.cores",
 )  # fmt: skip
 PIECES = (
