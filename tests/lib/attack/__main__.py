@@ -5,13 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from attack import damage, disks, kills, options, pairs, plugins, texts
+from attack import damage, disks, kills, options, pairs, plugins, runners, texts
 from attack.campaign import Record, run, table, try_one
 
-CAMPAIGNS = (
-    *texts.CAMPAIGNS, *options.CAMPAIGNS, *damage.CAMPAIGNS, *kills.CAMPAIGNS, *pairs.CAMPAIGNS, *plugins.CAMPAIGNS,
-    *disks.CAMPAIGNS,
-)  # fmt: skip
+CAMPAIGNS = tuple(
+    campaign
+    for module in (texts, options, damage, kills, runners, pairs, plugins, disks)
+    for campaign in module.CAMPAIGNS
+)
 
 
 def main() -> int:
