@@ -160,10 +160,10 @@ def workers_of(pid: int) -> list[int]:
 
 CAMPAIGNS = (
     Campaign(
-        "kill-watched", "the process that plays for the TUI: steered, killed or let go of, finished by `run`", 40, watched,
+        "kill-watched", "the process that plays for the TUI: steered, killed or let go of; finished by `run`", 40, watched,
     ),
     Campaign(
         "kill-calibrate", "`calibrate dqi` killed 1 to 3 times: the fits of an undisturbed one", 20, calibrating,
     ),
-    Campaign("kill-ray", "`run --engine ray`: workers or the driver killed, finished without Ray", 10, on_ray, 0.7),
+    Campaign("kill-ray", "`run --engine ray`: workers or the driver killed; finished without Ray", 10, on_ray, 0.7),
 )  # fmt: skip
