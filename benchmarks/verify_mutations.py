@@ -186,7 +186,7 @@ def main() -> int:
                 (t, f"`{c}`", mutator.change_cells(t, c, rows, arguments.each)) for t, c, rows in mutator.columns()
             ]
             changes += [
-                (t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for t in TABLES for how in ROW_CHANGES
+                (t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for t in TABLES for how in ROW_CHANGES[t]
             ]
             for table, what, outcomes in changes:
                 for description, seen in outcomes:

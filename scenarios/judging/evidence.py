@@ -4,6 +4,7 @@ That is the scenario, and the world that it makes with the seed: the clients' da
 their draws define them (``des.population``). Nothing here is asked of the market.
 """
 
+import platform
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,6 +105,11 @@ class Logs:
             except (InputError, KeyError, TypeError, AttributeError):
                 continue
         return found
+
+    @property
+    def here(self) -> bool:
+        """Whether the run comes from a machine like this one, whose powers have the same last bits."""
+        return bool(self.meta.get("machine") == {"system": platform.system(), "processor": platform.machine()})
 
     @property
     def known(self) -> bool:

@@ -118,7 +118,7 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     if row["status"] is not Status.TRAINING:
         near = target, target
     low, high = (service.reward_base ** min(max(value, 0.0), target) for value in near)
-    slack = 0.0 if low == high else _LAST_BITS * high
+    slack = 0.0 if low == high and logs.here else _LAST_BITS * high
     if not low - slack <= row["reward"] <= high + slack:
         wanted = low if low == high else f"{low} to {high}"
         yield f"the reward {row['reward']} is not {service.reward_base}^accuracy = {wanted}"
