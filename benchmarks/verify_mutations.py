@@ -34,7 +34,7 @@ from scenarios.running.runner import execute
 Rows = list[list[str]]
 
 RUNS = (
-    ("quickstart", "random", ("rounds=6",)),
+    ("quickstart", "random", ("rounds=8",)),
     (
         "scarce", "random",
         ("rounds=6", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2",

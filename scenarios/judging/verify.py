@@ -20,7 +20,7 @@ from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded
 from scenarios.judging.rules import RULES
-from scenarios.loader import dumps, parse
+from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
@@ -82,12 +82,10 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     Raises:
         InputError: a file is missing, or is not what it should be.
     """
-    text = run.scenario_text()
-    scenario = parse(text, str(run.path / SCENARIO), catalogue=played())
+    scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
     meta = recorded(run)
-    problems, readable = [], True
-    if text != dumps(scenario):
-        problems.append(f"{SCENARIO} is not written as flmarket writes it")
+    problems: list[str] = []
+    readable = True
     tables: dict[str, list[Row]] = {}
     for name, table in TABLES.items():
         text = _text(table, run.path)
