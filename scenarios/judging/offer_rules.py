@@ -148,4 +148,4 @@ def _highest(logs: Logs, number: int, client: int, rows: Sequence[Row]) -> Itera
         won = core < available
         if (row["outcome"] in AWARDED) != won or row["core"] != (core if won else None):
             wanted = f"core {core}" if won else "no core"
-            yield f"{at_client(row)}: has {wanted} by the payments, but is {row['outcome']} with core {row['core']}"
+            yield f"{at_client(row)}: its payment wins {wanted}, but the offer is {row['outcome']}, core {row['core']}"

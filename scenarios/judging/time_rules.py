@@ -97,7 +97,8 @@ def _span(offer: Row, expected: tuple[float, float, bool] | None, end: float) ->
         wanted = f"its work takes from {expected[0]} to {expected[1]}"
         yield f"{at_client(offer)}: works from {start} to {done}, but {wanted}"
     if (offer["outcome"] is Outcome.SERVED) != expected[2]:
-        yield f"{at_client(offer)}: its update {'arrives' if expected[2] else 'does not arrive'} in time"
+        arrives = "arrives" if expected[2] else "does not arrive"
+        yield f"{at_client(offer)}: is {offer['outcome']}, but its update {arrives} in time"
 
 
 def _words(moment: Moment | None) -> str:

@@ -90,7 +90,7 @@ class LoggedRound:
                 raise LogError(f"round {self.number}: unknown client; clients are 0 to {clients - 1}")
         for value in chain((self.end,), *self.services, *self.offers, *self.events):
             if isinstance(value, (int, float)) and not (isfinite(value) and abs(value) <= _LARGEST):
-                raise LogError(f"round {self.number}: a number is too large, or is none")
+                raise LogError(f"round {self.number}: a number is not finite, or is too large")
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:

@@ -144,7 +144,7 @@ class Book:
         if self._mechanism != DEFAULT:  # only the paper's is known to go by the payments
             return f"refused by the mechanism {self._mechanism}"
         if client not in self.holders:  # in a log that was changed
-            return "outbid, but the log names nobody who has a core of the client"
+            return "outbid, but the log names no service that has a core of the client"
         lowest = self.holders[client][-1]
         if offer.payment < lowest.payment:
             paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
