@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Generic, TypeVar, cast
 
+from fl.blame import describe
 from fl.errors import InputError
 from fl.names import name_problem, unknown_plugin
 
@@ -224,11 +225,12 @@ class Registry(Generic[T]):
         what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {package}' if package else ''})"
         try:
             thing = entry.load()
+            problem = self._check(thing)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an import may raise anything, SystemExit too
             raise PluginError(f"{what}: cannot be imported: {describe(error)}") from error
-        if problem := self._check(thing):
+        if problem:
             raise PluginError(f"{what}: {problem}")
         return cast(T, thing)
 
@@ -254,23 +256,12 @@ def _changed(place: str) -> int:
         return 0
 
 
-def describe(error: BaseException) -> str:
-    """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
 def subclass_problem(found: Any, base: type, name: str) -> str | None:
     """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
     if not isinstance(found, type) or not issubclass(found, base):
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     return f"{found.__name__} does not define {' and '.join(missing)}" if missing else None
-
-
-def refusal(error: BaseException) -> str:
-    """Return why a plug-in did not take its options: the message of a TypeError or ValueError, else also the type."""
-    return str(error) if isinstance(error, TypeError | ValueError) and str(error) else describe(error)
 
 
 def _package(entry: EntryPoint) -> str | None:

@@ -20,6 +20,7 @@ from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
+from learning.policy import agent_digest
 from learning.policy import load as load_policy
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario
@@ -174,7 +175,7 @@ def run(
 def learned_rivals(training: Training) -> dict[str, str]:
     """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
-        digests = {name: load_policy(name).agent_digest(None) for name in training.rivals}
+        digests = {name: agent_digest(name, None) for name in training.rivals}
         return {name: digest for name, digest in digests.items() if digest is not None}
     scenario = training.scenario
     if not training.rotate:  # who learns in every episode never plays an agent of the scenario

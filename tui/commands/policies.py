@@ -8,11 +8,20 @@ def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
-    from learning.policy import POLICIES
+    from fl.blame import describe
+    from fl.errors import InputError
+    from learning.policy import POLICIES, is_privileged
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does")
     for entry in POLICIES.listing():
-        privileged = "yes" if entry.thing and entry.thing.privileged else ""
-        table.add_row(entry.name, privileged, entry.source, entry.thing.summary if entry.thing else entry.problem)
+        privileged, text = "", entry.problem
+        if entry.thing:
+            try:
+                privileged, text = "yes" if is_privileged(entry.name) else "", str(entry.thing.summary)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # a plug-in's attributes may raise anything, SystemExit too
+                text = str(error) if isinstance(error, InputError) else f"summary: {describe(error)}"
+        table.add_row(entry.name, privileged, entry.source, text)
     stdout().print(table)
