@@ -22,11 +22,12 @@ _PHRASES = {
     "--rivals:": "rivals:",
     "--tensorboard:": "tensorboard:",
     "--engine ray": "engine='ray'",
+    "--decision-timeout SECONDS": "decision_timeout=SECONDS",
 }
 """What stands for an option and the words around it."""
 
 _SWITCHES = {"fresh", "resume", "rotate"}
-_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "together"}
+_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "together", "decision-timeout"}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
     rf"(?<![\w-])--(?:(?P<switch>{'|'.join(sorted(_SWITCHES))})(?![\w-])"

@@ -11,40 +11,44 @@ from des.mechanisms import create as create_mechanism
 from fl.datasets import info
 from fl.errors import InputError
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from scenarios.build import build_policy, images_of
+from scenarios.build import CreatePolicy, build_policy, images_of
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario
 
 
 def obstacles(scenario: Scenario) -> Iterator[Finding]:
     """Yield what cannot be created as the scenario asks."""
-    for path, create in _parts(scenario):
+    for path, attempt in _parts(scenario, build_policy):
         try:
-            create()
+            attempt()
         except InputError as error:
             yield Finding(path, str(error))
 
 
-def require_playable(scenario: Scenario) -> None:
+def require_playable(scenario: Scenario, create: CreatePolicy = build_policy) -> None:
     """Raise the first error that creating the scenario's parts would raise in a run.
+
+    Args:
+        scenario: without a sweep.
+        create: creates each policy.
 
     Raises:
         PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
         PluginError: a plug-in cannot be used; of a model: for the images of a data set.
         CheckpointError: a learned agent cannot be read.
     """
-    for _, create in _parts(scenario):
-        create()
+    for _, attempt in _parts(scenario, create):
+        attempt()
 
 
-def _parts(scenario: Scenario) -> Iterator[tuple[Path, Callable[[], object]]]:
+def _parts(scenario: Scenario, create: CreatePolicy) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield what a run creates: the key that is at fault if that fails, and a function that creates it."""
     market = scenario.market
     key = "options" if market.options else "mechanism"
     yield ("market", key), partial(create_mechanism, market.mechanism, market.options)
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
-        yield ("services", i, key), partial(build_policy, scenario, service)
+        yield ("services", i, key), partial(create, scenario, service)
     for name in images_of(scenario):
         model = scenario.training_for(name).model
         if model not in BUILTIN_MODELS:

@@ -2,17 +2,22 @@
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
-    {"scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
+    {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
     {"say": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
     {"say": "end", "error": null, "kind": null}
 
-It ends when its input does, in the middle of a run too: it never outlives whoever started it, and loses no more than
-the work since the last checkpoint.
+``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; an end answers it.
+
+What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
+it never outlives whoever started it, and loses no more than the work since the last checkpoint.
 """
 
+import ctypes
+import faulthandler
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -21,13 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from des.records import RoundReport
-from fl.errors import InputError
+from fl.errors import InputError, RunError
 from scenarios.build import Shelf
+from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import packed, unpack
 from scenarios.running.listener import Progress
-from scenarios.running.runner import Run, execute
+from scenarios.running.record import Record
+from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.watch import CreateWatched
+from scenarios.trial import require_playable
 
 
 def order(run: Run, *, workers: int, fresh: bool) -> str:
@@ -44,9 +53,15 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "name": run.name,
             "workers": workers,
             "fresh": fresh,
+            "do": "play",
             "plugins": packed(run.scenario),
         }
     )
+
+
+def trial(scenario: Scenario) -> str:
+    """Return the line that asks whether a scenario can be played."""
+    return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -63,9 +78,9 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None]) -> None:
-    """Play what is asked for, for ever."""
-    shelf = Shelf()
+def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None], record: Record) -> None:
+    """Do what is asked for, for ever."""
+    shelf, create = Shelf(), CreateWatched(record)
 
     def observe(report: RoundReport) -> None:
         say({"say": "round", **asdict(Progress.of(report))})
@@ -74,18 +89,35 @@ def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None]) -> N
         asked = json.loads(orders())
         end: dict[str, Any] = {"say": "end", "error": None, "kind": None}
         try:
-            unpack(asked["plugins"])
-            execute(run_of(asked), shelf, workers=asked["workers"], fresh=asked["fresh"], observers=[observe])
-        except Exception as error:  # run.log has the traceback
-            end["error"] = str(error) or repr(error)
+            with record.doing("loading plug-ins"):
+                unpack(asked["plugins"])
+            if asked["do"] == "try":
+                require_playable(parse(asked["scenario"]), create)
+            else:
+                execute(
+                    run_of(asked),
+                    shelf,
+                    workers=asked["workers"],
+                    fresh=asked["fresh"],
+                    observers=[observe],
+                    create=create,
+                    capture=True,
+                )
+        except (InputError, RunError) as error:
+            end["error"] = message_of(error)
             end["kind"] = "input" if isinstance(error, InputError) else "run"
+        except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
+            end["error"], end["kind"] = message_of(error), "run"
         say(end)
 
 
 def main() -> None:
     """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
+    _end_with_parent()
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    faulthandler.enable()  # the log of a run that crashes says where
+    record = Record(int(sys.argv[1]))
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -94,7 +126,13 @@ def main() -> None:
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    serve(lines.get, lambda message: print(json.dumps(message), file=messages))
+    serve(lines.get, lambda message: print(json.dumps(message), file=messages), record)
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process with the one that started it, even while a policy keeps all of Python from running."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,6 +38,10 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for run directories.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a run is complete.")] = False,
+    decision_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Fail a run whose policy has not returned after so long. Off by default."),
+    ] = None,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End the batch when a run fails.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
@@ -48,39 +53,45 @@ def run(
     A complete run is skipped; an interrupted run resumes where it stopped.
     """
     from scenarios.logs.directory import parse_seeds
+    from scenarios.running.process import Worker
 
     chosen_seeds = parse_seeds(seeds)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
-    load_plugins(plugin)
-    check_policies(policy or [])
-    scenarios = load_all(sources, assignments or [], rounds)
-    if dry_run:
-        _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
-        return
-    from scenarios.running.batch import BatchFailed, play_batch  # brings torch
-    from tui.commands.results import print_results
+    with ExitStack() as stack:
+        # It imports what it needs while this process reads and checks what to play.
+        first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        load_plugins(plugin)
+        check_policies(policy or [])
+        scenarios = load_all(sources, assignments or [], rounds)
+        if dry_run:
+            _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
+            return
+        from scenarios.running.batch import BatchFailed, play_batch
+        from tui.commands.results import print_results
 
-    failed = False
-    try:
-        complete = play_batch(
-            scenarios,
-            policy or [],
-            chosen_seeds,
-            out,
-            jobs=jobs,
-            workers=workers,
-            engine=engine,
-            ray_address=ray_address,
-            fresh=fresh,
-            fail_fast=fail_fast,
-            progress=not quiet,
-        ).complete
-    except BatchFailed as error:
-        failed, complete = True, error.result.complete
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command resumes where this one stopped", err=True)
-        raise
+        failed = False
+        try:
+            complete = play_batch(
+                scenarios,
+                policy or [],
+                chosen_seeds,
+                out,
+                jobs=jobs,
+                workers=workers,
+                engine=engine,
+                ray_address=ray_address,
+                fresh=fresh,
+                fail_fast=fail_fast,
+                progress=not quiet,
+                decision_timeout=decision_timeout,
+                first=first,
+            ).complete
+        except BatchFailed as error:
+            failed, complete = True, error.result.complete
+        except KeyboardInterrupt:
+            typer.echo("interrupted; the same command resumes where this one stopped", err=True)
+            raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)
 
