@@ -10,10 +10,11 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Self
 
-from fl.errors import RunError
+from fl.errors import InputError, RunError
 from fl.installation import command
 from scenarios.running.record import Doing, Record
 
@@ -68,6 +69,26 @@ class Worker:
         """End the process at once, if it has not ended yet."""
         self._process.kill()
         self.stop()
+
+    def require_loadable(self, plugins: Sequence[Mapping[str, str]], policies: Sequence[str] = ()) -> None:
+        """Load plug-ins in the process, before this one does: one that ends its process then ends that one.
+
+        Call this before ``listen``.
+
+        Args:
+            plugins: the plug-in files; see ``scenarios.plugins.PluginFile``.
+            policies: names of policies; one that is unknown is left to whoever asks for it.
+
+        Raises:
+            InputError: one of them ended the process. Anything else that is wrong with them shows when they are loaded
+                here.
+        """
+        if not plugins and not policies:
+            return
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        self.send(json.dumps({"do": "load", "plugins": plugins, "policies": policies}))
+        if not self._process.stdout.readline():
+            raise InputError(f"a plug-in cannot be loaded: {self.obituary()}")
 
     def listen(self, messages: Messages) -> None:
         """Put what the process sends into a queue from now on, and None once it has closed its end."""

@@ -6,7 +6,8 @@ It reads one line of JSON for each run, and writes one for each round and one fo
     {"say": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
     {"say": "end", "error": null, "kind": null}
 
-``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; an end answers it.
+``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created, ``{"do": "load", ...}`` whether
+plug-ins can be loaded; an end answers both.
 
 What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
@@ -27,6 +28,7 @@ from typing import Any
 
 from des.records import RoundReport
 from fl.errors import InputError, RunError
+from learning.policy import load
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
@@ -89,9 +91,14 @@ def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None], reco
         asked = json.loads(orders())
         end: dict[str, Any] = {"say": "end", "error": None, "kind": None}
         try:
-            with record.doing("loading plug-ins"):
-                unpack(asked["plugins"])
-            if asked["do"] == "try":
+            for package in asked["plugins"]:
+                with record.doing(f"loading {package.get('path') or package['thing']}"):
+                    unpack([package])
+            if asked["do"] == "load":
+                for name in asked["policies"]:
+                    with record.doing(f"importing policy {name!r}"):
+                        load(name)
+            elif asked["do"] == "try":
                 require_playable(parse(asked["scenario"]), create)
             else:
                 execute(

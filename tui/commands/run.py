@@ -1,7 +1,8 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -52,7 +53,9 @@ def run(
 
     A complete run is skipped; an interrupted run resumes where it stopped.
     """
+    from scenarios.loader import points
     from scenarios.logs.directory import parse_seeds
+    from scenarios.plugins import PluginFile
     from scenarios.running.process import Worker
 
     chosen_seeds = parse_seeds(seeds)
@@ -61,15 +64,21 @@ def run(
     with ExitStack() as stack:
         # It imports what it needs while this process reads and checks what to play.
         first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        from scenarios.running.batch import BatchFailed, play_batch
+        from tui.commands.results import print_results
+
+        if first:  # whose end is not the end of this process
+            files = [asdict(PluginFile.read(file)) for file in plugin or []]
+            first.require_loadable(files, _not_ours(name.partition(":")[0] for name in policy or []))
         load_plugins(plugin)
         check_policies(policy or [])
         scenarios = load_all(sources, assignments or [], rounds)
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
             return
-        from scenarios.running.batch import BatchFailed, play_batch
-        from tui.commands.results import print_results
-
+        if first:
+            markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+            first.require_loadable([], _not_ours(service.policy for market in markets for service in market.services))
         failed = False
         try:
             complete = play_batch(
@@ -94,6 +103,13 @@ def run(
             raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)
+
+
+def _not_ours(policies: Iterable[str]) -> list[str]:
+    """Return the names of the policies that did not come with flmarket."""
+    from learning.policy import BUILTIN
+
+    return sorted(set(policies) - set(BUILTIN))
 
 
 def _list(
