@@ -26,7 +26,7 @@ from learning.policy import PolicyOptionsError
 from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
-from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, StoreError
+from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
@@ -207,7 +207,7 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         try:
             handler = _LogFile(path, encoding="utf-8")
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+            raise unwritable(path, error) from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 

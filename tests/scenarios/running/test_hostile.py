@@ -401,3 +401,31 @@ class Mine(Policy, metaclass=Meta):
     done = shell.flmarket("policies", "--plugin", "mine.py", cwd=folder)
     assert done.returncode == 0
     assert "policy 'mine': privileged: SystemExit: 0 (mine.py:7)" in done.stdout
+
+
+FULL_DISK = """\
+import errno, os
+from flmarket import Offer, Policy, policy
+
+
+def full(descriptor):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+os.fsync = full
+
+
+@policy("idle")
+class Idle(Policy):
+    def act(self, observation):
+        return Offer.none()
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) -> None:
+    """The plug-in stands for the disk: in the workers, as everywhere, what is written must reach it."""
+    (folder / "disk.py").write_text(FULL_DISK)
+    done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", jobs, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.count("cannot be written: No space left on device; the same command continues from what") == 2
