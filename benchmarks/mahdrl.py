@@ -26,7 +26,7 @@ from learning.mahdrl.training import Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.logs.directory import parse_seeds
+from scenarios.running.seeds import parse_seeds
 from scenarios.train import Training, parse_options, run
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "d-first", "oracle")

@@ -62,7 +62,7 @@ class Mechanism(ABC):
     """Clears rounds. Subclasses may take keyword arguments: the scenario's ``market.options``."""
 
     summary: ClassVar[str] = ""
-    """One line for lists of mechanisms."""
+    """One line for ``flmarket plugins``; by default the first line of the docstring."""
 
     @abstractmethod
     def clear(self, book: Book) -> Clearing:

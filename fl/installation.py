@@ -86,7 +86,7 @@ def fingerprint() -> dict[str, str]:
     }
 
 
-def require_same(theirs: Mapping[str, str], whose: str) -> None:
+def require_same_installation(theirs: Mapping[str, str], whose: str) -> None:
     """Check that this process runs the same flmarket as whoever it works for.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
-"""Names become folders and columns: they must be fit for a path on every system."""
+"""Names become folders and columns: they must be valid in a path on every system."""
 
 LONGEST_NAME = 64
 _LONGEST_SHOWN = 60

@@ -256,6 +256,12 @@ def _changed(place: str) -> int:
         return 0
 
 
+def summary(thing: Any) -> str:
+    """Return a plug-in in one line: its ``summary`` if it has one, else the first line of its own docstring."""
+    text = getattr(thing, "summary", "") or (getattr(thing, "__doc__", None) or "").strip()
+    return str(text).partition("\n")[0].strip()
+
+
 def subclass_problem(found: Any, base: type, name: str) -> str | None:
     """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
     if not isinstance(found, type) or not issubclass(found, base):

@@ -19,7 +19,6 @@ _PHRASES = {
     "add --rotate": "add rotate=True",
     "raise --episodes": "raise episodes=",
     "--together is": "together is",
-    "--rivals:": "rivals:",
     "--tensorboard:": "tensorboard:",
     "--engine ray": "engine='ray'",
     "--decision-timeout SECONDS": "decision_timeout=SECONDS",
@@ -27,7 +26,7 @@ _PHRASES = {
 """What stands for an option and the words around it."""
 
 _SWITCHES = {"fresh", "resume", "rotate"}
-_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "together", "decision-timeout"}
+_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together", "decision-timeout"}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
     rf"(?<![\w-])--(?:(?P<switch>{'|'.join(sorted(_SWITCHES))})(?![\w-])"

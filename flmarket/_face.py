@@ -61,7 +61,8 @@ def run(
 ) -> "Results":
     """Run scenarios, and return what their runs came to.
 
-    Runs that are already complete in ``out`` are read, not played again; an interrupted one resumes.
+    Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last
+    checkpoint.
 
     With ``jobs=1`` runs are played in this process, where a debugger and ``print`` work. Whatever a policy raises,
     SystemExit too, fails its run and no other; but one that ends or crashes its process ends this one.
@@ -96,21 +97,25 @@ def run(
     if rounds is not None:
         scenarios = [with_rounds(one, rounds) for one in scenarios]
     names = [policies] if isinstance(policies, str | type) else list(policies)
-    played = play_batch(
-        scenarios,
-        register_classes(names),
-        range(seeds) if isinstance(seeds, int) else seeds,
-        Path(out).expanduser(),
-        jobs=jobs,
-        workers=workers,
-        engine=engine,
-        ray_address=ray_address,
-        fresh=fresh,
-        fail_fast=fail_fast,
-        progress=progress,
-        words=pythonic,
-        decision_timeout=decision_timeout,
-    )
+    try:
+        played = play_batch(
+            scenarios,
+            register_classes(names),
+            range(seeds) if isinstance(seeds, int) else seeds,
+            Path(out).expanduser(),
+            jobs=jobs,
+            workers=workers,
+            engine=engine,
+            ray_address=ray_address,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            progress=progress,
+            words=pythonic,
+            decision_timeout=decision_timeout,
+        )
+    except KeyboardInterrupt as error:
+        error.add_note("the same call continues each interrupted run from its last checkpoint")
+        raise
     return Results([run.directory.path for run in played.complete])
 
 
@@ -152,7 +157,8 @@ def train(
         seed: the training's seed.
         rotate: services take turns to learn, against the others' policies.
         together: with ``rotate``, services that learn in the same episode.
-        rivals: policies that the others draw from in each episode; none means those of the scenario.
+        rivals: policies that the others draw from in each episode, as ``NAME`` or ``NAME:CHECKPOINT``; none means
+            those of the scenario.
         evaluate_every: episodes between two evaluations.
         options: hyper-parameters that differ from the defaults (docs/mahdrl.md).
         resume: continue a training that was stopped.

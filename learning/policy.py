@@ -55,7 +55,7 @@ class Policy(ABC):
     """Decides for one service. Create one for each service and run."""
 
     summary: ClassVar[str] = ""
-    """One line for ``flmarket policies``."""
+    """One line for ``flmarket policies`` and ``flmarket plugins``; by default the first line of the docstring."""
 
     privileged: ClassVar[bool] = False
     """Sees what the paper hides from services (``Observation.privileged``); every table marks such a policy."""

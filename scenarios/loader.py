@@ -1,4 +1,4 @@
-"""Scenario files, read and checked: the one door to scenarios for the command line, the TUI, Python and tests."""
+"""Scenario files, read and checked: the only way to scenarios for the command line, the TUI, Python and tests."""
 
 import hashlib
 import json
@@ -99,7 +99,7 @@ def parse(
     if scenario and not found and not problems:
         found += sweeps.check_points(scenario, known)
     if scenario and not found and not problems:
-        return scenario.asked({key_text(path, data): option for path, option in source.options.items()})
+        return scenario.with_explicit({key_text(path, data): option for path, option in source.options.items()})
     raise ScenarioError(source.problems(found, problems))
 
 
@@ -120,7 +120,7 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
     for values, point, _ in sweeps.grid(scenario, known):
         if point:
             swept = {key: f"the sweep's value {value!r}" for key, value in values.items()}
-            found.append(SweepPoint(values, point.asked({**scenario.explicit, **swept})))
+            found.append(SweepPoint(values, point.with_explicit({**scenario.explicit, **swept})))
     return found
 
 
@@ -202,4 +202,4 @@ def _changed(
     if result is None:
         # A wrong name would be reported once for each service.
         raise ScenarioError(Problem(option, None, "", text) for text in dict.fromkeys(f.message for f in found))
-    return result.asked(scenario.explicit)
+    return result.with_explicit(scenario.explicit)

@@ -228,7 +228,7 @@ def require_loaded(records: Records, where: str) -> None:
             raise PluginError(f"{where}: {problem}")
 
 
-def require_same(records: Records, where: str) -> None:
+def require_same_plugins(records: Records, where: str) -> None:
     """Check that the plug-ins of a run that was played before are loaded with the same text. As ``require_loaded``."""
     require_loaded(records, where)
     for thing, record in records.items():
@@ -241,8 +241,8 @@ def require_same(records: Records, where: str) -> None:
                     f"({record['file']}); restore that definition, or run again with --fresh"
                 )
             raise PluginError(
-                f"{where}: was played with another text of {record['file']}, which defines {kind} {name!r}; load the "
-                f"file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
+                f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; load "
+                f"the file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
 
 

@@ -21,8 +21,8 @@ from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import agent_digest
-from learning.policy import load as load_policy
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest
 from scenarios.plugins import plugins_of
@@ -41,7 +41,8 @@ class Training:
         options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
         plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
         rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies that the other services draw from in every episode; if empty, they play the scenario's.
+        rivals: policies, ``NAME`` or ``NAME:CHECKPOINT``, that the other services draw from in every episode; if empty,
+            they play the scenario's.
         command: what the user typed, for the agent's description.
     """
 
@@ -93,7 +94,9 @@ def plan_training(
     if isinstance(rivals, str):
         raise InputError(f"rivals = {rivals!r}: must be a list of policies")
     for rival in rivals:
-        load_policy(rival)
+        choice = PolicyChoice.parse(rival, "--rivals")
+        if choice.checkpoint is not None and not choice.takes("checkpoint"):
+            raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
     if together > 1 and not rotate:
         raise InputError("--together is the number of services that learn in the same turn; add --rotate")
     plan = Plan(
@@ -162,7 +165,7 @@ def run(
     }
     if learned := learned_rivals(training):
         provenance["rival_agents"] = learned
-    if plugins := plugins_of(scenario, training.rivals):
+    if plugins := plugins_of(scenario, [PolicyChoice.parse(rival).name for rival in training.rivals]):
         provenance["plugins"] = plugins
     about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
 
@@ -175,8 +178,9 @@ def run(
 def learned_rivals(training: Training) -> dict[str, str]:
     """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
-        digests = {name: agent_digest(name, None) for name in training.rivals}
-        return {name: digest for name, digest in digests.items() if digest is not None}
+        choices = {rival: PolicyChoice.parse(rival) for rival in training.rivals}
+        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in choices.items()}
+        return {rival: digest for rival, digest in digests.items() if digest is not None}
     scenario = training.scenario
     if not training.rotate:  # who learns in every episode never plays an agent of the scenario
         met = tuple(service for service in scenario.services if service.name not in training.learners)
@@ -244,7 +248,8 @@ def open_table(
             service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
         elif training.rivals:
             drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
-            rival: dict[str, Any] = {"policy": training.rivals[drawn], "policy_options": {}, "checkpoint": None}
+            choice = PolicyChoice.parse(training.rivals[drawn])
+            rival: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
             service = service.model_copy(update=rival)
         services.append(service)
     scenario = scenario.model_copy(update={"services": tuple(services)})

@@ -276,3 +276,21 @@ def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
     assert len(flmarket.run(scenario, "random", 2, engine="ray", out=out, progress=False)) == 2
     with pytest.raises(flmarket.InputError, match=r"^engine='ray' needs Ray: pip install 'flmarket\[ray\]'$"):
         flmarket.run(scenario, "random", 2, engine="ray", out=out, fresh=True, progress=False)
+
+
+def test_a_summary_shows_all_of_its_columns_as_text(results: flmarket.Results) -> None:
+    summary = results.summary()
+    shown = repr(summary)
+    assert all(column in shown for column in summary.columns)
+    assert "..." not in shown
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_an_interrupted_batch_says_how_it_continues(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Interrupting(flmarket.Policy):
+        def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        flmarket.run(flmarket.load("quickstart", QUICK), Interrupting, out=tmp_path, progress=False)
+    assert caught.value.__notes__ == ["the same call continues each interrupted run from its last checkpoint"]

@@ -5,19 +5,20 @@ interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by 
 """
 
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 try:
     from fl.errors import InputError, RunError
-    from fl.installation import require_one_place
+    from fl.installation import require_one_place, version
 except ImportError as error:  # something else on Python's path is called fl
     sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
     sys.exit(2)
 from tui.commands.calibrate import calibrate
 from tui.commands.datasets import datasets
 from tui.commands.export import export
+from tui.commands.plugins import plugins
 from tui.commands.policies import policies
 from tui.commands.replay import replay
 from tui.commands.report import report
@@ -54,9 +55,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"flmarket {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command; the help of the app is its own."""
+
+
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, policies, datasets):
+for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins):
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
 app.add_typer(calibrate, name="calibrate")

@@ -24,6 +24,9 @@ _COLUMNS = (
 )  # fmt: skip
 _KEYS = len(_COLUMNS) - 2
 
+POOR = 0.8
+"""R^2 of the means over repetitions below which eq. (6) does not describe what was measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class DQIPlan:
@@ -90,6 +93,11 @@ def calibrate_dqi(
         add(out / "dqi.json", [result.fit])
         add(own_folder() / "dqi.json", [result.fit])
         report(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")
+        if found.r2_means < POOR:
+            report(
+                f"{name}: warning: a poor fit: R^2 of the means is {found.r2_means:.2f}, below {POOR}; "
+                "train for more --epochs, or measure more --repetitions, before you rely on it"
+            )
         results.append(result)
     _replace(out / "dqi.md", table(results))
     return results

@@ -32,8 +32,8 @@ class PolicyChoice:
     checkpoint: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> "PolicyChoice":
-        """Read ``NAME`` or ``NAME:CHECKPOINT``.
+    def parse(cls, text: str, option: str = "--policy") -> "PolicyChoice":
+        """Read ``NAME`` or ``NAME:CHECKPOINT``; ``option`` is named in messages.
 
         Raises:
             InputError: nothing follows the colon.
@@ -41,7 +41,7 @@ class PolicyChoice:
         """
         name, colon, checkpoint = text.partition(":")
         if colon and not checkpoint:
-            raise InputError(f"--policy {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
+            raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
         POLICIES.load(name)
         return cls(name, (str(Path(checkpoint).expanduser()) if checkpoint.startswith("~") else checkpoint) or None)
 
@@ -98,15 +98,15 @@ class PolicyChoice:
             if "checkpoint" in explicit and service.get("checkpoint") != self.checkpoint:
                 yield "checkpoint", f"{explicit['checkpoint']} asks for another checkpoint; leave one of them out"
             service["checkpoint"] = self.checkpoint
-        if "checkpoint" in explicit and not self._takes("checkpoint"):
+        if "checkpoint" in explicit and not self.takes("checkpoint"):
             yield "checkpoint", f"policy {self.name!r} takes no checkpoint, but {explicit['checkpoint']} gives it one"
-        elif self.checkpoint is not None and not self._takes("checkpoint"):
+        elif self.checkpoint is not None and not self.takes("checkpoint"):
             yield "checkpoint", f"policy {self.name!r} takes no checkpoint"
         for key in kept:
-            if (source := _wanted(key, explicit)) and not self._takes(key):
+            if (source := _wanted(key, explicit)) and not self.takes(key):
                 yield f"policy_options.{key}", f"policy {self.name!r} takes no option {key!r}, but {source} sets it"
 
-    def _takes(self, option: str) -> bool:
+    def takes(self, option: str) -> bool:
         """Return whether the policy can be created with this keyword."""
         parameters = signature(POLICIES.load(self.name)).parameters
         named = {Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD}

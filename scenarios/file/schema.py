@@ -299,7 +299,7 @@ class Scenario(Table):
         """
         return self._explicit
 
-    def asked(self, explicit: Mapping[str, str]) -> "Scenario":
+    def with_explicit(self, explicit: Mapping[str, str]) -> "Scenario":
         """Return the same scenario with these wishes added to ``explicit``."""
         copy = self.model_copy()
         copy._explicit = Explicit({**self._explicit, **explicit})

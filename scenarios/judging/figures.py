@@ -28,7 +28,7 @@ _MOST_POINTS = 2_000
 """The most offers of a policy that a scatter plot shows; more only make it slow."""
 
 SETTINGS: Any = {
-    "figure.dpi": 100, "savefig.bbox": "tight", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
+    "figure.dpi": 100, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
 }  # fmt: skip
 
@@ -102,6 +102,7 @@ def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
             target = io.BytesIO()
             drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
             images.append(target.getvalue())
+            drawn.set_layout_engine(None)  # the other formats keep the first one's layout, which takes long to find
     return images
 
 

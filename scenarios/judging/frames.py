@@ -14,6 +14,16 @@ from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table
 
+LINE = 120
+"""Characters of a line in which a summary shows itself as text."""
+
+
+class Summary(pd.DataFrame):
+    """A table that shows all of its columns, in several blocks where they are too wide for one."""
+
+    def __repr__(self) -> str:
+        return self.to_string(float_format="{:.4g}".format, line_width=LINE)
+
 
 class Results:
     """What complete runs came to. Logs are read when they are first asked for, and kept.
@@ -77,7 +87,7 @@ class Results:
             found[row.measure.name] = row.interval.estimate
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
         columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
-        return pd.DataFrame(list(rows.values()), index=index, columns=columns)
+        return Summary(list(rows.values()), index=index, columns=columns)
 
     @in_python()
     def compare(self, baseline: str) -> pd.DataFrame:

@@ -54,8 +54,8 @@ def csv_text(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """Return the report as Markdown."""
-    parts = ["# Report", *_introduction(report)]
-    for setting, title, table in _tables(report):
+    parts = ["# Report", *introduction(report)]
+    for setting, title, table in tables(report):
         parts += [f"## {setting.label}" if setting else "", f"**{title}**", _markdown_table(table)]
     parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -68,8 +68,8 @@ def html_page(report: Report, figures: Mapping[str, str]) -> str:
         report: the report.
         figures: SVG by caption.
     """
-    parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in _introduction(report))]
-    for setting, title, table in _tables(report):
+    parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in introduction(report))]
+    for setting, title, table in tables(report):
         if setting:
             parts.append(f"<h2>{html.escape(setting.label)}</h2>")
         parts += [f"<h3>{html.escape(title)}</h3>", _html_table(table)]
@@ -83,7 +83,8 @@ def html_page(report: Report, figures: Mapping[str, str]) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _introduction(report: Report) -> list[str]:
+def introduction(report: Report) -> list[str]:
+    """Return what must be known to read the tables, one paragraph each."""
     count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
     text = [
         f"{count}. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
@@ -99,7 +100,7 @@ def _introduction(report: Report) -> list[str]:
     return text
 
 
-def _tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
+def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
     """Yield each table with its title, and the setting if it is the first table of one."""
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)

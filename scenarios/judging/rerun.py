@@ -10,7 +10,7 @@ from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
-from scenarios.plugins import require_same
+from scenarios.plugins import require_same_plugins
 from scenarios.running.runner import Run, execute
 
 
@@ -27,7 +27,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
         RunError: the run failed this time.
     """
     meta = run.meta()
-    require_same(meta.get("plugins", {}), str(run.path))
+    require_same_plugins(meta.get("plugins", {}), str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")

@@ -10,7 +10,6 @@ checkpoint/     only in an incomplete run: where it resumes
 import errno
 import fcntl
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,18 +36,18 @@ _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
-class StoreError(InputError):
+class RunDirectoryError(InputError):
     """A run directory cannot be used; the message says which one, why, and what to do."""
 
 
-def unwritable(path: Path, error: OSError) -> StoreError | WriteError:
+def unwritable(path: Path, error: OSError) -> RunDirectoryError | WriteError:
     """Return the error for what cannot be written: a disk that is full fails a run, anything else is bad input.
 
     Once there is room again, the same command continues; where a folder cannot be written, it must be another command.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return WriteError(path, error)
-    return StoreError(f"{path}: cannot be written: {error.strerror}")
+    return RunDirectoryError(f"{path}: cannot be written: {error.strerror}")
 
 
 class State(Enum):
@@ -75,18 +74,18 @@ class RunDirectory:
         """Whether there is a run, and whether it is complete.
 
         Raises:
-            StoreError: the path is not a run directory of ours, or cannot be read.
+            RunDirectoryError: the path is not a run directory of ours, or cannot be read.
         """
         try:
             if not self.path.exists():
                 return State.ABSENT
             present = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise RunDirectoryError(f"{self.path}: cannot be read: {error.strerror}") from error
         if not present:
             return State.ABSENT
         if foreign := sorted(present - _OWN_FILES):
-            raise StoreError(
+            raise RunDirectoryError(
                 f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
             )
         return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
@@ -95,14 +94,14 @@ class RunDirectory:
         """Return the content of meta.json.
 
         Raises:
-            StoreError: it cannot be read.
+            RunDirectoryError: it cannot be read.
         """
         try:
             return unseal(read_own(self.path / META))
         except OSError as error:
-            raise StoreError(f"{self.path / META}: cannot be read: {error.strerror}; {_FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {_FRESH}") from error
         except ValueError as error:
-            raise StoreError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
 
     def damage(self, *, digests: bool) -> list[str]:
         """Return a sentence for each file of a complete run that is not what meta.json records; none if all are.
@@ -111,7 +110,7 @@ class RunDirectory:
             digests: compare the contents, not the sizes alone.
 
         Raises:
-            StoreError: meta.json cannot be read.
+            RunDirectoryError: meta.json cannot be read.
         """
         return list(damage(self.path, _SEALED, self.meta(), growing=LOG, digests=digests))
 
@@ -119,31 +118,31 @@ class RunDirectory:
         """Check that the files of a complete run are what meta.json records; see ``damage``.
 
         Raises:
-            StoreError: one is not, or meta.json cannot be read.
+            RunDirectoryError: one is not, or meta.json cannot be read.
         """
         if found := self.damage(digests=digests):
-            raise StoreError(f"{found[0]}; {_FRESH}")
+            raise RunDirectoryError(f"{found[0]}; {_FRESH}")
 
     def scenario_text(self) -> str:
         """Return the text of scenario.toml.
 
         Raises:
-            StoreError: it cannot be read.
+            RunDirectoryError: it cannot be read.
         """
         path = self.path / SCENARIO
         try:
             return read_own(path).decode()
         except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+            raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise StoreError(f"{path}: is not UTF-8 text; {_FRESH}") from error
+            raise RunDirectoryError(f"{path}: is not UTF-8 text; {_FRESH}") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from playing the same run at the same time. The lock ends with the process.
 
         Raises:
-            StoreError: another one is at it, or the directory cannot be made.
+            RunDirectoryError: another one is at it, or the directory cannot be made.
             WriteError: the disk is full.
         """
         try:
@@ -155,7 +154,7 @@ class RunDirectory:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreError(f"{self.path}: another process is playing this run") from None
+                raise RunDirectoryError(f"{self.path}: another process is playing this run") from None
             except OSError:  # a file system without locks
                 pass
             yield
@@ -166,15 +165,15 @@ class RunDirectory:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.
 
         Raises:
-            StoreError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds files
-                that are not of a run; or it cannot be written.
+            RunDirectoryError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds
+                files that are not of a run; or it cannot be written.
             WriteError: the disk is full.
         """
         state = self.state
         if fresh and state is not State.ABSENT:
             self._clear()
         elif state is State.COMPLETE:
-            raise StoreError(f"{self.path}: contains a complete run; run again with --fresh to start over")
+            raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")
         elif state is State.INCOMPLETE and self._begun(scenario):
             return
         try:
@@ -215,7 +214,7 @@ class RunDirectory:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
 
         Raises:
-            StoreError: what is there cannot be removed.
+            RunDirectoryError: what is there cannot be removed.
             WriteError: a file cannot be written.
         """
         self._clear()
@@ -239,7 +238,7 @@ class RunDirectory:
             plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
 
         Raises:
-            StoreError: a file is damaged, or meta.json says that the directory holds another run.
+            RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
             TableError: a table was written by another version of flmarket.
         """
         self.require_whole(digests=True)
@@ -248,38 +247,38 @@ class RunDirectory:
         meta = self.meta()
         for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
             if meta.get(key) != wanted:
-                raise StoreError(
+                raise RunDirectoryError(
                     f"{self.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
                     "choose another --out, or run again with --fresh"
                 )
         if meta.get("agents", {}) != agents:
-            raise StoreError(
+            raise RunDirectoryError(
                 f"{self.path / META}: belongs to a run with another learned agent; "
-                "choose another --out, or run again with --fresh to play the present one"
+                "choose another --out, or run again with --fresh to play the current one"
             )
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
-                raise StoreError(
-                    f"{self.path / META}: belongs to a run with another text of {thing}; "
-                    "choose another --out, or run again with --fresh to play the present one"
+                raise RunDirectoryError(
+                    f"{self.path / META}: belongs to a run with a different version of {thing}; "
+                    "choose another --out, or run again with --fresh to play the current one"
                 )
 
     def _begun(self, scenario: str) -> bool:
-        """Whether there is an unfinished run of this scenario; raise StoreError if there is one of another scenario."""
+        """Whether there is an unfinished run of this scenario; raise RunDirectoryError if there is another one's."""
         path = self.path / SCENARIO
         try:
             if not path.exists():
                 if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
-                    raise StoreError(
+                    raise RunDirectoryError(
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
                     )
                 return False
             same = read_own(path) == scenario.encode()
         except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+            raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
-            raise StoreError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
+            raise RunDirectoryError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
         return True
 
     def _clear(self) -> None:
@@ -291,7 +290,7 @@ class RunDirectory:
                 else:
                     entry.unlink()
         except OSError as error:
-            raise StoreError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
+            raise RunDirectoryError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
@@ -322,28 +321,3 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     if not runs:
         raise InputError(f"no complete run in {', '.join(map(str, sources))}")
     return runs
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
-
-    Raises:
-        InputError: the text is something else.
-    """
-    if re.fullmatch(r"\d{1,6}", text.strip()):
-        count = int(text)
-        if count < 1:
-            raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
-        return list(range(count))
-    seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
-        if not match:
-            raise InputError(f"--seeds {text!r}: {part!r} is not a seed (3) or a range (0..9)")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")
-        if last - first > 1_000_000:
-            raise InputError(f"--seeds {text!r}: the range {part.strip()} has more than 1,000,000 seeds")
-        seeds += range(first, last + 1)
-    return list(dict.fromkeys(seeds))

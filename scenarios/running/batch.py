@@ -17,7 +17,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
 from scenarios.logs.directory import LOG, RunDirectory, State
 from scenarios.plugins import plugins_of
-from scenarios.running.listener import Listener, Progress
+from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run, execute, message_of
@@ -106,13 +106,13 @@ def play_batch(
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        listener = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
+        observer = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
         for note in notes(scenarios, shelf) if progress else ():
-            listener.note(note)
+            observer.note(note)
         result = run_all(
             runs,
             shelf,
-            listener,
+            observer,
             jobs=jobs,
             workers=threads(jobs, workers),
             fresh=fresh,
@@ -217,7 +217,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
     """Return the runs that are to be played, and those that are complete. All directories are looked at first.
 
     Raises:
-        StoreError: a directory holds something else.
+        RunDirectoryError: a directory holds something else.
         CheckpointError: a learned agent cannot be read.
     """
     todo: list[Run] = []
@@ -242,7 +242,7 @@ def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Ru
 def run_all(
     runs: Sequence[Run],
     shelf: Shelf,
-    listener: Listener,
+    observer: RunObserver,
     *,
     jobs: int = 1,
     workers: int = 1,
@@ -257,7 +257,7 @@ def run_all(
     Args:
         runs: as ``plan`` returns them.
         shelf: gives the data sets.
-        listener: notified of each run.
+        observer: notified of each run.
         jobs: runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
             ``decision_timeout`` is given: a policy that ends its process then ends this one.
         workers: training threads of a run.
@@ -281,20 +281,20 @@ def run_all(
             pool = stack.enter_context(
                 Pool(count, workers=workers, fresh=fresh, first=first, decision_timeout=decision_timeout)
             )
-            pool.require_playable(different, listener)
+            pool.require_playable(different, observer)
         else:
             for scenario in different:
                 require_playable(scenario)
         for run in complete:
-            listener.skipped(run)
+            observer.skipped(run)
         if not todo:
             failed = []
         elif cluster:
-            failed = cluster.play(todo, shelf, listener, fresh=fresh, fail_fast=fail_fast)
+            failed = cluster.play(todo, shelf, observer, fresh=fresh, fail_fast=fail_fast)
         elif pool:
-            failed = pool.play(todo, listener, fail_fast=fail_fast)
+            failed = pool.play(todo, observer, fail_fast=fail_fast)
         else:
-            failed = _run_here(todo, shelf, listener, workers=workers, fresh=fresh, fail_fast=fail_fast)
+            failed = _run_here(todo, shelf, observer, workers=workers, fresh=fresh, fail_fast=fail_fast)
     # After fail_fast some runs are neither.
     return BatchResult(
         [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
@@ -303,21 +303,21 @@ def run_all(
 
 
 def _run_here(
-    runs: Iterable[Run], shelf: Shelf, listener: Listener, *, workers: int, fresh: bool, fail_fast: bool
+    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: bool, fail_fast: bool
 ) -> list[Run]:
     failed = []
     for run in runs:
-        listener.started(run)
+        observer.started(run)
         try:
-            observers = [lambda report, run=run: listener.round_done(run, Progress.of(report))]
+            observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
             execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
         except (KeyboardInterrupt, InputError):
             raise
         except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            listener.failed(run, error if isinstance(error, RunError) else RunError(message_of(error)))
+            observer.failed(run, error if isinstance(error, RunError) else RunError(message_of(error)))
             failed.append(run)
             if fail_fast:
                 break
         else:
-            listener.completed(run)
+            observer.completed(run)
     return failed

@@ -27,7 +27,7 @@ from fl.errors import RunError
 from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import StoreError
+from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.writing import Mark, TableWriter
 
 INTERVAL = 5.0
@@ -154,7 +154,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         identity: the identity of the run that is to resume.
 
     Raises:
-        StoreError: a checkpoint belongs to another run, or was made by other versions.
+        RunDirectoryError: a checkpoint belongs to another run, or was made by other versions.
     """
     for path in _complete(folder):
         try:
@@ -163,7 +163,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
             continue
         for key, value in identity.items():
             if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
-                raise StoreError(
+                raise RunDirectoryError(
                     f"{folder.parent}: contains an interrupted run with another {_CALLED.get(key, key)} ({other}, here "
                     f"{value}), so its results could not be the same; run again with --fresh, or choose another --out"
                 )
@@ -185,7 +185,7 @@ def resume(
         the tables, cut to where the run resumes; and the checkpoint, or None where there is none.
 
     Raises:
-        StoreError: there are checkpoints, and none can be used; or they belong to another run.
+        RunDirectoryError: there are checkpoints, and none can be used; or they belong to another run.
     """
     for checkpoint in candidates(folder, identity):
         try:
@@ -196,7 +196,7 @@ def resume(
         checkpoint.apply(setup)
         return tables, checkpoint
     if _complete(folder):
-        raise StoreError(
+        raise RunDirectoryError(
             f"{folder}: every checkpoint, or a table that belongs to it, is damaged; "
             "run again with --fresh to start over"
         )
@@ -244,7 +244,7 @@ def _complete(folder: Path) -> list[Path]:
 def _own(folder: Path) -> Path:
     """Return the folder of checkpoints; a link to another one is refused."""
     if folder.is_symlink():
-        raise StoreError(f"{folder}: is a symbolic link, not a folder of checkpoints; remove it")
+        raise RunDirectoryError(f"{folder}: is a symbolic link, not a folder of checkpoints; remove it")
     return folder
 
 

@@ -19,12 +19,12 @@ from typing import Any, Self
 
 from fl.errors import InputError, RunError
 from fl.extras import needs_extra
-from fl.installation import ROOT, fingerprint, require_same
+from fl.installation import ROOT, fingerprint, require_same_installation
 from scenarios.build import Shelf
 from scenarios.loader import dumps
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import unpack
-from scenarios.running.listener import Listener
+from scenarios.running.observer import RunObserver
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.worker import order, run_of
 
@@ -76,7 +76,7 @@ def play_there(asked: str) -> Returned:
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         error, refused = None, False
         try:
-            require_same(wanted["fingerprint"], f"Ray worker on {platform.node()}")
+            require_same_installation(wanted["fingerprint"], f"Ray worker on {platform.node()}")
             unpack(wanted["plugins"])
             run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
             _check_data(shelf.digests(run.scenario), wanted["data"])
@@ -120,14 +120,14 @@ class Cluster:
             self._ray.shutdown()
 
     def play(
-        self, runs: Iterable[Run], shelf: Shelf, listener: Listener, *, fresh: bool = False, fail_fast: bool = False
+        self, runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, fresh: bool = False, fail_fast: bool = False
     ) -> list[Run]:
         """Play runs; return those that failed.
 
         Args:
             runs: to be played; what an interrupted one left is started over.
             shelf: gives the data sets, which must be the same everywhere.
-            listener: notified of each.
+            observer: notified of each.
             fresh: replace what is there, complete or not.
             fail_fast: end with the first run that fails.
 
@@ -143,7 +143,7 @@ class Cluster:
                     run = waiting.popleft()
                     with run.directory.locked():
                         run.directory.prepare(dumps(run.scenario), fresh=fresh)
-                    listener.started(run)
+                    observer.started(run)
                     gpus = 1 if run.scenario.training.device == "cuda" else 0
                     task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(_task(str(ROOT)))
                     under_way[task.remote(self._asked(run, shelf))] = run
@@ -156,9 +156,9 @@ class Cluster:
                 except RunError as error:
                     problem = error
                 else:
-                    listener.completed(run)
+                    observer.completed(run)
                     continue
-                listener.failed(run, problem)
+                observer.failed(run, problem)
                 failed.append(run)
                 if fail_fast:
                     break

@@ -18,7 +18,7 @@ from fl.errors import InputError, RunError
 from fl.files import append_own
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
-from scenarios.running.listener import Listener, Progress
+from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.process import Messages, Worker
 from scenarios.running.record import PATIENCE, Doing
 from scenarios.running.runner import Run
@@ -72,7 +72,7 @@ class Pool:
         for worker in self._alive:
             worker.stop()
 
-    def require_playable(self, scenarios: Iterable[Scenario], listener: Listener) -> None:
+    def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
         """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process, but not this one.
 
         Raises:
@@ -82,20 +82,20 @@ class Pool:
             worker = self._idle()
             worker.send(trial(scenario))
             while True:
-                _, message = self._next(listener)
+                _, message = self._next(observer)
                 if message is None:
                     raise InputError(f"scenario {scenario.name!r} cannot be played: {self._bury(worker)}")
-                if message["say"] == "end":
+                if message["type"] == "end":
                     break
             if message["error"] is not None:
                 raise InputError(message["error"])
 
-    def play(self, runs: Iterable[Run], listener: Listener, *, fail_fast: bool = False) -> list[Run]:
+    def play(self, runs: Iterable[Run], observer: RunObserver, *, fail_fast: bool = False) -> list[Run]:
         """Play runs; return those that failed.
 
         Args:
             runs: those to be started first stand first.
-            listener: notified of each.
+            observer: notified of each.
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:
@@ -104,8 +104,8 @@ class Pool:
         waiting, failed = deque(runs), []
         while waiting or self._playing:
             while waiting and (len(self._playing) < len(self._alive) or len(self._alive) < self._jobs):
-                self._start(waiting.popleft(), listener)
-            worker, message = self._next(listener)
+                self._start(waiting.popleft(), observer)
+            worker, message = self._next(observer)
             run = self._playing.get(worker)
             if message is None:
                 why = self._bury(worker)
@@ -114,8 +114,8 @@ class Pool:
                     _log_failure(run, why)
             elif run is None:
                 continue
-            elif message["say"] == "round":
-                listener.round_done(run, Progress(message["round"], message["accuracies"], message["leaving"]))
+            elif message["type"] == "round":
+                observer.round_done(run, Progress(message["round"], message["accuracies"], message["leaving"]))
                 continue
             else:
                 if message["kind"] == "input":
@@ -125,18 +125,18 @@ class Pool:
                 continue
             self._playing.pop(worker, None)
             if error is None:
-                listener.completed(run)
+                observer.completed(run)
             else:
-                listener.failed(run, error)
+                observer.failed(run, error)
                 failed.append(run)
                 if fail_fast:
                     break
         return failed
 
-    def _start(self, run: Run, listener: Listener) -> None:
+    def _start(self, run: Run, observer: RunObserver) -> None:
         worker = self._idle()
         asked = order(run, workers=self._workers, fresh=self._fresh)
-        listener.started(run)
+        observer.started(run)
         self._playing[worker] = run
         worker.send(asked)
 
@@ -156,7 +156,7 @@ class Pool:
         worker.stop()
         return why
 
-    def _next(self, listener: Listener) -> tuple[Worker, dict[str, Any] | None]:
+    def _next(self, observer: RunObserver) -> tuple[Worker, dict[str, Any] | None]:
         """Return the next message; look at what the workers are doing while there is none."""
         while True:
             # Not only while there is no message: other workers may send thousands in a second.
@@ -166,19 +166,19 @@ class Pool:
                     if worker.lost:
                         return worker, None
                     if (doing := worker.doing) is not None:
-                        self._look(worker, doing, listener)
+                        self._look(worker, doing, observer)
             with suppress(queue.Empty):
                 worker, message = self._messages.get(timeout=_TICK)
                 if worker in self._alive:  # else one that was given up has closed its pipe at last
                     return worker, message
 
-    def _look(self, worker: Worker, doing: Doing, listener: Listener) -> None:
+    def _look(self, worker: Worker, doing: Doing, observer: RunObserver) -> None:
         """Report what takes long, and end what takes too long."""
         if self._timeout is not None and doing.seconds > self._timeout:
             worker.kill(f"{doing.what} did not return within {self._timeout:g} s (--decision-timeout)")
         elif doing.seconds > PATIENCE and self._noted.get(worker) != doing.since:
             self._noted[worker] = doing.since
-            listener.slow(
+            observer.slow(
                 self._playing.get(worker),
                 f"{doing.what} has not returned for {PATIENCE:g} s; --decision-timeout SECONDS ends such a run",
             )

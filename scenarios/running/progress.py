@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from scenarios.running.listener import Progress as RunProgress
+from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
 PLAIN_INTERVAL = 5.0
@@ -37,7 +37,7 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
     if quiet:
         yield QuietReporter(console, words)
     elif console.is_terminal or console.is_jupyter:
-        with LiveReporter(console, words, runs) as live:
+        with LiveReporter(console, runs, words) as live:
             yield live
     else:
         yield PlainReporter(console, words)
@@ -46,7 +46,7 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
 class QuietReporter:
     """Reports failures, and what may never end."""
 
-    def __init__(self, console: Console, words: Callable[[str], str]) -> None:
+    def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
         self._console, self._words = console, words
 
     def note(self, text: str) -> None:
@@ -80,7 +80,7 @@ class QuietReporter:
 class PlainReporter(QuietReporter):
     """Writes a line when a run starts and ends, when a service leaves, and every few seconds between."""
 
-    def __init__(self, console: Console, words: Callable[[str], str]) -> None:
+    def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
         super().__init__(console, words)
         self._begun: dict[Path, float] = {}
         self._reported: dict[Path, float] = {}
@@ -115,7 +115,7 @@ class PlainReporter(QuietReporter):
 class LiveReporter(QuietReporter):
     """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
 
-    def __init__(self, console: Console, words: Callable[[str], str], runs: int) -> None:
+    def __init__(self, console: Console, runs: int, words: Callable[[str], str] = str) -> None:
         super().__init__(console, words)
         self._progress = Progress(
             SpinnerColumn(),

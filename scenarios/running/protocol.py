@@ -7,7 +7,7 @@ To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` w
     speed, rounds      at most that many rounds in a second; null is as fast as it can
     quit               leave at the next end of a round; an end of the input means the same
 
-From the runner, each with ``"say"``:
+From the runner, each with ``"type"``:
 
     hello     once the run's directory is there and before the first round; see ``Hello``
     round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
@@ -99,9 +99,9 @@ class Hello:
     version: int = VERSION
 
 
-def message(say: str, **content: Any) -> str:
+def message(type_: str, **content: Any) -> str:
     """Return the line of a message from the runner."""
-    return json.dumps({"say": say, **content}, separators=(",", ":"))
+    return json.dumps({"type": type_, **content}, separators=(",", ":"))
 
 
 def parse(line: str) -> Mapping[str, Any]:
@@ -114,6 +114,6 @@ def parse(line: str) -> Mapping[str, Any]:
         found = json.loads(line)
     except ValueError as error:
         raise ProtocolError(f"not JSON: {line[:200]!r}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("say"), str):
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
         raise ProtocolError(f"not a message: {line[:200]!r}")
     return found

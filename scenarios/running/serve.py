@@ -106,18 +106,18 @@ class Server:
             threading.Thread(target=self._listen, args=[control], daemon=True).start()
             self._run(start, control)
         except (ScenarioError, ProtocolError, InputError) as error:
-            self._say("end", status="failed", error=str(error))
+            self._send("end", status="failed", error=str(error))
             return 2
         except RunError as error:
-            self._say("end", status="failed", error=str(error))
+            self._send("end", status="failed", error=str(error))
             return 1
         except KeyboardInterrupt:
-            self._say("end", status="stopped", error=None)
+            self._send("end", status="stopped", error=None)
             return 130
         except Exception as error:
-            self._say("end", status="failed", error=repr(error))
+            self._send("end", status="failed", error=repr(error))
             raise
-        self._say("end", status="complete", error=None)
+        self._send("end", status="complete", error=None)
         return 0
 
     def _run(self, start: Start, control: Control) -> None:
@@ -140,15 +140,15 @@ class Server:
             os.dup2(log, sys.stderr.fileno())
             os.close(log)
             place = str(run.directory.path)
-            self._say("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
-            self._say("state", **control.state)
+            self._send("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
+            self._send("state", **control.state)
             kept = list(rounds_text(run.directory.path))  # of an interrupted run that resumes
             for text in kept:
-                self._say("round", text=text, last=False)
+                self._send("round", text=text, last=False)
             control.wait(len(kept))
 
         def observe(report: RoundReport) -> None:
-            self._say("round", text=round_text(report), last=report.last)
+            self._send("round", text=round_text(report), last=report.last)
             if not report.last:
                 control.wait(report.round)
 
@@ -162,16 +162,16 @@ class Server:
             except ProtocolError as error:
                 print(error, file=sys.stderr)  # noqa: T201 - the log; whoever sent it knows no better
             else:
-                self._say("state", **control.state)
+                self._send("state", **control.state)
         # The other end is gone, or has said quit and closed. A round may take minutes: it gets a moment, no more.
         control.command('{"do": "quit"}')
         time.sleep(GRACE)
         os._exit(130)
 
-    def _say(self, say: str, **content: object) -> None:
+    def _send(self, type_: str, **content: object) -> None:
         with self._lock:
             try:
-                self._messages.write(message(say, **content) + "\n")
+                self._messages.write(message(type_, **content) + "\n")
                 self._messages.flush()
             except (BrokenPipeError, ValueError):
                 os._exit(130)  # nobody listens any more

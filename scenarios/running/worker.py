@@ -3,8 +3,8 @@
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
     {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
-    {"say": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
-    {"say": "end", "error": null, "kind": null}
+    {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
+    {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created, ``{"do": "load", ...}`` whether
 plug-ins can be loaded; an end answers both.
@@ -34,7 +34,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import packed, unpack
-from scenarios.running.listener import Progress
+from scenarios.running.observer import Progress
 from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.watch import CreateWatched
@@ -80,16 +80,16 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None], record: Record) -> None:
+def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], record: Record) -> None:
     """Do what is asked for, for ever."""
     shelf, create = Shelf(), CreateWatched(record)
 
     def observe(report: RoundReport) -> None:
-        say({"say": "round", **asdict(Progress.of(report))})
+        send({"type": "round", **asdict(Progress.of(report))})
 
     while True:
         asked = json.loads(orders())
-        end: dict[str, Any] = {"say": "end", "error": None, "kind": None}
+        end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
             for package in asked["plugins"]:
                 with record.doing(f"loading {package.get('path') or package['thing']}"):
@@ -115,7 +115,7 @@ def serve(orders: Callable[[], str], say: Callable[[dict[str, Any]], None], reco
             end["kind"] = "input" if isinstance(error, InputError) else "run"
         except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
             end["error"], end["kind"] = message_of(error), "run"
-        say(end)
+        send(end)
 
 
 def main() -> None:

@@ -36,7 +36,19 @@ OWN_TEST = {"docs/extending.md"}  # tests/docs/test_extending.py runs all of it
 
 SHORT = {
     "run": ["--seeds", "1", "--rounds", "2", "--jobs", "1", "--quiet"],
-    "train": ["--episodes", "1", "--evaluate-every", "1", "--seeds", "1", "--workers", "0", "--quiet"],
+    "train": [
+        "--episodes",
+        "1",
+        "--evaluate-every",
+        "1",
+        "--seeds",
+        "1",
+        "--workers",
+        "0",
+        "--set",
+        "rounds=8",
+        "--quiet",
+    ],
 }
 SCREENS = {"tui", "replay"}
 LONG = {"calibrate"}  # hours of training; tests/tui/commands/test_calibrate.py runs small ones

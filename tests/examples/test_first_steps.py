@@ -2,9 +2,12 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import flmarket
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "first-steps.ipynb"
 
@@ -30,6 +33,18 @@ def program(cells: list[str]) -> str:
         else:
             lines.append(cell)
     return "\n".join(lines)
+
+
+def test_the_two_values_that_the_notebook_changes_differ_from_the_scenario() -> None:
+    [cell] = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if "flmarket.load" in "".join(cell["source"])]
+    source = "".join(cell["source"])
+    assert "with two values changed" in source
+    found = re.search(r'flmarket\.load\("quickstart", (\{.*\})\)', source)
+    assert found is not None
+    changes = ast.literal_eval(found[1])
+    assert len(changes) == 2
+    for key, value in changes.items():
+        assert flmarket.load("quickstart", {key: value}) != flmarket.load("quickstart")
 
 
 def test_from_import_to_a_plot_in_ten_cells(tmp_path: Path) -> None:

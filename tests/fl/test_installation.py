@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 import fl.installation as installation
-from fl.installation import PACKAGES, ROOT, WrongCodeError, command, fingerprint, require_one_place, require_same
+from fl.installation import (
+    PACKAGES,
+    ROOT,
+    WrongCodeError,
+    command,
+    fingerprint,
+    require_one_place,
+    require_same_installation,
+)
 
 CHECK = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from fl.installation import require_one_place as r; r()"
 
@@ -58,10 +66,10 @@ def test_a_child_keeps_its_arguments_and_its_name(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
-    require_same(fingerprint(), "worker")
+    require_same_installation(fingerprint(), "worker")
     for key in fingerprint():
         with pytest.raises(WrongCodeError, match=f"the worker on node7 runs another flmarket, from .*: {key} "):
-            require_same(fingerprint() | {key: "other"}, "worker on node7")
+            require_same_installation(fingerprint() | {key: "other"}, "worker on node7")
 
 
 def test_the_code_decides_not_the_place(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
 from scenarios.loader import ScenarioError, parse
-from scenarios.logs.directory import META, State, StoreError
+from scenarios.logs.directory import META, RunDirectoryError, State
 from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
 from scenarios.running import worker
 from scenarios.running.batch import due, plan, run_all
 from scenarios.running.cluster import play_there
-from scenarios.running.listener import Progress
+from scenarios.running.observer import Progress
 from scenarios.running.runner import Run, execute
 from scenarios.train import plan_training
 from scenarios.train import run as run_training
@@ -42,22 +42,22 @@ SPENDER = """
 Write = Callable[..., Path]
 
 
-class Listener:
+class Observer:
     def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
+        self.notified: list[tuple[str, str]] = []
 
     def started(self, run: Run) -> None: ...
 
     def round_done(self, run: Run, progress: Progress) -> None: ...
 
     def completed(self, run: Run) -> None:
-        self.heard.append(("completed", run.policy))
+        self.notified.append(("completed", run.policy))
 
     def skipped(self, run: Run) -> None:
-        self.heard.append(("skipped", run.policy))
+        self.notified.append(("skipped", run.policy))
 
     def failed(self, run: Run, error: Exception) -> None:
-        self.heard.append(("failed", str(error)))
+        self.notified.append(("failed", str(error)))
 
 
 @pytest.fixture(scope="module")
@@ -208,10 +208,10 @@ def test_a_plugin_travels_to_other_processes_and_machines(
     load_plugin(spender)
     scenario = parse(one_service)
     here, there = (plan([scenario], ["big-spender"], [0, 1], tmp_path / place, shelf) for place in ("here", "there"))
-    assert not run_all(here, shelf, Listener(), workers=0).failed
+    assert not run_all(here, shelf, Observer(), workers=0).failed
     spender.unlink()  # what was read counts, whatever becomes of the file
-    result = run_all(there, shelf, listener := Listener(), jobs=2, workers=0)
-    assert not result.failed, listener.heard
+    result = run_all(there, shelf, observer := Observer(), jobs=2, workers=0)
+    assert not result.failed, observer.notified
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     order = json.loads(worker.order(here[0], workers=0, fresh=False))
     asked = json.dumps(order | {"data": shelf.digests(scenario), "fingerprint": fingerprint()})
@@ -228,7 +228,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     out = tmp_path / "runs"
     load_plugin(spender)
     runs = plan([scenario], ["big-spender", "lcfa"], [0], out, shelf)
-    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    assert not run_all(runs, shelf, Observer(), workers=0).failed
     spent, other = (json.loads((run.directory.path / META).read_text()) for run in runs)
     assert spent["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
     assert other["plugins"] == {}
@@ -236,14 +236,16 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     assert not rerun(runs[0].directory, shelf)
 
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(RunDirectoryError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: belongs to a run with another text of policy big-spender; "
-        "choose another --out, or run again with --fresh to play the present one"
+        f"{runs[0].directory.path / META}: belongs to a run with a different version of policy big-spender; "
+        "choose another --out, or run again with --fresh to play the current one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
-    with pytest.raises(PluginError, match=r"was played with another text of mine\.py, which defines policy 'big-sp"):
+    with pytest.raises(
+        PluginError, match=r"was played with a different version of mine\.py, which defines policy 'big-sp"
+    ):
         rerun(runs[0].directory, shelf)
 
     POLICIES._registered.clear()
@@ -271,7 +273,7 @@ def test_a_run_is_not_resumed_with_another_text(
     old, new = PluginFile.read(spender).sha256, None
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
     new = PluginFile.read(spender).sha256
-    with pytest.raises(StoreError, match="contains an interrupted run with another plug-in file") as caught:
+    with pytest.raises(RunDirectoryError, match="contains an interrupted run with another plug-in file") as caught:
         execute(run, shelf, workers=0)
     assert old in str(caught.value)
     assert new in str(caught.value)

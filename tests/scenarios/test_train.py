@@ -16,9 +16,10 @@ from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.trained import shipped
 from learning.mahdrl.training import Plan, train
+from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
-from scenarios.train import Training, learned_rivals, open_table, parse_options, place, run
+from scenarios.train import Training, learned_rivals, open_table, parse_options, place, plan_training, run
 from support.shell import CLI, flmarket
 
 
@@ -351,3 +352,20 @@ def test_two_trainings_into_one_file_are_refused(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
+    """As with `--policy NAME:CHECKPOINT`."""
+    agent = write_agent(tmp_path / "mine.safetensors", another=True)
+    training = small(rotate=True, rivals=(f"mahdrl:{agent}",))
+    with open_table(training, ("mnist",), 0, 1, Shelf(), 1) as table:
+        assert {type(policy).__name__ for policy in table.rivals.values()} == {"Mahdrl"}
+    assert learned_rivals(training) == {f"mahdrl:{agent}": POLICIES.load("mahdrl").agent_digest(str(agent))}
+    assert learned_rivals(training) != learned_rivals(small(rotate=True, rivals=("mahdrl",)))
+    for rival, problem in (
+        (f"lcfa:{agent}", f"--rivals lcfa:{agent}: policy 'lcfa' takes no checkpoint"),
+        ("mahdrl:", "--rivals mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
+    ):
+        with pytest.raises(InputError) as caught:
+            plan_training(training.scenario, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
+        assert str(caught.value) == problem

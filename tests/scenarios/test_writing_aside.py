@@ -16,7 +16,7 @@ from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.figures import draw_dqi
 from scenarios.judging.figures import figures, save
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectory, StoreError
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from tui.watching.export import write_picture
 
 
@@ -81,5 +81,5 @@ def test_a_full_disk_leaves_the_receipt_of_a_download_as_it_was(tmp_path: Path) 
 def test_every_table_without_its_scenario_is_refused(tmp_path: Path, table) -> None:
     """Tables that are declared are files of a run; nothing lists them a second time."""
     table.path(tmp_path).write_text("")
-    with pytest.raises(StoreError, match=rf"contains {table.name}\.csv but no scenario\.toml"):
+    with pytest.raises(RunDirectoryError, match=rf"contains {table.name}\.csv but no scenario\.toml"):
         RunDirectory(tmp_path).prepare("name = 'x'")

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import flmarket
+
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
-    "run", "train", "report", "export", "verify", "replay", "tui", "validate", "policies", "datasets", "scenarios",
-    "calibrate",
+    "run", "train", "report", "export", "verify", "replay", "tui", "validate", "policies", "datasets", "plugins",
+    "scenarios", "calibrate",
 )  # fmt: skip
 
 
@@ -25,6 +27,11 @@ def test_help_is_quick_because_it_imports_neither_torch_nor_textual() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_the_version_is_printed() -> None:
+    done = subprocess.run([*DOOR, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"flmarket {flmarket.__version__}\n", "")
 
 
 def test_a_defect_of_ours_is_reported_with_its_traceback_and_status_70() -> None:

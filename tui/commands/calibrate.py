@@ -32,14 +32,16 @@ def calibrate_dqi(
     """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
 
     Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
-    are kept in --out; a second call resumes where the first one stopped.
+    are kept in --out; a second call measures only those that are missing.
     """
     from scenarios.build import Shelf
     from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
 
     load_plugins(plugin)
     plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
-    calibrate_dqi(_load(source, assignments or []), out, plan, Shelf(), _report)
+    scenario = _load(source, assignments or [])
+    _announce(out, "dqi")
+    calibrate_dqi(scenario, out, plan, Shelf(), _report)
     _close(out, "dqi")
 
 
@@ -55,14 +57,16 @@ def calibrate_surrogate(
 ) -> None:
     """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
 
-    Traces are kept in --out as runs finish; a second call resumes where the first one stopped.
+    Traces are kept in --out as runs finish; a second call plays only the runs that are missing.
     """
     from scenarios.build import Shelf
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
     load_plugins(plugin)
     plan = SurrogatePlan(runs, seeds, workers or usable_cores())
-    calibrate_surrogate(_load(source, assignments or []), out, plan, Shelf(), _report)
+    scenario = _load(source, assignments or [])
+    _announce(out, "surrogate")
+    calibrate_surrogate(scenario, out, plan, Shelf(), _report)
     _close(out, "surrogate")
 
 
@@ -78,8 +82,19 @@ def _report(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def _announce(out: Path, kind: str) -> None:
+    """Report where fits will be written: one of the places decides what all later runs of this user see."""
+    from fl.fitted import own_folder
+
+    _report(
+        f"Fits will be written to {out / f'{kind}.json'} and to {own_folder() / f'{kind}.json'}, where they replace "
+        "earlier ones of the same data set and where all your scenarios find them (set FLMARKET_FITS to change the "
+        "folder)."
+    )
+
+
 def _close(out: Path, kind: str) -> None:
     from fl.fitted import own_folder
 
     typer.echo((out / f"{kind}.md").read_text(encoding="utf-8"), nl=False)
-    typer.echo(f"Fits: {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")
+    typer.echo(f"Fits written to {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")

@@ -10,6 +10,7 @@ def policies(plugin: Plugins = None) -> None:
 
     from fl.blame import describe
     from fl.errors import InputError
+    from fl.plugins import summary
     from learning.policy import POLICIES, is_privileged
 
     load_plugins(plugin)
@@ -18,7 +19,7 @@ def policies(plugin: Plugins = None) -> None:
         privileged, text = "", entry.problem
         if entry.thing:
             try:
-                privileged, text = "yes" if is_privileged(entry.name) else "", str(entry.thing.summary)
+                privileged, text = "yes" if is_privileged(entry.name) else "", summary(entry.thing)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # a plug-in's attributes may raise anything, SystemExit too

@@ -1,16 +1,28 @@
 """``flmarket report``: tables on standard output, figures in files."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tui.commands.arguments import Plugins, Runs, load_plugins
+from tui.commands.console import stdout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from scenarios.judging.report import Report
 
 
 def report(
     runs: Runs,
-    style: Annotated[Literal["md", "csv", "html"], typer.Option("--format", help="Format of the tables.")] = "md",
+    style: Annotated[
+        Literal["md", "csv", "html"] | None,
+        typer.Option(
+            "--format", help="Format of the tables; in a terminal they are drawn, in a file or pipe they are md."
+        ),
+    ] = None,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
     ] = None,
@@ -30,10 +42,36 @@ def report(
     if figures is not None:
         from scenarios.judging.figures import save
 
-        save(found, figures)
-    if style == "html":
+        for path in save(found, figures):
+            typer.echo(f"figure: {path}", err=True)
+    if style is None and sys.stdout.isatty():
+        _draw(made, stdout())
+    elif style == "html":
         from scenarios.judging.figures import svgs
 
         typer.echo(html_page(made, svgs(found)), nl=False)
     else:
         typer.echo((csv_text if style == "csv" else markdown)(made), nl=False)
+
+
+def _draw(made: "Report", console: "Console") -> None:
+    """Draw a report for a terminal: a row for each measure and a column for each policy, as wide as it needs to be."""
+    from rich import box
+    from rich.table import Table
+
+    from scenarios.judging.render import introduction, tables
+
+    for text in introduction(made):
+        console.print(text, markup=False, highlight=False)
+    for setting, title, rows in tables(made):
+        if setting is not None:
+            console.rule(setting.label, align="left")
+        drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+        for n, cells in enumerate(zip(*rows, strict=True)):
+            if not n:
+                for place, cell in enumerate(cells):
+                    drawn.add_column("" if not place else cell, justify="right" if place else "left", overflow="fold")
+            else:
+                drawn.add_row(*cells)
+        console.print(drawn)
+    console.print("What each measure means: flmarket report --format md", markup=False, highlight=False)

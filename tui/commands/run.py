@@ -51,12 +51,12 @@ def run(
 ) -> None:
     """Run scenarios headlessly and write their logs as CSV.
 
-    A complete run is skipped; an interrupted run resumes where it stopped.
+    A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
     from scenarios.loader import points
-    from scenarios.logs.directory import parse_seeds
     from scenarios.plugins import PluginFile
     from scenarios.running.process import Worker
+    from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
     if ray_address is not None and engine != "ray":
@@ -99,7 +99,7 @@ def run(
         except BatchFailed as error:
             failed, complete = True, error.result.complete
         except KeyboardInterrupt:
-            typer.echo("interrupted; the same command resumes where this one stopped", err=True)
+            typer.echo("interrupted; the same command continues each run from its last checkpoint", err=True)
             raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)

@@ -39,7 +39,9 @@ def train(
     ] = 1,
     rivals: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Policy that non-learners draw from in each episode. Repeatable."),
+        typer.Option(
+            metavar="NAME[:CHECKPOINT]", help="Policy that non-learners draw from in each episode. Repeatable."
+        ),
     ] = None,
     every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
     options: Annotated[
@@ -58,7 +60,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
-    from scenarios.logs.directory import parse_seeds
+    from scenarios.running.seeds import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
     load_plugins(plugin)

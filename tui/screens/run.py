@@ -120,11 +120,11 @@ class RunDialog(Dialog[Choice]):
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
+            states = [found.state for _, _, found in planned if found is not None]
         except InputError as error:
             go.disabled, replay.display = True, False
             self.show_problem(str(error))
             return
-        states = [found.state for _, _, found in planned if found is not None]
         go.disabled = self._seed is None or not planned
         replay.display = State.COMPLETE in states
         over = self.query_one("#over", Tick)

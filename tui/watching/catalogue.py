@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from scenarios.loader import builtin_names, builtin_path
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State, StoreError
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
 
 MOST_RUNS = 200
 
@@ -71,7 +71,7 @@ def run_state(path: Path) -> str:
     """Return the state of a run in a word: complete, damaged, failed, or incomplete (interrupted, or being played).
 
     Raises:
-        StoreError: the directory cannot be read.
+        RunDirectoryError: the directory cannot be read.
     """
     run = RunDirectory(path)
     if run.state is State.COMPLETE:
@@ -82,7 +82,7 @@ def run_state(path: Path) -> str:
 def _run(out: Path, path: Path) -> Entry:
     try:
         state = run_state(path)
-    except StoreError:
+    except RunDirectoryError:
         state = "unreadable"  # the preview shows why
     return Entry("run", " · ".join(path.relative_to(out).parts), path, state)
 

@@ -103,9 +103,9 @@ class RunnerFeed:
     def _take(self, found: Mapping[str, Any]) -> bool:
         """Apply a message to the session; return whether it was the last."""
         match found:
-            case {"say": "hello", "version": version} if version != VERSION:
+            case {"type": "hello", "version": version} if version != VERSION:
                 raise ProtocolError(f"it uses protocol {version}, this app {VERSION}")
-            case {"say": "hello", "directory": str(directory), "scenario": str(scenario)}:
+            case {"type": "hello", "directory": str(directory), "scenario": str(scenario)}:
                 self.session.identify(
                     Path(directory),
                     scenario,
@@ -113,11 +113,11 @@ class RunnerFeed:
                     seed=int(found.get("seed", 0)),
                     hash8=str(found.get("hash8")),
                 )
-            case {"say": "round", "text": dict(text)}:
+            case {"type": "round", "text": dict(text)}:
                 self.session.add(text)
-            case {"say": "state"}:
+            case {"type": "state"}:
                 self.session.set_state(found)
-            case {"say": "end", "status": str(status)} if status in _ENDS:
+            case {"type": "end", "status": str(status)} if status in _ENDS:
                 error = found.get("error")
                 self.session.move(_ENDS[status], None if error is None else str(error))
                 return True

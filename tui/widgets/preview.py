@@ -11,7 +11,7 @@ from des.money import MICRO, to_micro
 from scenarios.build import population_spec
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
-from scenarios.logs.directory import SCENARIO, RunDirectory, StoreError
+from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
 from tui.watching.catalogue import Entry, run_state
 from tui.watching.tail import last_services
@@ -25,7 +25,7 @@ def preview(entry: Entry) -> RenderableType:
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), "red")
         return Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
-    except (OSError, UnicodeError, StoreError, LogError) as error:
+    except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
         return Text(f"{entry.path}: cannot be read: {error}", "red")
 
 

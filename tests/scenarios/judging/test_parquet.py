@@ -15,7 +15,7 @@ from scenarios.running.batch import plan, run_all
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
 
 
-class Listener:
+class Observer:
     def __getattr__(self, name: str) -> object:
         return lambda *_: None
 
@@ -26,7 +26,7 @@ def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
 
     shelf = Shelf()
     scenario = load("quickstart", ["rounds=3", "training.eval_samples=100"])
-    run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Listener(), workers=0)  # type: ignore[arg-type]
+    run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Observer(), workers=0)  # type: ignore[arg-type]
     assert export_parquet([tmp_path / "runs"], tmp_path / "all.parquet", table) == 2
     export_file([tmp_path / "runs"], tmp_path / "all.csv", table)
     found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")

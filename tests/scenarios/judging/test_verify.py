@@ -39,7 +39,7 @@ value = [0, 1]
 """
 
 
-class Listener:
+class Observer:
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_: None
 
@@ -49,7 +49,7 @@ def good(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shelf = Shelf()
     scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6"])
     runs = plan([scenario], [], [0], tmp_path_factory.mktemp("good"), shelf)
-    assert not run_all(runs, shelf, Listener(), workers=0).failed
+    assert not run_all(runs, shelf, Observer(), workers=0).failed
     return runs[0].directory.path
 
 
@@ -98,7 +98,7 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
         patched.setattr("scenarios.build.behaviour_of", lambda scenario: Markup())
         shelf = Shelf()
         [run] = plan([scenario], [], [0], tmp_path, shelf)
-        assert not run_all([run], shelf, Listener(), workers=0).failed
+        assert not run_all([run], shelf, Observer(), workers=0).failed
         assert verify(run.directory).problems == []
         assert next(text for text in story(scenario) if " asks " in text) != asked
         change(run.directory.path / "offers.csv", "bid", "0.123456", lambda row: True)

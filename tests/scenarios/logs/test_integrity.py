@@ -14,7 +14,7 @@ from scenarios.judging.export import export_file
 from scenarios.judging.results import read
 from scenarios.judging.verify import verify
 from scenarios.loader import load
-from scenarios.logs.directory import RunDirectory, StoreError
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.running.batch import due, plan
 from scenarios.running.runner import Run, execute
 from tui.watching.session import Phase, Session
@@ -86,7 +86,7 @@ def test_whoever_reads_a_run_looks_at_the_sizes(
     path = run.directory.path
     damage(path / name)
     for look in (lambda: read([path]), lambda: export_file([path], tmp_path / "all.csv", "events")):
-        with pytest.raises(StoreError) as error:
+        with pytest.raises(RunDirectoryError) as error:
             look()
         assert str(path / name) in str(error.value)
     session = Session("replay")
@@ -105,7 +105,7 @@ def test_a_log_may_grow_after_the_end(run: Run) -> None:
 def test_a_changed_value_in_meta_json_is_found(run: Run) -> None:
     path = run.directory.path / "meta.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"seed": 1}))
-    with pytest.raises(StoreError, match=r"meta\.json: is damaged: checksum mismatch"):
+    with pytest.raises(RunDirectoryError, match=r"meta\.json: is damaged: checksum mismatch"):
         run.directory.meta()
 
 
@@ -113,7 +113,7 @@ def test_meta_json_without_digests_is_from_an_earlier_version(run: Run) -> None:
     path = run.directory.path / "meta.json"
     meta = json.loads(path.read_text())
     path.write_text(json.dumps({key: value for key, value in meta.items() if key not in ("files", "sha256")}))
-    with pytest.raises(StoreError, match="no digests; made by an earlier version of flmarket"):
+    with pytest.raises(RunDirectoryError, match="no digests; made by an earlier version of flmarket"):
         due([run])
 
 

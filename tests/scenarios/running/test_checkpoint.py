@@ -18,7 +18,7 @@ from learning.selection import fill_budget
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import State, StoreError
+from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import checkpoint
 from scenarios.running.batch import plan
 from scenarios.running.runner import Run, execute
@@ -180,7 +180,7 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
     table.write_bytes(b"my notes" + table.read_bytes()[8:])
     before = results(run)
     with pytest.raises(
-        StoreError,
+        RunDirectoryError,
         match=r"every checkpoint, or a table that belongs to it, is damaged; run again with --fresh to start over",
     ):
         execute(run, shelf, workers=0)
@@ -195,14 +195,16 @@ def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path
     interrupt(run, shelf, 6)
     run.directory.path.rename(other.directory.path)
     before = {path: path.read_bytes() for path in other.directory.path.rglob("*.*") if path.name != "run.log"}
-    with pytest.raises(StoreError, match=r"another seed \(0, here 1\)"):
+    with pytest.raises(RunDirectoryError, match=r"another seed \(0, here 1\)"):
         execute(other, shelf, workers=0)
     scenario = other.directory.path / "scenario.toml"
     scenario.write_text(scenario.read_text().replace("rounds = 12", "rounds = 13"))
-    with pytest.raises(StoreError, match=r"scenario\.toml: contains an interrupted run of another scenario"):
+    with pytest.raises(RunDirectoryError, match=r"scenario\.toml: contains an interrupted run of another scenario"):
         execute(other, shelf, workers=0)
     scenario.unlink()
-    with pytest.raises(StoreError, match=r"contains checkpoint but no scenario\.toml, so it is not a run directory"):
+    with pytest.raises(
+        RunDirectoryError, match=r"contains checkpoint but no scenario\.toml, so it is not a run directory"
+    ):
         execute(other, shelf, workers=0)
     del before[scenario]
     assert {path: path.read_bytes() for path in before} == before
@@ -210,7 +212,7 @@ def test_the_directory_of_another_run_is_refused(run_of: MakeRun, tmp_path: Path
 
 def test_a_run_that_another_process_is_at_is_refused(run_of: MakeRun, tmp_path: Path, shelf: Shelf) -> None:
     run = run_of(tmp_path)
-    with run.directory.locked(), pytest.raises(StoreError, match="another process is playing this run"):
+    with run.directory.locked(), pytest.raises(RunDirectoryError, match="another process is playing this run"):
         execute(run, shelf, workers=0)
 
 

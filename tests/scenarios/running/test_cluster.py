@@ -16,7 +16,7 @@ from scenarios.loader import parse
 from scenarios.logs.directory import State
 from scenarios.running.batch import plan, play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
-from scenarios.running.listener import Progress
+from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
 
@@ -26,27 +26,27 @@ ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flma
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Listener:
+class Observer:
     def __init__(self, cluster: Any = None, victim: Any = None) -> None:
-        self.heard: list[tuple[str, int, str]] = []
+        self.notified: list[tuple[str, int, str]] = []
         self._cluster, self._victim = cluster, victim
 
     def started(self, run: Run) -> None:
-        self.heard.append(("started", run.seed, ""))
+        self.notified.append(("started", run.seed, ""))
 
     def round_done(self, run: Run, progress: Progress) -> None: ...
 
     def completed(self, run: Run) -> None:
-        self.heard.append(("completed", run.seed, ""))
+        self.notified.append(("completed", run.seed, ""))
         if self._victim is not None:
             self._cluster.remove_node(self._victim, allow_graceful=False)
             self._victim = None
 
     def skipped(self, run: Run) -> None:
-        self.heard.append(("skipped", run.seed, ""))
+        self.notified.append(("skipped", run.seed, ""))
 
     def failed(self, run: Run, error: Exception) -> None:
-        self.heard.append(("failed", run.seed, str(error)))
+        self.notified.append(("failed", run.seed, str(error)))
 
 
 @pytest.fixture
@@ -76,24 +76,24 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     shelf, scenario = Shelf(), parse(one_service)
     seeds = [0, 1, 2, 3]
     here = plan([scenario], [], seeds, tmp_path / "here", shelf)
-    run_all(here, shelf, Listener(), workers=0)
+    run_all(here, shelf, Observer(), workers=0)
 
     there = plan([scenario], [], seeds, tmp_path / "there", shelf)
-    listener = Listener(cluster, victim)
+    observer = Observer(cluster, victim)
     with Cluster(cluster.address, cpus=1) as nodes:
-        result = run_all(there, shelf, listener, cluster=nodes)
-    assert result.complete == there, listener.heard
+        result = run_all(there, shelf, observer, cluster=nodes)
+    assert result.complete == there, observer.notified
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     assert len({run.directory.meta()["seed"] for run in there}) == len(seeds)
     assert not ray.is_initialized()
 
-    again = Listener()
+    again = Observer()
     failing = parse(one_service, overrides=["training.learning_rate=100", "training.local_epochs=20", "name=bad"])
     runs = [*there, *plan([failing], [], [0], tmp_path / "there", shelf)]
     with Cluster(cluster.address, cpus=1) as nodes:
         result = run_all(runs, shelf, again, cluster=nodes)
-    assert [word for word, *_ in again.heard] == ["skipped"] * 4 + ["started", "failed"]
-    assert "diverged" in again.heard[-1][2]
+    assert [word for word, *_ in again.notified] == ["skipped"] * 4 + ["started", "failed"]
+    assert "diverged" in again.notified[-1][2]
     assert result.failed[0].directory.state is State.INCOMPLETE
     assert "diverged" in (result.failed[0].directory.path / "run.log").read_text()
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"

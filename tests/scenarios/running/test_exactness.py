@@ -11,7 +11,7 @@ from scenarios.running.batch import plan, run_all
 from scenarios.running.progress import QuietReporter
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-SMALL = ["rounds=4", "clients.count=8", "training.eval_samples=150"]
+SMALL = ["rounds=2", "clients.count=8", "training.eval_samples=150"]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path
     logs = {}
     for workers in (0, 1, 2, 4):
         runs = plan([scenario], [], [3], tmp_path / str(workers), shelf)
-        result = run_all(runs, shelf, QuietReporter(Console()), workers=workers)
+        result = run_all(runs, shelf, QuietReporter(Console(), str), workers=workers)
         assert result.complete == runs
         logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in FILES]
     assert logs[1] == logs[0]

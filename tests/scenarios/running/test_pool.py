@@ -13,10 +13,10 @@ import pytest
 
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
-from scenarios.logs.directory import State, StoreError
+from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import pool, process
 from scenarios.running.batch import due, plan, run_all
-from scenarios.running.listener import Progress
+from scenarios.running.observer import Progress
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run
 
@@ -45,24 +45,24 @@ class Slow(RandomPolicy):
 """
 
 
-class Listener:
+class Observer:
     def __init__(self) -> None:
-        self.heard: list[tuple[str, str, int, object]] = []
+        self.notified: list[tuple[str, str, int, object]] = []
 
     def started(self, run: Run) -> None:
-        self.heard.append(("started", run.policy, run.seed, None))
+        self.notified.append(("started", run.policy, run.seed, None))
 
     def round_done(self, run: Run, progress: Progress) -> None:
-        self.heard.append(("round", run.policy, run.seed, progress.round))
+        self.notified.append(("round", run.policy, run.seed, progress.round))
 
     def completed(self, run: Run) -> None:
-        self.heard.append(("completed", run.policy, run.seed, None))
+        self.notified.append(("completed", run.policy, run.seed, None))
 
     def skipped(self, run: Run) -> None:
-        self.heard.append(("skipped", run.policy, run.seed, None))
+        self.notified.append(("skipped", run.policy, run.seed, None))
 
     def failed(self, run: Run, error: Exception) -> None:
-        self.heard.append(("failed", run.policy, run.seed, str(error)))
+        self.notified.append(("failed", run.policy, run.seed, str(error)))
 
 
 @pytest.fixture(scope="module")
@@ -116,13 +116,13 @@ def test_two_jobs_give_the_same_bytes_as_one(
 ) -> None:
     scenario = parse(text)
     for jobs in (1, 2):
-        listener = Listener()
+        observer = Observer()
         runs = plan([scenario], ["random", "lcfa"], [0, 1], tmp_path / str(jobs), shelf)
-        result = run_all(runs, shelf, listener, jobs=jobs, workers=0)
+        result = run_all(runs, shelf, observer, jobs=jobs, workers=0)
         assert result.complete == runs
         assert not result.failed
-        assert len([word for word, *_ in listener.heard if word == "completed"]) == 8
-        rounds = [number for word, *_, number in listener.heard if word == "round"]
+        assert len([word for word, *_ in observer.notified if word == "completed"]) == 8
+        rounds = [number for word, *_, number in observer.notified if word == "round"]
         assert sorted(map(int, rounds)) == sorted([1, 2, 3, 4] * 8)  # type: ignore[call-overload]
     assert files_of(tmp_path / "1") == files_of(tmp_path / "2")
     assert len(files_of(tmp_path / "1")) == 4 * 8
@@ -137,11 +137,11 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
         if how == "dies":
             monkeypatch.setenv("ODD_DIES", "1")
         runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
-        listener = Listener()
-        result = run_all(runs, shelf, listener, jobs=2, workers=0)
+        observer = Observer()
+        result = run_all(runs, shelf, observer, jobs=2, workers=0)
         assert [run.policy for run in result.failed] == ["odd", "odd"]
         assert [run.policy for run in result.complete] == ["random", "random"]
-        assert all(word in str(said) for kind, *_, said in listener.heard if kind == "failed")
+        assert all(word in str(said) for kind, *_, said in observer.notified if kind == "failed")
         assert [run.directory.state for run in result.failed] == [State.INCOMPLETE] * 2
     assert not children()
 
@@ -150,27 +150,27 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_fail_fast_starts_no_more_runs(jobs: int, text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text, overrides=SURROGATE)], ["odd"], [0, 1, 2], tmp_path, shelf)
-    listener = Listener()
-    result = run_all(runs, shelf, listener, jobs=jobs, workers=0, fail_fast=True)
+    observer = Observer()
+    result = run_all(runs, shelf, observer, jobs=jobs, workers=0, fail_fast=True)
     assert len(result.failed) == 1
-    assert len([word for word, *_ in listener.heard if word == "started"]) <= jobs
+    assert len([word for word, *_ in observer.notified if word == "started"]) <= jobs
 
 
 def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text)], [], [0], tmp_path, shelf)
     runs[-1].directory.path.mkdir(parents=True)
     (runs[-1].directory.path / "thesis.tex").write_text("years of work")
-    with pytest.raises(StoreError, match=r"thesis\.tex"):
-        run_all(runs, shelf, Listener(), jobs=2)
+    with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
+        run_all(runs, shelf, Observer(), jobs=2)
     assert runs[0].directory.state is State.ABSENT
 
 
 def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text, overrides=["sweep.clients.cores=[1]"])], [], [0, 1], tmp_path, shelf)
-    run_all(runs[:1], shelf, Listener(), workers=0)
+    run_all(runs[:1], shelf, Observer(), workers=0)
     assert due(runs) == (runs[1:], runs[:1])
     runs[0].directory.path.rename(runs[1].directory.path)
-    with pytest.raises(StoreError, match="belongs to a run with seed 0, not 1"):
+    with pytest.raises(RunDirectoryError, match="belongs to a run with seed 0, not 1"):
         due(runs)
 
 
@@ -202,7 +202,7 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
         done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         scenario = load(str(tmp_path / "batch.toml"))
-        run_all(plan([scenario], ["slow"], [0], tmp_path / "whole", shelf), shelf, Listener(), workers=0)
+        run_all(plan([scenario], ["slow"], [0], tmp_path / "whole", shelf), shelf, Observer(), workers=0)
         assert files_of(tmp_path / "runs") == files_of(tmp_path / "whole")
 
 

@@ -23,26 +23,26 @@ from scenarios.running.batch import plan, run_all
 from scenarios.running.runner import Run
 
 
-class Listener:
+class Observer:
     """Remembers what a batch told it."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
+        self.notified: list[tuple[str, str]] = []
 
     def started(self, run: Run) -> None:
-        self.heard.append(("started", run.label))
+        self.notified.append(("started", run.label))
 
     def round_done(self, run: Run, report: object) -> None:
-        self.heard.append(("round", run.label))
+        self.notified.append(("round", run.label))
 
     def completed(self, run: Run) -> None:
-        self.heard.append(("completed", run.label))
+        self.notified.append(("completed", run.label))
 
     def skipped(self, run: Run) -> None:
-        self.heard.append(("skipped", run.label))
+        self.notified.append(("skipped", run.label))
 
     def failed(self, run: Run, error: Exception) -> None:
-        self.heard.append(("failed", str(error)))
+        self.notified.append(("failed", str(error)))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def small(two_services: str) -> Scenario:
 
 def run_small(scenario: Scenario, out: Path, shelf: Shelf, *, workers: int = 0, policies: tuple[str, ...] = ()) -> Path:
     runs = plan([scenario], policies, [0], out, shelf)
-    result = run_all(runs, shelf, Listener(), workers=workers)
+    result = run_all(runs, shelf, Observer(), workers=workers)
     assert not result.failed
     return runs[0].directory.path
 
@@ -126,7 +126,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_worker
 
 def test_another_seed_is_another_world(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0, 1], tmp_path, shelf)
-    run_all(runs, shelf, Listener(), workers=0)
+    run_all(runs, shelf, Observer(), workers=0)
     one, two = (run.directory.path.joinpath("offers.csv").read_bytes() for run in runs)
     assert one != two
 
@@ -160,11 +160,11 @@ def test_what_a_run_depends_on_changes_its_hash(
 
 def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0], tmp_path, shelf)
-    run_all(runs, shelf, Listener(), workers=0)
+    run_all(runs, shelf, Observer(), workers=0)
     before = (runs[0].directory.path / "meta.json").read_bytes()
-    listener = Listener()
-    run_all(runs, shelf, listener, workers=0)
-    assert listener.heard == [("skipped", runs[0].label)]
+    observer = Observer()
+    run_all(runs, shelf, observer, workers=0)
+    assert observer.notified == [("skipped", runs[0].label)]
     assert (runs[0].directory.path / "meta.json").read_bytes() == before
 
 
@@ -192,11 +192,11 @@ class Raises(Policy):
 def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     policy("raises")(Raises)
     runs = plan([small], ["raises", "lcfa"], [0], tmp_path, shelf)
-    listener = Listener()
-    result = run_all(runs, shelf, listener, workers=0)
+    observer = Observer()
+    result = run_all(runs, shelf, observer, workers=0)
     assert [run.policy for run in result.failed] == ["raises"]
     assert [run.policy for run in result.complete] == ["lcfa"]
-    message = dict(listener.heard)["failed"]
+    message = dict(observer.notified)["failed"]
     assert "'raises' of service 'alpha'" in message
     assert "round 2" in message
     meta = runs[0].directory.meta()
@@ -209,10 +209,10 @@ def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: P
 def test_a_diverging_model_is_named(two_services: str, tmp_path: Path, shelf: Shelf) -> None:
     scenario = parse(two_services, overrides=["training.learning_rate=100"])
     runs = plan([scenario], [], [0], tmp_path, shelf)
-    listener = Listener()
-    result = run_all(runs, shelf, listener, workers=0)
+    observer = Observer()
+    result = run_all(runs, shelf, observer, workers=0)
     assert result.failed == runs
-    assert "diverged in round" in dict(listener.heard)["failed"]
+    assert "diverged in round" in dict(observer.notified)["failed"]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_copy_of_a_data_set_that_is_too_small_is_refused(small: Scenario, tmp_
 
     runs = plan([small], [], [0], tmp_path, Shelf(few))
     with pytest.raises(DatasetError, match=r"20 images of their rarest label.*40 images of EMD 1\.0 can need 24"):
-        run_all(runs, Shelf(few), Listener(), workers=0)
+        run_all(runs, Shelf(few), Observer(), workers=0)
 
 
 @pytest.mark.real_data

@@ -48,6 +48,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     assert "| digits |" in done.stdout
     assert "digits: R^2" in done.stderr
+    assert done.stderr.startswith(
+        f"Fits will be written to out/dqi.json and to {path}/own/dqi.json, where they replace earlier ones of the same "
+        "data set and where all your scenarios find them (set FLMARKET_FITS to change the folder).\n"
+    )
+    assert f"Fits written to out/dqi.json; scenarios read them from {path}/own/dqi.json\n" in done.stdout
+    assert "digits: warning: a poor fit: R^2 of the means is " in done.stderr
     return path
 
 

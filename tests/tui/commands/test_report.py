@@ -1,10 +1,16 @@
 """`flmarket report`: tables on standard output, figures in files."""
 
+import io
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
+from scenarios.judging.report import make_report
+from scenarios.judging.results import read
+from tui.commands.report import _draw
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -17,9 +23,22 @@ def test_a_report_goes_to_stdout_and_its_figures_to_files(
     assert done.returncode == 0, done.stderr
     assert "**Whole market, against random**" in done.stdout
     assert len(list(figures.glob("*.svg"))) == len(list(figures.glob("*.pdf"))) == 5
+    assert sorted(done.stderr.splitlines()) == sorted(f"figure: {path}" for path in figures.iterdir())
     page = process("report", "runs", "--format", "html", cwd=batch).stdout
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 5
+
+
+def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
+    """Twelve measures side by side are wider than a screen; policies are few."""
+    console = Console(file=io.StringIO(), width=80)
+    _draw(make_report(read([batch / "runs"])), console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [line.split() for line in lines if "lcfa" in line]
+    assert headings == [["lcfa", "random"]] * 2
+    assert sum(line.startswith("  final accuracy ") for line in lines) == 2
 
 
 @pytest.mark.parametrize(

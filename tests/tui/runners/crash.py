@@ -5,5 +5,5 @@ import sys
 
 sys.stdin.readline()
 print("the battery is empty", file=sys.stderr, flush=True)
-print('{"say": "sta', end="", flush=True)
+print('{"type": "sta', end="", flush=True)
 os.abort()

@@ -7,8 +7,10 @@ from pathlib import Path
 from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import parse_seeds
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
+from scenarios.running.seeds import parse_seeds
 from support.screens import until
 from tui.app import MarketApp
 from tui.commands.run import run
@@ -68,7 +70,10 @@ def complete_run(scenario_text: str, out: Path) -> Path:
     place = out / "small-00000000" / "as-configured" / "seed-0000"
     place.mkdir(parents=True)
     (place / "scenario.toml").write_text(dumps(parse(scenario_text)))
-    (place / "meta.json").write_text('{"status": "complete"}')
+    for table in TABLES.values():
+        table.path(place).write_text(table.header)
+    (place / "run.log").touch()
+    RunDirectory(place).finish({"status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"})
     return place
 
 
@@ -84,8 +89,26 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await until(pilot, lambda: app.runs.sessions[0].directory, "what the run's directory holds")
         assert [session.directory for session in app.runs.sessions] == [place]
     assert (place / "meta.json").stat().st_mtime_ns == before
+
+
+async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    (place / "meta.json").write_text("[]")
+    async with app.run_test(size=(100, 40)) as pilot:
+        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
+        app.push_screen(dialog)
+        await pilot.pause()
+        assert dialog.query_one("#go", Button).disabled
+        shown = "".join(str(dialog.query_one("#run-problem", Static).render()).split())
+        assert f"{place}/meta.json:isdamaged:" in shown
+        await pilot.press("7")
+        await pilot.pause()
+        assert not dialog.query_one("#go", Button).disabled
 
 
 async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:

@@ -29,7 +29,7 @@ class Progress:
         return cls(report.round, accuracies, any(row.status is Status.REACHED for row in report.services))
 
 
-class Listener(Protocol):
+class RunObserver(Protocol):
     """Notified of a batch's progress. Called from one thread; several runs may be under way."""
 
     def started(self, run: Run) -> None:

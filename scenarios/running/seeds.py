@@ -1,0 +1,30 @@
+"""The seeds that a command is asked for."""
+
+import re
+
+from fl.errors import InputError
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
+
+    Raises:
+        InputError: the text is something else.
+    """
+    if re.fullmatch(r"\d{1,6}", text.strip()):
+        count = int(text)
+        if count < 1:
+            raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
+        return list(range(count))
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
+        if not match:
+            raise InputError(f"--seeds {text!r}: {part!r} is not a seed (3) or a range (0..9)")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")
+        if last - first > 1_000_000:
+            raise InputError(f"--seeds {text!r}: the range {part.strip()} has more than 1,000,000 seeds")
+        seeds += range(first, last + 1)
+    return list(dict.fromkeys(seeds))

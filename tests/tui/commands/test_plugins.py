@@ -1,0 +1,54 @@
+"""`flmarket plugins`: all that a scenario can name, and what each of it is."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+
+MINE = '''
+from flmarket import Mechanism, Offer, Policy, mechanism, model, policy
+
+
+@policy("hermit")
+class Hermit(Policy):
+    """Wants nobody.
+
+    Not at any price.
+    """
+
+    def act(self, observation):
+        return Offer.none()
+
+
+@mechanism("lottery")
+class Lottery(Mechanism):
+    """Draws the winners."""
+
+    def clear(self, book):
+        raise NotImplementedError
+
+
+@model("narrow")
+def narrow(labels):
+    """One thin layer."""
+'''
+
+
+def test_all_kinds_are_listed_by_their_summary_or_docstring(
+    tmp_path: Path, flmarket: Flmarket, process: Flmarket
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    done = process("plugins", "--plugin", "mine.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    assert {row[0] for row in rows} == {"policy", "model", "data set", "mechanism"}
+    assert all(row[3] for row in rows if row[0]), rows
+    for own in (
+        ["policy", "hermit", "mine.py", "Wants nobody."],
+        ["mechanism", "lottery", "mine.py", "Draws the winners."],
+        ["model", "narrow", "mine.py", "One thin layer."],
+    ):
+        assert own in rows
+    policies = flmarket("policies", "--plugin", "mine.py", cwd=tmp_path).stdout
+    assert "Wants nobody." in policies

@@ -1,0 +1,23 @@
+"""``flmarket plugins``: a table of all that a scenario can name: policies, models, data sets and mechanisms."""
+
+from tui.commands.arguments import Plugins, load_plugins
+from tui.commands.console import stdout
+
+
+def plugins(plugin: Plugins = None) -> None:
+    """List all policies, models, data sets and mechanisms, built in and your own."""
+    from rich.table import Table
+
+    from fl.dataset import Source
+    from fl.plugins import summary
+    from scenarios.plugins import REGISTRIES
+
+    load_plugins(plugin)
+    table = Table("kind", "name", "from", "what it is")
+    for registry in REGISTRIES:
+        for entry in registry.listing():
+            thing = entry.thing
+            text = thing.info.description if isinstance(thing, Source) else summary(thing)
+            table.add_row(registry.kind, entry.name, entry.source, entry.problem or text)
+        table.add_section()
+    stdout().print(table)
