@@ -241,8 +241,8 @@ def require_same_plugins(records: Records, where: str) -> None:
                     f"({record['file']}); restore that definition, or run again with --fresh"
                 )
             raise PluginError(
-                f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; load "
-                f"the file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
+                f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; "
+                f"load the file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
 
 

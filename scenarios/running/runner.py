@@ -102,9 +102,7 @@ def execute(
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
                     ending = _play(run, shelf, workers, meta, log, ready, observers, create)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # a plug-in may raise anything, SystemExit too
+            except (Exception, SystemExit, GeneratorExit) as error:  # plug-ins raise these, too
                 message = message_of(error)
                 log.exception("failed: %s", message)
                 with suppress(WriteError):  # the disk may be what failed
