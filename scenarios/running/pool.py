@@ -20,7 +20,7 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.process import Messages, Worker
-from scenarios.running.record import PATIENCE, Doing
+from scenarios.running.record import Doing
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
 
@@ -176,12 +176,9 @@ class Pool:
         """Report what takes long, and end what takes too long."""
         if self._timeout is not None and doing.seconds > self._timeout:
             worker.kill(f"{doing.what} did not return within {self._timeout:g} s (--decision-timeout)")
-        elif doing.seconds > PATIENCE and self._noted.get(worker) != doing.since:
+        elif doing.slow and self._noted.get(worker) != doing.since:
             self._noted[worker] = doing.since
-            observer.slow(
-                self._playing.get(worker),
-                f"{doing.what} has not returned for {PATIENCE:g} s; --decision-timeout SECONDS ends such a run",
-            )
+            observer.slow(self._playing.get(worker), f"{doing.slow}; --decision-timeout SECONDS ends such a run")
 
 
 def _log_failure(run: Run, why: str) -> None:

@@ -37,6 +37,11 @@ class Doing:
         """How long it has been at it."""
         return time.monotonic() - self.since
 
+    @property
+    def slow(self) -> str | None:
+        """What is reported of it once it has taken ``PATIENCE``; None before."""
+        return f"{self.what} has not returned for {PATIENCE:g} s" if self.seconds > PATIENCE else None
+
 
 class Record:
     """What one process is doing: written there, and read by whoever started it."""

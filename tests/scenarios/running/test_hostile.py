@@ -249,7 +249,7 @@ def test_what_cannot_be_loaded_or_created_ends_no_batch_in_silence(
 
 def test_a_policy_that_takes_long_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no timeout, too: a line says what the batch waits for."""
-    monkeypatch.setattr("scenarios.running.pool.PATIENCE", 0.5)
+    monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
     (folder / "mine.py").write_text(
         DEFINITION.replace("IN_INIT", "pass").replace("AT_IMPORT", "").replace("return", "time.sleep(1); return")
     )
