@@ -156,19 +156,27 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
         DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
         KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
+    spec = _federation_spec(scenario, seed, shelf, workers)
+    return backend_of(scenario).federation(spec)
+
+
+def require_federation(scenario: Scenario, shelf: Shelf) -> None:
+    """Check what can be checked of a scenario's federation without creating it. Errors as in ``build_federation``."""
+    backend_of(scenario).require(_federation_spec(scenario, 0, shelf, 1))
+
+
+def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) -> FederationSpec:
     for name in images_of(scenario):
         _check_supply(scenario, shelf.get(name))
     training = scenario.training
-    return backend_of(scenario).federation(
-        FederationSpec(
-            tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
-            seed=seed,
-            load=shelf.get,
-            eval_samples=training.eval_samples,
-            workers=workers,
-            kernel=training.kernel,
-            device=training.device,
-        )
+    return FederationSpec(
+        tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
+        seed=seed,
+        load=shelf.get,
+        eval_samples=training.eval_samples,
+        workers=workers,
+        kernel=training.kernel,
+        device=training.device,
     )
 
 

@@ -284,7 +284,7 @@ def run_all(
             pool.require_playable(different, observer)
         else:
             for scenario in different:
-                require_playable(scenario)
+                require_playable(scenario, shelf)
         for run in complete:
             observer.skipped(run)
         if not todo:

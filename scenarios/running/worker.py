@@ -99,7 +99,7 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
                     with record.doing(f"importing policy {name!r}"):
                         load(name)
             elif asked["do"] == "try":
-                require_playable(parse(asked["scenario"]), create)
+                require_playable(parse(asked["scenario"]), shelf, create)
             else:
                 execute(
                     run_of(asked),
