@@ -55,6 +55,10 @@ bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet ma
 PEERS := .venv-peers
 bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`
 
+MINUTES := 60
+attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, hostile plug-ins, failing disks; continues where it ended
+	PYTHONPATH=tests/lib $(BIN)/python -m attack --minutes $(MINUTES)
+
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) .venv-peers build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 

@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -145,13 +146,26 @@ def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     return install
 
 
-@pytest.fixture(autouse=True)
-def no_plugins_left() -> Iterator[None]:
-    """Forget what a test registered in this process."""
+@contextmanager
+def forgetting() -> Iterator[None]:
+    """Forget what was registered in this process."""
     before = [(registry, dict(registry._registered)) for registry in REGISTRIES]
     yield
     for registry, registered in before:
         registry._registered = registered
+
+
+@pytest.fixture(autouse=True)
+def no_plugins_left_by_a_test() -> Iterator[None]:
+    with forgetting():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_plugins_left_by_a_module() -> Iterator[None]:
+    """Fixtures of a module register, too."""
+    with forgetting():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -243,9 +243,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
         "choose another --out, or run again with --fresh to play the current one"
     )
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
-    with pytest.raises(
-        PluginError, match=r"was played with a different version of mine\.py, which defines policy 'big-sp"
-    ):
+    with pytest.raises(PluginError, match=r"was played with a different version of mine\.py, which defines policy"):
         rerun(runs[0].directory, shelf)
 
     POLICIES._registered.clear()

@@ -71,10 +71,10 @@ def test_the_keys_of_a_regime_are_declared_by_the_regime(field: dataclasses.Fiel
     assert (key.annotation, key.default) == (field.type, field.default)
     assert override.default is None
     for found in (key, override):
-        assert found.description == field.metadata["description"]
         limits = {name: getattr(limit, name) for limit in found.metadata for name in ("ge", "gt", "le", "lt")
                   if hasattr(limit, name)}  # fmt: skip
-        assert limits == {name: limit for name, limit in field.metadata.items() if name != "description"}
+        words = {"description": found.description, "json_schema_extra": found.json_schema_extra}
+        assert limits | {name: text for name, text in words.items() if text is not None} == dict(field.metadata)
 
 
 def test_services_are_found_by_name(market: str, catalogue: Catalogue) -> None:
