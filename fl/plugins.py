@@ -124,15 +124,19 @@ class Registry(Generic[T]):
                     return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
 
-    def listing(self) -> list[Listed[T]]:
-        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails."""
+    def listing(self, broken: Mapping[str, str] | None = None) -> list[Listed[T]]:
+        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails.
+
+        Args:
+            broken: by name, why an entry point must not be imported here: it would end this process.
+        """
         listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
         listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
         for entry in sorted(self._entries(), key=lambda entry: entry.name):
             source = _package(entry) or "an unknown package"
             try:
-                problem = self._refusal(entry.name)
+                problem = self._refusal(entry.name) or (broken or {}).get(entry.name)
                 thing = None if problem else self._load_entry(entry)
             except PluginError as error:
                 thing, problem = None, str(error)

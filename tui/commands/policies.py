@@ -15,7 +15,7 @@ def policies(plugin: Plugins = None) -> None:
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does")
-    for entry in POLICIES.listing():
+    for entry in POLICIES.listing(_broken()):
         privileged, text = "", entry.problem
         if entry.thing:
             try:
@@ -26,3 +26,22 @@ def policies(plugin: Plugins = None) -> None:
                 text = str(error) if isinstance(error, InputError) else f"summary: {describe(error)}"
         table.add_row(entry.name, privileged, entry.source, text)
     stdout().print(table)
+
+
+def _broken() -> dict[str, str]:
+    """Return why policies of installed packages cannot be imported without ending the process, by name."""
+    from fl.errors import InputError
+    from learning.policy import BUILTIN, POLICIES
+    from scenarios.running.process import Worker
+
+    found: dict[str, str] = {}
+    names = [name for name in POLICIES.names() if name not in BUILTIN and name not in POLICIES.registered]
+    while names:
+        with Worker() as worker:
+            try:
+                while names:
+                    worker.require_loadable([], names[:1])
+                    del names[0]
+            except InputError as error:
+                found[names.pop(0)] = str(error)
+    return found
