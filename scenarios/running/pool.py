@@ -127,6 +127,9 @@ class Pool:
             if error is None:
                 observer.completed(run)
             else:
+                if message is not None:  # who knows what the run left behind in there
+                    worker.kill("a run failed in it")
+                    self._bury(worker)
                 observer.failed(run, error)
                 failed.append(run)
                 if fail_fast:
@@ -150,7 +153,7 @@ class Pool:
         return worker
 
     def _bury(self, worker: Worker) -> str:
-        """Forget a worker whose process is gone; return how it ended."""
+        """Forget a worker whose process is gone, or about to go; return how it ended."""
         self._alive.remove(worker)
         why = worker.obituary()
         worker.stop()

@@ -15,7 +15,7 @@ class Watched(Policy):
     """A policy that writes down what it is asked to do."""
 
     def __init__(self, policy: Policy, name: str, service: str, record: Record) -> None:
-        super().__init__(policy.context)
+        # Not Policy's own __init__: a policy need not have called that, and then has no context.
         self._policy, self._record = policy, record
         self._who = _who(name, service)
         self._learns = getattr(policy.learn, "__func__", None) is not Policy.learn

@@ -48,7 +48,7 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "scenario": dumps(run.scenario),
             "policy": run.policy,
             "seed": run.seed,
-            "directory": str(run.directory.path),
+            "directory": str(run.directory.path.absolute()),  # a policy may change the current one
             "digest": run.digest,
             "sweep": dict(run.sweep),
             "point": run.point,
@@ -82,13 +82,14 @@ def run_of(asked: dict[str, Any]) -> Run:
 
 def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], record: Record) -> None:
     """Do what is asked for, for ever."""
-    shelf, create = Shelf(), CreateWatched(record)
+    shelf, create, home = Shelf(), CreateWatched(record), Path.cwd()
 
     def observe(report: RoundReport) -> None:
         send({"type": "round", **asdict(Progress.of(report))})
 
     while True:
         asked = json.loads(orders())
+        os.chdir(home)  # where the files that scenarios name are
         end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
             for package in asked["plugins"]:
@@ -119,8 +120,15 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
 
 
 def main() -> None:
-    """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
+    """Serve on standard input and output.
+
+    Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
+    """
     _end_with_parent()
+    commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     faulthandler.enable()  # the log of a run that crashes says where
@@ -128,7 +136,7 @@ def main() -> None:
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
-        for line in sys.stdin:
+        for line in commands:
             lines.put(line)
         os._exit(0)
 

@@ -429,3 +429,30 @@ def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) ->
     done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", jobs, cwd=folder)
     assert done.returncode == 1
     assert done.stderr.count("cannot be written: No space left on device; the same command continues from what") == 2
+
+
+WANDERS = """\
+import os, sys
+from flmarket import Offer, Policy, policy
+
+
+@policy("wanders")
+class Wanders(Policy):
+    def __init__(self, context):
+        pass
+
+    def act(self, observation):
+        os.chdir("/")
+        sys.stdin.close()
+        sys.stdout.close()
+        return Offer.none()
+"""
+
+
+def test_a_policy_that_leaves_its_process_in_disorder_harms_no_later_run(folder: Path) -> None:
+    (folder / "mine.py").write_text(WANDERS)
+    command = ["run", "market.toml", "--plugin", "mine.py", "--policy", "wanders", "--policy", "random", "--seeds", "2"]
+    done = shell.process(*command, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("complete in") == 4
+    assert run_directory(folder, "wanders").damage(digests=True) == []
