@@ -90,6 +90,11 @@ class Worker:
         if not self._process.stdout.readline():
             raise InputError(f"a plug-in cannot be loaded: {self.obituary()}")
 
+    def prepare(self, datasets: Sequence[str]) -> None:
+        """Let the process load data sets, and what trains on them, while this one does the same to plan runs."""
+        if datasets:
+            self.send(json.dumps({"do": "prepare", "plugins": [], "datasets": datasets}))
+
     def listen(self, messages: Messages) -> None:
         """Put what the process sends into a queue from now on, and None once it has closed its end."""
         self._listener = threading.Thread(target=self._listen, args=[messages], daemon=True)

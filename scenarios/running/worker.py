@@ -7,7 +7,7 @@ It reads one line of JSON for each run, and writes one for each round and one fo
     {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created, ``{"do": "load", ...}`` whether
-plug-ins can be loaded; an end answers both.
+plug-ins can be loaded; an end answers both. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
 
 What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
@@ -21,8 +21,10 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,9 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
     while True:
         asked = json.loads(orders())
         os.chdir(home)  # where the files that scenarios name are
+        if asked["do"] == "prepare":
+            _prepare(asked["datasets"], shelf, record)
+            continue
         end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
             for package in asked["plugins"]:
@@ -117,6 +122,13 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
             end["error"], end["kind"] = message_of(error), "run"
         send(end)
+
+
+def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:
+    for name in datasets:
+        with record.doing(f"loading data set {name!r}"), suppress(InputError):  # whoever needs it reports what is wrong
+            shelf.get(name)
+    import_module("fl.federation")  # brings torch
 
 
 def main() -> None:

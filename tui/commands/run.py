@@ -53,6 +53,7 @@ def run(
 
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
+    from scenarios.build import images_of
     from scenarios.loader import points
     from scenarios.plugins import PluginFile
     from scenarios.running.process import Worker
@@ -79,6 +80,7 @@ def run(
         if first:
             markets = [point.scenario for scenario in scenarios for point in points(scenario)]
             first.require_loadable([], _not_ours(service.policy for market in markets for service in market.services))
+            first.prepare(sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:
             complete = play_batch(
