@@ -53,9 +53,6 @@ def run(
 
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
-    from scenarios.build import images_of
-    from scenarios.loader import points
-    from scenarios.plugins import PluginFile
     from scenarios.running.process import Worker
     from scenarios.running.seeds import parse_seeds
 
@@ -65,6 +62,9 @@ def run(
     with ExitStack() as stack:
         # It imports what it needs while this process reads and checks what to play.
         first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        from scenarios.build import images_of
+        from scenarios.loader import points
+        from scenarios.plugins import PluginFile
         from scenarios.running.batch import BatchFailed, play_batch
         from tui.commands.results import print_results
 
