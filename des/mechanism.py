@@ -10,7 +10,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.money import MicroArray, text
 from fl.arrays import FloatArray, IntArray
-from fl.blame import blame
+from fl.blame import blame, refusal, represent
 from fl.errors import RunError
 
 
@@ -89,8 +89,10 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     where = f"mechanism {type(mechanism).__name__}, round {round_}"
     try:
         clearing = mechanism.clear(book)
-    except Exception as error:
-        raise ClearingError(f"{where}: failed: {error!r}{blame(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        raise ClearingError(f"{where}: failed: {represent(error)}{blame(error)}") from error
     if not isinstance(clearing, Clearing):
         raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
     count = len(book.clients)
@@ -107,8 +109,10 @@ def _whole_numbers(given: object, count: int, what: str) -> IntArray:
     wanted = f"{what} must be {count} whole numbers, one for each offer"
     try:
         array = np.asarray(given)
-    except Exception as error:  # lists of lists of different lengths, or an object that only looks like an array
-        raise ClearingError(f"{wanted}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # lists of lists of different lengths, or an object that only looks like an array
+        raise ClearingError(f"{wanted}: {refusal(error)}{blame(error)}") from error
     # Not unsigned ones: those of 64 bits would wrap around.
     if array.shape != (count,) or (array.dtype.kind != "i" and count):
         raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
-from fl.blame import blame
+from fl.blame import blame, refusal
 from fl.errors import InputError
-from fl.plugins import Registry, refusal, subclass_problem
+from fl.plugins import Registry, subclass_problem
 
 DEFAULT = "pay-as-offered"
 """The paper's."""

@@ -9,6 +9,7 @@ import numpy as np
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import Offer
 from fl.arrays import IntArray
+from fl.blame import blame, refusal
 from fl.errors import RunError
 
 
@@ -77,8 +78,11 @@ def check_offer(
         raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
     try:
         clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
-    except ValueError as error:  # lists of lists of different lengths
-        raise refuse(f"clients and payments must be lists of the same length: {error}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # lists of lists of different lengths; an __array__ may raise anything
+        why = f"{refusal(error)}{blame(error)}"
+        raise refuse(f"clients and payments must be lists of the same length: {why}") from error
     if clients.ndim != 1 or payments.shape != clients.shape:
         raise refuse(
             f"clients and payments must be lists of the same length, not of shapes {clients.shape} and {payments.shape}"

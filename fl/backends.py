@@ -13,6 +13,7 @@ from typing import ClassVar
 from fl.datasets import Dataset
 from fl.fitted import Fit, surrogate_fit
 from fl.jobs import Federation
+from fl.kernels import kernel_for, require_device
 from fl.regime import Device, Kernel, Regime
 
 
@@ -78,6 +79,13 @@ class Backend(ABC):
         """
         return ()
 
+    def require(self, spec: FederationSpec) -> None:  # noqa: B027 - optional: not all have anything to check
+        """Check what can be checked of a federation without creating it.
+
+        Raises:
+            InputError: as ``federation`` would.
+        """
+
     @abstractmethod
     def federation(self, spec: FederationSpec) -> Federation:
         """Return a new federation, before its first round.
@@ -93,6 +101,12 @@ class RealTraining(Backend):
     name = "real"
     summary = "train and evaluate networks on images"
     trains = True
+
+    def require(self, spec: FederationSpec) -> None:
+        """See ``Backend.require``: the data sets, the kernel and the device."""
+        for task in spec.tasks:
+            kernel_for(task.regime.model, spec.load(task.dataset).info.shape, spec.kernel)
+        require_device(spec.device)
 
     def federation(self, spec: FederationSpec) -> Federation:
         """See ``Backend.federation``."""

@@ -1,4 +1,8 @@
-"""Where in a user's own code an exception comes from, for the one line that reports a plug-in's failure."""
+"""What went wrong in code that is not flmarket's own: plug-ins may raise anything, at any time.
+
+Whoever calls a plug-in catches every exception but Ctrl-C, SystemExit among them, and describes it with these
+functions. They never raise: an exception's own ``repr`` and ``str`` are foreign code, too.
+"""
 
 import sysconfig
 import traceback
@@ -6,6 +10,31 @@ from functools import cache
 from pathlib import Path
 
 from fl.installation import PACKAGES, ROOT
+
+
+def represent(error: BaseException) -> str:
+    """Return an exception as Python writes it, ``IndexError('list index out of range')``, on one line."""
+    try:
+        return " ".join(repr(error).split())
+    except BaseException as another:  # the exception is the plug-in's own
+        return _undescribable(error, another)
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
+    try:
+        message = " ".join(str(error).split())
+    except BaseException as another:  # the exception is the plug-in's own
+        return _undescribable(error, another)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def refusal(error: BaseException) -> str:
+    """Return why a plug-in did not take its options: the message of a TypeError or ValueError, else also the type."""
+    try:
+        return str(error) if isinstance(error, TypeError | ValueError) and str(error) else describe(error)
+    except BaseException:  # the exception is the plug-in's own
+        return describe(error)
 
 
 def blame(error: BaseException) -> str:
@@ -19,6 +48,11 @@ def blame(error: BaseException) -> str:
         frames.append((error.filename, error.lineno))
     own = [(file, line) for file, line in frames if not file.startswith("<frozen") and not _is_installed(file)]
     return f" ({own[-1][0]}:{own[-1][1]})" if own else ""
+
+
+def _undescribable(error: BaseException, another: BaseException) -> str:
+    """Return what is known of an exception that raises another one when it is asked what it is."""
+    return f"{type(error).__name__} (which raises {type(another).__name__} when it is printed)"
 
 
 @cache

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from fl.blame import describe
 from fl.installation import PACKAGES, ROOT
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented), re.Pattern)
@@ -48,10 +49,10 @@ def digest(thing: Any) -> str:
     """
     try:
         text = "\n".join(_Telling().tell(thing))
-    except UnknowableError:
+    except (KeyboardInterrupt, UnknowableError):
         raise
-    except Exception as error:  # a repr or a descriptor of the user's own may raise anything
-        raise UnknowableError(str(error)) from error
+    except BaseException as error:  # a repr or a descriptor of the user's own may raise anything
+        raise UnknowableError(describe(error)) from error
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

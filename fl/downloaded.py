@@ -19,6 +19,10 @@ from fl.digests import OFFICIAL
 VARIABLE = "FLMARKET_DATA"
 
 
+class AbsentError(DatasetError):
+    """A data set's files are not here, and cannot or must not be downloaded."""
+
+
 @dataclass(frozen=True)
 class Downloaded(Source):
     """A data set in four files.
@@ -54,7 +58,7 @@ class Downloaded(Source):
                 reason = f"they could not be downloaded: {error}"
             missing = [file for file in self.raw.files if vision.find(folder, file) is None]
         if missing:
-            raise DatasetError(
+            raise AbsentError(
                 f"data set {self.known.name!r}: {folder} lacks {', '.join(missing)}; {reason}. Run again with a "
                 "network connection, put the files there by hand (as they are or as .gz), or set "
                 f"{VARIABLE} to the folder that holds {self.raw.folder}"

@@ -7,21 +7,16 @@ torch, for any model and shape. ``auto`` takes the fused kernel where it can.
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
 from torch import nn
 
 from fl import fused
 from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
-from fl.errors import InputError
+from fl.kernels import kernel_for, require_device
 from fl.local import ReferenceTrainer, Trainer
 from fl.models import MLP_HIDDEN, build
 from fl.regime import Kernel, Regime
-
-
-class KernelError(InputError):
-    """The requested kernel or device cannot train this model on this machine."""
 
 
 class FusedTrainer:
@@ -83,14 +78,7 @@ class Engine:
         Raises:
             KernelError: the fused kernel was requested, but cannot train this.
         """
-        if self.wanted == "reference":
-            return "reference"
-        problem = fused.obstacle(self.regime.model, self.dataset.info.shape)
-        if problem is None:
-            return fused.kernel_name()
-        if self.wanted == "fused":
-            raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
-        return "reference"
+        return kernel_for(self.regime.model, self.dataset.info.shape, self.wanted)
 
     @property
     def evaluation_chunk(self) -> int:
@@ -109,8 +97,7 @@ class Engine:
         Raises:
             KernelError: torch cannot use that device on this machine.
         """
-        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-            raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")
+        require_device(device)
         return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:

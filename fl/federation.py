@@ -17,11 +17,14 @@ import torch
 
 from fl.arrays import AnyArray, Float32Array, Labels, Pixels
 from fl.batched import ClientData
+from fl.blame import blame, represent
 from fl.datasets import Dataset
 from fl.engine import Engine
+from fl.errors import RunError
 from fl.fedavg import fedavg
 from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.local import Trainer, visiting_order
+from fl.model_names import BUILTIN
 from fl.partition import draw_images, label_counts
 from fl.regime import Kernel, Regime
 from fl.streams import stream
@@ -45,6 +48,10 @@ class Task:
     dataset: Dataset
     regime: Regime
     eval_samples: int | None = None
+
+
+class ModelFailed(RunError):  # noqa: N818 - names what happened
+    """A plug-in's model raised an exception while it was trained or evaluated."""
 
 
 class _Learner:
@@ -77,9 +84,29 @@ class _Learner:
         except IndexError:
             trainer = self.engine.trainer()
         try:
-            yield trainer
+            with self.blaming():
+                yield trainer
         finally:
             self._idle.append(trainer)
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Let an exception of a plug-in's model name that.
+
+        Raises:
+            ModelFailed: in place of it.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a plug-in may raise anything, SystemExit too
+            model = self.task.regime.model
+            if model in BUILTIN:
+                raise
+            raise ModelFailed(
+                f"model {model!r} of service {self.task.service!r} failed: {represent(error)}{blame(error)}"
+            ) from error
 
     def _test_images(self, seed: int) -> tuple[Pixels, Labels]:
         dataset, wanted = self.task.dataset, self.task.eval_samples
@@ -174,7 +201,8 @@ class RealFederation(Federation):
             learner = self._learners[service]
             if learner.batched:
                 clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
-                trained = learner.batched.train(learner.parameters, clients, learner.task.regime)
+                with learner.blaming():
+                    trained = learner.batched.train(learner.parameters, clients, learner.task.regime)
                 done.update(zip(own, trained, strict=True))
         # The longest first, so that no worker is left with a long one at the end.
         order = sorted(set(range(len(jobs))) - done.keys(), key=lambda index: (-self._work(jobs[index]), index))
@@ -197,7 +225,10 @@ class RealFederation(Federation):
         for learner in learners:
             hits[learner] = 0
             if learner.batched:
-                hits[learner] = learner.batched.correct(learner.parameters, learner.test_images, learner.test_labels)
+                with learner.blaming():
+                    hits[learner] = learner.batched.correct(
+                        learner.parameters, learner.test_images, learner.test_labels
+                    )
             else:
                 chunk = learner.engine.evaluation_chunk
                 parts += [(learner, slice(first, first + chunk)) for first in range(0, len(learner.test_labels), chunk)]

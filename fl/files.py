@@ -163,6 +163,19 @@ def read_own(path: Path) -> bytes:
         return file.read()
 
 
+def append_own(path: Path, text: str) -> None:
+    """Append to a text file inside a run's directory, which must be there.
+
+    Raises:
+        OSError: as ``open_own``.
+    """
+    descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        write_fully(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
 def reading_own(path: Path, errors: str = "strict") -> IO[str]:
     """Open a text file inside a run's directory for reading: UTF-8, line ends as they are.
 

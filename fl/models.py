@@ -22,10 +22,10 @@ from threading import Lock
 import torch
 from torch import Tensor, nn
 
-from fl.blame import blame
+from fl.blame import blame, describe
 from fl.dataset import Shape
 from fl.model_names import BUILTIN, MODELS
-from fl.plugins import PluginError, describe
+from fl.plugins import PluginError
 from fl.streams import stream
 
 MLP_HIDDEN = (200, 200)
@@ -113,7 +113,9 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
         try:
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a plug-in may raise anything, SystemExit too
             why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
             raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
@@ -141,7 +143,9 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
     try:
         with torch.inference_mode():
             given = tuple(module(images).shape)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{blame(error)}{hint}") from error
     if given != (2, labels):
         raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
-from fl.blame import blame
+from fl.blame import blame, describe
 from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.plugins import describe
 
 MOST_LABELS = 256
 """Labels are stored in one byte."""
@@ -109,7 +108,9 @@ def _place(function: Callable[..., Any]) -> str:
 def _called(function: Callable[[], Any]) -> tuple[Any, ...]:
     try:
         found = function()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
         raise DatasetError(f"raised {describe(error)}{blame(error)}") from error
     if not isinstance(found, (tuple, list)) or len(found) != len(ARRAY_NAMES):
         what = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
@@ -184,7 +185,9 @@ def _array(what: str, found: Any) -> AnyArray:
     """Return a contiguous array of the function's own, or a view: becoming read-only must not change the user's."""
     try:
         return np.ascontiguousarray(found).view()
-    except Exception as error:  # ragged lists, tensors on a GPU
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # ragged lists, tensors on a GPU, an __array__ that raises
         raise DatasetError(f"its {what} cannot be read as an array: {describe(error)}") from error
 
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Generic, TypeVar, cast
 
+from fl.blame import describe
 from fl.errors import InputError
 from fl.names import name_problem, unknown_plugin
 
@@ -123,15 +124,19 @@ class Registry(Generic[T]):
                     return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
 
-    def listing(self) -> list[Listed[T]]:
-        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails."""
+    def listing(self, broken: Mapping[str, str] | None = None) -> list[Listed[T]]:
+        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails.
+
+        Args:
+            broken: by name, why an entry point must not be imported here: it would end this process.
+        """
         listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
         listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
         for entry in sorted(self._entries(), key=lambda entry: entry.name):
             source = _package(entry) or "an unknown package"
             try:
-                problem = self._refusal(entry.name)
+                problem = self._refusal(entry.name) or (broken or {}).get(entry.name)
                 thing = None if problem else self._load_entry(entry)
             except PluginError as error:
                 thing, problem = None, str(error)
@@ -224,11 +229,12 @@ class Registry(Generic[T]):
         what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {package}' if package else ''})"
         try:
             thing = entry.load()
+            problem = self._check(thing)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an import may raise anything, SystemExit too
             raise PluginError(f"{what}: cannot be imported: {describe(error)}") from error
-        if problem := self._check(thing):
+        if problem:
             raise PluginError(f"{what}: {problem}")
         return cast(T, thing)
 
@@ -254,12 +260,6 @@ def _changed(place: str) -> int:
         return 0
 
 
-def describe(error: BaseException) -> str:
-    """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
 def summary(thing: Any) -> str:
     """Return a plug-in in one line: its ``summary`` if it has one, else the first line of its own docstring."""
     text = getattr(thing, "summary", "") or (getattr(thing, "__doc__", None) or "").strip()
@@ -272,11 +272,6 @@ def subclass_problem(found: Any, base: type, name: str) -> str | None:
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     return f"{found.__name__} does not define {' and '.join(missing)}" if missing else None
-
-
-def refusal(error: BaseException) -> str:
-    """Return why a plug-in did not take its options: the message of a TypeError or ValueError, else also the type."""
-    return str(error) if isinstance(error, TypeError | ValueError) and str(error) else describe(error)
 
 
 def _package(entry: EntryPoint) -> str | None:

@@ -21,11 +21,12 @@ _PHRASES = {
     "--together is": "together is",
     "--tensorboard:": "tensorboard:",
     "--engine ray": "engine='ray'",
+    "--decision-timeout SECONDS": "decision_timeout=SECONDS",
 }
 """What stands for an option and the words around it."""
 
 _SWITCHES = {"fresh", "resume", "rotate"}
-_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together"}
+_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together", "decision-timeout"}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
     rf"(?<![\w-])--(?:(?P<switch>{'|'.join(sorted(_SWITCHES))})(?![\w-])"

@@ -57,11 +57,15 @@ def run(
     fresh: bool = False,
     fail_fast: bool = False,
     progress: bool = True,
+    decision_timeout: float | None = None,
 ) -> "Results":
     """Run scenarios, and return what their runs came to.
 
     Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last
     checkpoint.
+
+    With ``jobs=1`` runs are played in this process, where a debugger and ``print`` work. Whatever a policy raises,
+    SystemExit too, fails its run and no other; but one that ends or crashes its process ends this one.
 
     Args:
         scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.
@@ -77,6 +81,8 @@ def run(
         fresh: start over, even if a run is complete.
         fail_fast: end the batch when a run fails.
         progress: report progress and notes on stderr.
+        decision_timeout: seconds after which a policy that has not returned fails its run. Runs are then played in
+            processes of their own, with ``jobs=1`` too.
 
     Raises:
         InputError: a scenario, a policy, a data set or a directory cannot be used.
@@ -105,6 +111,7 @@ def run(
             fail_fast=fail_fast,
             progress=progress,
             words=pythonic,
+            decision_timeout=decision_timeout,
         )
     except KeyboardInterrupt as error:
         error.add_note("the same call continues each interrupted run from its last checkpoint")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from des.market import Market
 from des.offers import OfferError
 from des.records import Observation, Offer, RoundReport
-from fl.blame import blame
+from fl.blame import blame, represent
 from fl.errors import RunError
 from learning.policy import Policy
 
@@ -25,11 +25,10 @@ class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown 
     """A policy raised an exception of its own."""
 
     @classmethod
-    def to(cls, doing: str, policy: str, service: str, round_: int, error: Exception) -> "PolicyFailed":
+    def to(cls, doing: str, policy: str, service: str, round_: int, error: BaseException) -> "PolicyFailed":
         """Return the error for what a policy failed to do (act, learn); a single text survives pickling."""
-        return cls(
-            f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {error!r}{blame(error)}"
-        )
+        why = f"{represent(error)}{blame(error)}"
+        return cls(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {why}")
 
 
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
@@ -74,8 +73,9 @@ def decide(
         PolicyFailed: a policy raised an exception.
     """
     offers = dict(given or {})
-    blind = [name for name in observations if name not in offers and not policies[name].sees_offers]
-    seeing = [name for name in observations if name not in offers and policies[name].sees_offers]
+    asked = [name for name in observations if name not in offers]
+    seeing = [name for name in asked if _sees_offers(policies[name], labels[name], observations[name])]
+    blind = [name for name in asked if name not in seeing]
     offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
     made = {name: Decision(observations[name], offers[name]) for name in blind}
     for name in seeing:
@@ -108,7 +108,9 @@ def learn(
     for name, decision in decisions.items():
         try:
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a plug-in may raise anything, SystemExit too
             raise PolicyFailed.to("learn", labels[name], name, report.round, error) from error
 
 
@@ -124,7 +126,17 @@ def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Obs
 def _act(policy: Policy, label: str, observation: Observation) -> Offer:
     try:
         return policy.act(observation)
-    except OfferError:
+    except (KeyboardInterrupt, OfferError):
         raise
-    except Exception as error:
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
         raise PolicyFailed.to("act", label, observation.service, observation.round, error) from error
+
+
+def _sees_offers(policy: Policy, label: str, observation: Observation) -> bool:
+    try:
+        return bool(policy.sees_offers)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it may be a property of a plug-in's
+        doing = "declare whether it sees_offers"
+        raise PolicyFailed.to(doing, label, observation.service, observation.round, error) from error

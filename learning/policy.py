@@ -18,9 +18,9 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.blame import blame
+from fl.blame import blame, describe, refusal
 from fl.errors import InputError
-from fl.plugins import PluginError, Registry, refusal, subclass_problem
+from fl.plugins import PluginError, Registry, subclass_problem
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -203,6 +203,40 @@ def names() -> list[str]:
 def load(name: str) -> type[Policy]:
     """Return the class of a policy. Errors as in ``Registry.load``."""
     return POLICIES.load(name)
+
+
+def is_privileged(name: str) -> bool:
+    """Return whether a policy declares ``privileged``.
+
+    Raises:
+        UnknownPluginError, PluginError: see ``Registry.load``; or the attribute cannot be read.
+    """
+    found = load(name)
+    try:
+        return bool(found.privileged)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        raise PluginError(f"policy {name!r}: privileged: {describe(error)}{blame(error)}") from error
+
+
+def agent_digest(name: str, checkpoint: str | None) -> str | None:
+    """Return what a policy's ``Policy.agent_digest`` returns.
+
+    Raises:
+        UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception, or returns something else.
+        InputError: the checkpoint cannot be read.
+    """
+    found = load(name)
+    try:
+        digest: object = found.agent_digest(checkpoint)
+    except (KeyboardInterrupt, InputError):
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        raise PluginError(f"policy {name!r}: agent_digest(): {describe(error)}{blame(error)}") from error
+    if digest is not None and type(digest) is not str:
+        raise PluginError(f"policy {name!r}: agent_digest() must return text or None, not {type(digest).__name__}")
+    return digest
 
 
 def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None = None) -> Policy:

@@ -19,8 +19,7 @@ from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
-from learning.policy import Policy, PolicyContext, create
-from learning.policy import load as load_policy
+from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.schema import Scenario, Service
 
 
@@ -86,7 +85,13 @@ def fits_of(scenario: Scenario) -> list[Fit]:
     return fits + [fit for name in names for fit in backend.fits(name, scenario.training_for(name))]
 
 
-def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Setup:
+CreatePolicy = Callable[[Scenario, Service], Policy]
+"""Creates the policy of one service."""
+
+
+def build(
+    scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1, create: CreatePolicy | None = None
+) -> Setup:
     """Return a market at its start, its federation and one policy for each service.
 
     Args:
@@ -94,13 +99,14 @@ def build(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> S
         seed: the run's seed.
         shelf: gives the data sets.
         workers: training threads; results do not depend on it.
+        create: creates each policy; ``build_policy`` if not given.
 
     Raises:
         DatasetError: a data set is missing or corrupt.
         PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
     """
     # Policies first: they fail fast, and training set-up is slow.
-    policies = {service.name: build_policy(scenario, service) for service in scenario.services}
+    policies = {service.name: (create or build_policy)(scenario, service) for service in scenario.services}
     federation = build_federation(scenario, seed, shelf, workers=workers)
     return Setup(build_market(scenario, seed, federation), policies, federation)
 
@@ -133,11 +139,12 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
 
     Raises:
         CheckpointError: one cannot be read.
+        PluginError: a policy of a plug-in cannot tell.
     """
     return {
         f"agent/{service.name}": digest
         for service in scenario.services
-        if (digest := load_policy(service.policy).agent_digest(service.checkpoint)) is not None
+        if (digest := agent_digest(service.policy, service.checkpoint)) is not None
     }
 
 
@@ -149,19 +156,27 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
         DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
         KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
+    spec = _federation_spec(scenario, seed, shelf, workers)
+    return backend_of(scenario).federation(spec)
+
+
+def require_federation(scenario: Scenario, shelf: Shelf) -> None:
+    """Check what can be checked of a scenario's federation without creating it. Errors as in ``build_federation``."""
+    backend_of(scenario).require(_federation_spec(scenario, 0, shelf, 1))
+
+
+def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) -> FederationSpec:
     for name in images_of(scenario):
         _check_supply(scenario, shelf.get(name))
     training = scenario.training
-    return backend_of(scenario).federation(
-        FederationSpec(
-            tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
-            seed=seed,
-            load=shelf.get,
-            eval_samples=training.eval_samples,
-            workers=workers,
-            kernel=training.kernel,
-            device=training.device,
-        )
+    return FederationSpec(
+        tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
+        seed=seed,
+        load=shelf.get,
+        eval_samples=training.eval_samples,
+        workers=workers,
+        kernel=training.kernel,
+        device=training.device,
     )
 
 
@@ -204,7 +219,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         reward_base=service.reward_base,
         local_epochs=scenario.training_for(service.dataset).local_epochs,
         policy=service.policy,
-        privileged=load_policy(service.policy).privileged,
+        privileged=is_privileged(service.policy),
     )
 
 

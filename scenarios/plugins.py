@@ -19,11 +19,12 @@ from typing import Any
 from uuid import uuid4
 
 from des.mechanisms import MECHANISMS
+from fl.blame import describe
 from fl.datasets import DATASETS
 from fl.definition import UnknowableError, digest, users_modules
 from fl.errors import InputError
 from fl.model_names import MODELS
-from fl.plugins import PluginError, Registration, Registry, describe
+from fl.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 
@@ -161,7 +162,9 @@ def unpack(packages: Iterable[Mapping[str, str]]) -> None:
         registry = next(registry for registry in REGISTRIES if registry.kind == kind)
         try:
             thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a definition that is loaded may raise anything
             raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
         registry.register(name, thing, {"file": package["file"], "sha256": package["sha256"]})
 
@@ -177,7 +180,9 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
         for module in modules:
             cloudpickle.register_pickle_by_value(module)
         content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what pickles it is the user's own
         raise PluginError(
             f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
             "plug-in, or play one run at a time"

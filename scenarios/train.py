@@ -20,7 +20,7 @@ from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
-from learning.policy import load as load_policy
+from learning.policy import agent_digest
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
@@ -179,7 +179,7 @@ def learned_rivals(training: Training) -> dict[str, str]:
     """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
         choices = {rival: PolicyChoice.parse(rival) for rival in training.rivals}
-        digests = {rival: load_policy(it.name).agent_digest(it.checkpoint) for rival, it in choices.items()}
+        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in choices.items()}
         return {rival: digest for rival, digest in digests.items() if digest is not None}
     scenario = training.scenario
     if not training.rotate:  # who learns in every episode never plays an agent of the scenario

@@ -1,7 +1,7 @@
-"""Whether what a scenario names can be created as it asks: policies, mechanism and models, with their options.
+"""Whether a scenario can be played: whether what it names can be created as it asks, and its data are there.
 
-Loading a scenario checks names alone, which is quick. Creating things is what a run does first; it is tried before a
-batch starts, so that no run is played in vain, and by ``flmarket validate``.
+Loading a scenario checks names alone, which is quick. This is what a run does first; it is tried before a batch starts,
+so that no run is played in vain, and by ``flmarket validate``: both accept the same scenarios.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,46 +9,81 @@ from functools import partial
 
 from des.mechanisms import create as create_mechanism
 from fl.datasets import info
+from fl.downloaded import AbsentError
 from fl.errors import InputError
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from scenarios.build import build_policy, images_of
+from scenarios.build import CreatePolicy, Shelf, agents_of, build_policy, images_of, require_federation
 from scenarios.file.problems import Finding, Path
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Service
 
 
-def obstacles(scenario: Scenario) -> Iterator[Finding]:
-    """Yield what cannot be created as the scenario asks."""
-    for path, create in _parts(scenario):
+def obstacles(shelf: Shelf, scenario: Scenario) -> Iterator[Finding]:
+    """Yield what cannot be created as the scenario asks. Data sets that are not here yet are none; see ``absent``."""
+    for path, attempt in _parts(scenario, shelf, build_policy):
         try:
-            create()
+            attempt()
+        except AbsentError:
+            pass
         except InputError as error:
             yield Finding(path, str(error))
 
 
-def require_playable(scenario: Scenario) -> None:
+def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
+    """Return the names of the data sets that a run downloads first."""
+    return [name for name in images_of(scenario) if not _is_here(name, shelf)]
+
+
+def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = build_policy) -> None:
     """Raise the first error that creating the scenario's parts would raise in a run.
+
+    Args:
+        scenario: without a sweep.
+        shelf: gives the data sets.
+        create: creates each policy.
 
     Raises:
         PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
         PluginError: a plug-in cannot be used; of a model: for the images of a data set.
         CheckpointError: a learned agent cannot be read.
+        DatasetError: a data set is missing, corrupt, or too small for the clients.
+        KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
-    for _, create in _parts(scenario):
-        create()
+    for _, attempt in _parts(scenario, shelf, create):
+        attempt()
 
 
-def _parts(scenario: Scenario) -> Iterator[tuple[Path, Callable[[], object]]]:
+def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield what a run creates: the key that is at fault if that fails, and a function that creates it."""
     market = scenario.market
     key = "options" if market.options else "mechanism"
     yield ("market", key), partial(create_mechanism, market.mechanism, market.options)
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
-        yield ("services", i, key), partial(build_policy, scenario, service)
-    for name in images_of(scenario):
+        yield ("services", i, key), partial(_create_policy, scenario, service, create)
+    names = images_of(scenario)
+    for name in names:
+        i = next(i for i, service in enumerate(scenario.services) if service.dataset == name)
+        yield ("services", i, "dataset"), partial(shelf.get, name)
+    for name in names:
         model = scenario.training_for(name).model
         if model not in BUILTIN_MODELS:
             yield ("training", "model"), partial(_build_model, model, name)
+    if all(_is_here(name, shelf) for name in names):
+        yield ("training",), partial(require_federation, scenario, shelf)
+
+
+def _create_policy(scenario: Scenario, service: Service, create: CreatePolicy) -> None:
+    create(scenario, service)
+    agents_of(scenario.model_copy(update={"services": (service,)}))
+
+
+def _is_here(name: str, shelf: Shelf) -> bool:
+    """Return whether a data set can be read here; why not is reported where it is read."""
+    try:
+        shelf.get(name)
+    except InputError:
+        return False
+    return True
 
 
 def _build_model(model: str, dataset: str) -> None:

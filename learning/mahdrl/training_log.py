@@ -1,12 +1,13 @@
 """The training log: a CSV file that a resumed training continues byte for byte."""
 
 import csv
+import fcntl
 import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from learning.mahdrl.checkpoint import CheckpointError
 
@@ -61,19 +62,20 @@ class TrainingLog:
             start: bytes of it to keep, all that was written when the state that is resumed was saved; 0 for a new log.
 
         Raises:
-            CheckpointError: it cannot be written, or is shorter than that.
+            CheckpointError: it cannot be written, is shorter than that, or another process is writing it.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if start and path.stat().st_size < start:
                 raise CheckpointError(f"{path}: is shorter than when the last state was saved; restore it")
-            self._file = path.open("r+b" if start else "wb")
+            # Nothing is cut before the lock is held.
+            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
+            _lock(self._file, path)
+            self._file.truncate(start)  # what came after the state is played again
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from error
-        if start:
-            self._file.truncate(start)  # what came after the state is played again
-            self._file.seek(start)
-        else:
+        self._file.seek(start)
+        if not start:
             self._write_line(LOG_COLUMNS)
 
     def __enter__(self) -> Self:
@@ -97,6 +99,19 @@ class TrainingLog:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(values)
         self._file.write(text.getvalue().encode())
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep other processes from training into the same files, until this one ends or closes the file."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise CheckpointError(
+            f"{path}: another process is training into it; wait for its end, or choose another --out"
+        ) from None
+    except OSError:  # a file system without locks
+        pass
 
 
 def _text(value: object) -> object:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from fl.errors import InputError
-from learning.policy import load
+from learning.policy import is_privileged
 from learning.statistics import Interval
 from scenarios.judging.measures import MARKET, MEASURES, Measure
 from scenarios.judging.report import Difference, Estimate, Report
@@ -138,7 +138,7 @@ def _named(row: Estimate | Difference) -> str:
 
 def _privileged(policy: str) -> bool:
     try:
-        return load(policy.partition("@")[0]).privileged
+        return is_privileged(policy.partition("@")[0])
     except InputError:  # as-configured, or a policy that is not installed here
         return False
 

@@ -7,6 +7,7 @@ run.log         what happened, with times      meta.json   written last: whether
 checkpoint/     only in an incomplete run: where it resumes
 """
 
+import errno
 import fcntl
 import os
 import shutil
@@ -37,6 +38,16 @@ _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 class RunDirectoryError(InputError):
     """A run directory cannot be used; the message says which one, why, and what to do."""
+
+
+def unwritable(path: Path, error: OSError) -> RunDirectoryError | WriteError:
+    """Return the error for what cannot be written: a disk that is full fails a run, anything else is bad input.
+
+    Once there is room again, the same command continues; where a folder cannot be written, it must be another command.
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return WriteError(path, error)
+    return RunDirectoryError(f"{path}: cannot be written: {error.strerror}")
 
 
 class State(Enum):
@@ -132,12 +143,13 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: another one is at it, or the directory cannot be made.
+            WriteError: the disk is full.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise RunDirectoryError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
+            raise unwritable(Path(error.filename or self.path), error) from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,6 +167,7 @@ class RunDirectory:
         Raises:
             RunDirectoryError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds
                 files that are not of a run; or it cannot be written.
+            WriteError: the disk is full.
         """
         state = self.state
         if fresh and state is not State.ABSENT:
@@ -166,11 +179,11 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunDirectoryError(f"{error.filename or self.path}: cannot be written: {error.strerror}") from error
+            raise unwritable(Path(error.filename or self.path), error) from error
         try:
             write_durably(self.path / SCENARIO, scenario.encode())
         except WriteError as error:
-            raise RunDirectoryError(f"{error.path}: cannot be written: {error.error.strerror}") from error
+            raise unwritable(error.path, error.error) from error
 
     def finish(self, meta: dict[str, Any]) -> None:
         """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.

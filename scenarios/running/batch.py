@@ -19,7 +19,8 @@ from scenarios.logs.directory import LOG, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
-from scenarios.running.runner import Run, execute
+from scenarios.running.process import Worker
+from scenarios.running.runner import Run, execute, message_of
 from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
@@ -67,12 +68,14 @@ def play_batch(
     fail_fast: bool = False,
     progress: bool = True,
     words: Callable[[str], str] = str,
+    decision_timeout: float | None = None,
+    first: Worker | None = None,
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr.
 
     Args:
         scenarios, policies, seeds, out: see ``plan``.
-        jobs, fresh, fail_fast: see ``run_all``.
+        jobs, fresh, fail_fast, decision_timeout, first: see ``run_all``.
         workers: training threads of each run; cores divided by jobs if not given.
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
@@ -82,6 +85,7 @@ def play_batch(
     Raises:
         InputError: an argument, a data set, an output directory, the cluster or a policy's options cannot be used.
         BatchFailed: some runs failed; the others are complete.
+        RunError: not every run is complete although none failed, which must not pass for success.
     """
     from scenarios.running.notes import notes
     from scenarios.running.progress import reporter
@@ -93,6 +97,7 @@ def play_batch(
     _require_count("jobs", jobs, 1)
     if workers is not None:
         _require_count("workers", workers, 0)
+    _require_timeout(decision_timeout, engine)
     shelf = Shelf()
     runs = plan(scenarios, policies, seeds, out, shelf)
     with ExitStack() as stack:
@@ -113,9 +118,13 @@ def play_batch(
             fresh=fresh,
             fail_fast=fail_fast,
             cluster=cluster,
+            decision_timeout=decision_timeout,
+            first=first,
         )
     if result.failed:
         raise BatchFailed(result)
+    if missing := [run.label for run in runs if run not in result.complete]:
+        raise RunError(f"{len(missing)} of {len(runs)} runs ended without a result: {', '.join(missing[:3])}")
     return result
 
 
@@ -127,6 +136,18 @@ def threads(jobs: int, wanted: int | None) -> int:
 def _require_count(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or value < least:
         raise InputError(f"{name} = {value!r}: must be an integer of at least {least}")
+
+
+def _require_timeout(seconds: object, engine: str) -> None:
+    if seconds is None:
+        return
+    if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+        raise InputError(f"--decision-timeout {seconds!r}: must be a number of seconds above 0")
+    if engine == "ray":
+        raise InputError(
+            "--decision-timeout is not for --engine ray: a task cannot end a policy that hangs; play with --jobs, or "
+            "cancel the task"
+        )
 
 
 def plan(
@@ -228,6 +249,8 @@ def run_all(
     fresh: bool = False,
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
+    decision_timeout: float | None = None,
+    first: Worker | None = None,
 ) -> BatchResult:
     """Execute runs; skip those that are complete; continue after one that failed.
 
@@ -235,11 +258,14 @@ def run_all(
         runs: as ``plan`` returns them.
         shelf: gives the data sets.
         observer: notified of each run.
-        jobs: runs at a time, each in a process of its own; a single one is played in this process.
+        jobs: runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
+            ``decision_timeout`` is given: a policy that ends its process then ends this one.
         workers: training threads of a run.
         fresh: start runs over, complete or not.
         fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
+        decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
+        first: a worker process that was started early, which plays runs even if they are played one at a time.
 
     Raises:
         InputError: a plug-in or its options cannot be used, which is found before any run is played; or a data set or
@@ -247,19 +273,28 @@ def run_all(
     """
     todo, complete = due(runs, fresh=fresh)
     # Before any run is played. Runs that differ in the seed alone create the same things.
-    for scenario in {(run.digest, run.policy): run.scenario for run in todo}.values():
-        require_playable(scenario)
-    for run in complete:
-        observer.skipped(run)
-    if not todo:
-        failed = []
-    elif cluster:
-        failed = cluster.play(todo, shelf, observer, fresh=fresh, fail_fast=fail_fast)
-    elif jobs == 1:
-        failed = _run_here(todo, shelf, observer, workers=workers, fresh=fresh, fail_fast=fail_fast)
-    else:
-        with Pool(min(jobs, len(todo)), workers=workers, fresh=fresh) as pool:
+    different = {(run.digest, run.policy): run.scenario for run in todo}.values()
+    with ExitStack() as stack:
+        pool = None
+        if todo and not cluster and (jobs > 1 or first or decision_timeout is not None):
+            count = min(jobs, len(todo))
+            pool = stack.enter_context(
+                Pool(count, workers=workers, fresh=fresh, first=first, decision_timeout=decision_timeout)
+            )
+            pool.require_playable(different, observer)
+        else:
+            for scenario in different:
+                require_playable(scenario, shelf)
+        for run in complete:
+            observer.skipped(run)
+        if not todo:
+            failed = []
+        elif cluster:
+            failed = cluster.play(todo, shelf, observer, fresh=fresh, fail_fast=fail_fast)
+        elif pool:
             failed = pool.play(todo, observer, fail_fast=fail_fast)
+        else:
+            failed = _run_here(todo, shelf, observer, workers=workers, fresh=fresh, fail_fast=fail_fast)
     # After fail_fast some runs are neither.
     return BatchResult(
         [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
@@ -276,8 +311,10 @@ def _run_here(
         try:
             observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
             execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
-        except RunError as error:
-            observer.failed(run, error)
+        except (KeyboardInterrupt, InputError):
+            raise
+        except BaseException as error:  # a plug-in may raise anything, SystemExit too
+            observer.failed(run, error if isinstance(error, RunError) else RunError(message_of(error)))
             failed.append(run)
             if fail_fast:
                 break

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from safetensors.numpy import save as save_arrays
 
 from des.records import RoundReport
 from fl.arrays import AnyArray
+from fl.blame import blame, represent
 from fl.errors import RunError
 from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
@@ -32,6 +34,9 @@ INTERVAL = 5.0
 """Seconds of work between two checkpoints, at most; a round that takes longer ends with one."""
 
 KEPT = 2
+
+_LARGEST_NUMBER = 8
+"""Bytes: what safetensors can hold."""
 
 _CALLED = {"agents": "learned agent", "plugins": "plug-in file"}
 
@@ -65,10 +70,8 @@ class Checkpoint:
         """Return a checkpoint of a run that is between rounds, or has ended."""
         arrays = {f"federation/{name}": array for name, array in setup.federation.state().items()}
         for service, policy in setup.policies.items():
-            try:
-                arrays |= {f"policy/{service}/{name}": np.asarray(array) for name, array in policy.state().items()}
-            except Exception as error:
-                raise RunError(f"the policy of {service!r} failed to return its state: {error!r}") from error
+            with _blaming(setup, service, "return its state"):
+                arrays |= {f"policy/{service}/{name}": array for name, array in _storable(policy.state())}
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
@@ -76,15 +79,43 @@ class Checkpoint:
         setup.federation.restore(_below("federation/", self.arrays))
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
-            try:
+            with _blaming(setup, service, "restore its state"):
                 policy.restore(_below(f"policy/{service}/", self.arrays))
-            except Exception as error:
-                raise RunError(f"the policy of {service!r} failed to restore its state: {error!r}") from error
 
     @property
     def round(self) -> int:
         """The last round that was played."""
         return int(self.market["round"])
+
+
+@contextmanager
+def _blaming(setup: Setup, service: str, doing: str) -> Iterator[None]:
+    """Let whatever a policy's own code raises name the policy, the service and what it was to do."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+        policy = next(spec.policy for spec in setup.market.services if spec.name == service)
+        why = str(error) if type(error) is _NotStorableError else f"{represent(error)}{blame(error)}"
+        raise RunError(f"policy {policy!r} of service {service!r} failed to {doing}: {why}") from error
+
+
+class _NotStorableError(Exception):
+    """What a policy returned as its state cannot be stored."""
+
+
+def _storable(state: object) -> Iterator[tuple[str, AnyArray]]:
+    """Yield the arrays of a policy's state by name; numbers and truth values can be stored, objects and text cannot."""
+    if not isinstance(state, Mapping):
+        raise _NotStorableError(f"state() must return a dict of arrays by name, not {type(state).__name__}")
+    for name, value in state.items():
+        if not isinstance(name, str) or not name.isprintable():
+            raise _NotStorableError(f"state() must name arrays by printable text, not by {name!a}")
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > _LARGEST_NUMBER:
+            raise _NotStorableError(f"its array {name!r} is of {array.dtype}; use numbers or truth values")
+        yield name, array
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
@@ -189,7 +220,10 @@ class Checkpointer:
         self._folder, self._setup, self._tables, self._identity = folder, setup, tables, identity
         self._seconds = seconds
         self._saved = self._last = time.monotonic()
-        self._possible = all(policy.resumable for policy in setup.policies.values())
+        self._possible = True
+        for service, policy in setup.policies.items():
+            with _blaming(setup, service, "declare whether it is resumable"):
+                self._possible &= bool(policy.resumable)
 
     def __call__(self, report: RoundReport) -> None:
         """Save a checkpoint if the next round could end more than ``INTERVAL`` after the last one."""

@@ -25,7 +25,7 @@ from scenarios.loader import dumps
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
-from scenarios.running.runner import Run, execute
+from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.worker import order, run_of
 
 RETRIES = 3
@@ -81,8 +81,10 @@ def play_there(asked: str) -> Returned:
             run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
             _check_data(shelf.digests(run.scenario), wanted["data"])
             execute(run, shelf, workers=wanted["workers"])
-        except Exception as problem:
-            error, refused = str(problem) or repr(problem), isinstance(problem, InputError)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # a plug-in may raise anything, SystemExit too
+            error, refused = message_of(problem), isinstance(problem, InputError)
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
         return {"files": files, "error": error, "refused": refused}
 

@@ -46,3 +46,6 @@ class RunObserver(Protocol):
 
     def failed(self, run: Run, error: Exception) -> None:
         """A run failed; the batch continues."""
+
+    def slow(self, run: Run | None, what: str) -> None:
+        """A policy takes long to return; the run is None before the first one starts."""

@@ -1,114 +1,67 @@
-"""Several runs at a time on this machine: ``--jobs N`` keeps N worker processes busy (``scenarios.running.worker``).
+"""Runs in worker processes on this machine: ``--jobs N`` keeps N of them busy (``scenarios.running.worker``).
 
 A run has its process to itself while it lasts, and no other run shares its memory or its threads. A process that dies
-(killed, out of memory, a crash in compiled code) fails the run that it was playing; another one takes its place.
+(killed, out of memory, a crash in compiled code) fails the run that it was playing; another one takes its place. So
+does one whose policy does not return in time.
 """
 
-import json
-import os
 import queue
-import subprocess
-import tempfile
-import threading
+import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from fl.errors import InputError, RunError
-from fl.installation import command
+from fl.files import append_own
+from scenarios.file.schema import Scenario
+from scenarios.logs.directory import LOG
 from scenarios.running.observer import Progress, RunObserver
+from scenarios.running.process import Messages, Worker
+from scenarios.running.record import Doing
 from scenarios.running.runner import Run
-from scenarios.running.worker import order
+from scenarios.running.worker import order, trial
 
-GRACE = 5.0
-"""Seconds that a worker gets to end before it is killed."""
-
-_LAST_WORDS = 400
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_TICK = 0.2
+"""Seconds between two looks at what the workers are doing."""
 
 
 class WorkerDied(RunError):  # noqa: N818 - it names what happened
     """The process that played a run is gone."""
 
 
-class _Worker:
-    """A worker process, the run that it plays, and a thread that listens to it."""
-
-    def __init__(self, messages: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
-        self.run: Run | None = None
-        # A file, not a pipe: whatever torch or a policy prints there cannot block it.
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
-            command("scenarios.running.worker"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            env=_ONE_THREAD | os.environ,
-            # Ctrl-C is for whoever started us; workers are ended from here.
-            start_new_session=True,
-        )
-        self._reader = threading.Thread(target=self._read, args=[messages], daemon=True)
-        self._reader.start()
-
-    def start(self, run: Run, *, workers: int, fresh: bool) -> None:
-        self.run = run
-        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError):  # it died; the thread that reads its messages reports that
-            self._process.stdin.write(order(run, workers=workers, fresh=fresh) + "\n")
-            self._process.stdin.flush()
-
-    def ending(self) -> str:
-        """Return how the process ended."""
-        code = self._process.wait()
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-        words = self._errors.read().decode("utf-8", "replace").strip()
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-        return f"its process {how}" + (f"; last words: {words}" if words else "")
-
-    def ask_to_stop(self) -> None:
-        self._process.terminate()
-
-    def stop(self) -> None:
-        """Wait for the process to end, with force in the end."""
-        try:
-            self._process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._errors):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-
-    def _read(self, messages: "queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]]") -> None:
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
-        for line in self._process.stdout:
-            try:
-                messages.put((self, json.loads(line)))
-            except ValueError:  # cut off when it was killed
-                break
-        messages.put((self, None))
-
-
 class Pool:
     """Keeps worker processes busy. As a context manager: none of them outlives it, however it ends."""
 
-    def __init__(self, jobs: int, *, workers: int, fresh: bool) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        *,
+        workers: int,
+        fresh: bool,
+        first: Worker | None = None,
+        decision_timeout: float | None = None,
+    ) -> None:
         """Start nothing yet.
 
         Args:
             jobs: processes at most.
             workers: training threads of each.
             fresh: start runs over.
+            first: a process that has been started already.
+            decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
         """
         self._jobs, self._workers, self._fresh = jobs, workers, fresh
-        self._messages: queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]] = queue.SimpleQueue()
-        self._alive: list[_Worker] = []
+        self._timeout = decision_timeout
+        self._messages: Messages = queue.SimpleQueue()
+        self._alive: list[Worker] = []
+        self._playing: dict[Worker, Run] = {}
+        self._noted: dict[Worker, float] = {}
+        self._looked = 0.0
+        if first is not None:
+            self._add(first)
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +72,24 @@ class Pool:
         for worker in self._alive:
             worker.stop()
 
+    def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
+        """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process, but not this one.
+
+        Raises:
+            InputError: what a scenario names cannot be created as it asks.
+        """
+        for scenario in scenarios:
+            worker = self._idle()
+            worker.send(trial(scenario))
+            while True:
+                _, message = self._next(observer)
+                if message is None:
+                    raise InputError(f"scenario {scenario.name!r} cannot be played: {self._bury(worker)}")
+                if message["type"] == "end":
+                    break
+            if message["error"] is not None:
+                raise InputError(message["error"])
+
     def play(self, runs: Iterable[Run], observer: RunObserver, *, fail_fast: bool = False) -> list[Run]:
         """Play runs; return those that failed.
 
@@ -128,17 +99,19 @@ class Pool:
             fail_fast: end with the first run that fails; those under way can be continued.
 
         Raises:
-            InputError: an output directory or a policy's options cannot be used.
+            InputError: an output directory cannot be used.
         """
         waiting, failed = deque(runs), []
-        while waiting or any(worker.run for worker in self._alive):
-            self._hand_out(waiting, observer)
-            worker, message = self._messages.get()
-            run = worker.run
+        while waiting or self._playing:
+            while waiting and (len(self._playing) < len(self._alive) or len(self._alive) < self._jobs):
+                self._start(waiting.popleft(), observer)
+            worker, message = self._next(observer)
+            run = self._playing.get(worker)
             if message is None:
-                self._alive.remove(worker)
-                error: RunError | None = WorkerDied(worker.ending()) if run else None
-                worker.stop()
+                why = self._bury(worker)
+                error: RunError | None = WorkerDied(why) if run else None
+                if run:
+                    _log_failure(run, why)
             elif run is None:
                 continue
             elif message["type"] == "round":
@@ -147,27 +120,73 @@ class Pool:
             else:
                 if message["kind"] == "input":
                     raise InputError(message["error"])
-                error = RunError(message["error"]) if message["error"] else None
-                worker.run = None
+                error = None if message["error"] is None else RunError(message["error"])
             if run is None:
                 continue
+            self._playing.pop(worker, None)
             if error is None:
                 observer.completed(run)
             else:
+                if message is not None:  # who knows what the run left behind in there
+                    worker.kill("a run failed in it")
+                    self._bury(worker)
                 observer.failed(run, error)
                 failed.append(run)
                 if fail_fast:
                     break
         return failed
 
-    def _hand_out(self, waiting: deque[Run], observer: RunObserver) -> None:
-        while waiting:
-            idle = next((worker for worker in self._alive if worker.run is None), None)
-            if idle is None:
-                if len(self._alive) >= self._jobs:
-                    return
-                idle = _Worker(self._messages)
-                self._alive.append(idle)
-            run = waiting.popleft()
-            observer.started(run)
-            idle.start(run, workers=self._workers, fresh=self._fresh)
+    def _start(self, run: Run, observer: RunObserver) -> None:
+        worker = self._idle()
+        asked = order(run, workers=self._workers, fresh=self._fresh)
+        observer.started(run)
+        self._playing[worker] = run
+        worker.send(asked)
+
+    def _idle(self) -> Worker:
+        """Return a worker that plays nothing."""
+        return next((worker for worker in self._alive if worker not in self._playing), None) or self._add(Worker())
+
+    def _add(self, worker: Worker) -> Worker:
+        worker.listen(self._messages)
+        self._alive.append(worker)
+        return worker
+
+    def _bury(self, worker: Worker) -> str:
+        """Forget a worker whose process is gone, or about to go; return how it ended."""
+        self._alive.remove(worker)
+        why = worker.obituary()
+        worker.stop()
+        return why
+
+    def _next(self, observer: RunObserver) -> tuple[Worker, dict[str, Any] | None]:
+        """Return the next message; look at what the workers are doing while there is none."""
+        while True:
+            # Not only while there is no message: other workers may send thousands in a second.
+            if (now := time.monotonic()) - self._looked >= _TICK:
+                self._looked = now
+                for worker in self._alive:
+                    if worker.lost:
+                        return worker, None
+                    if (doing := worker.doing) is not None:
+                        self._look(worker, doing, observer)
+            with suppress(queue.Empty):
+                worker, message = self._messages.get(timeout=_TICK)
+                if worker in self._alive:  # else one that was given up has closed its pipe at last
+                    return worker, message
+
+    def _look(self, worker: Worker, doing: Doing, observer: RunObserver) -> None:
+        """Report what takes long, and end what takes too long."""
+        if self._timeout is not None and doing.seconds > self._timeout:
+            worker.kill(f"{doing.what} did not return within {self._timeout:g} s (--decision-timeout)")
+        elif doing.slow and self._noted.get(worker) != doing.since:
+            self._noted[worker] = doing.since
+            observer.slow(self._playing.get(worker), f"{doing.slow}; --decision-timeout SECONDS ends such a run")
+
+
+def _log_failure(run: Run, why: str) -> None:
+    """Write into the run's log what its process could not write any more."""
+    now = datetime.now()
+    line = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} ERROR failed: {why}\n"
+    with suppress(OSError):
+        append_own(run.directory.path / LOG, line)

@@ -44,7 +44,7 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
 
 
 class QuietReporter:
-    """Reports failures only."""
+    """Reports failures, and what may never end."""
 
     def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
         self._console, self._words = console, words
@@ -68,6 +68,10 @@ class QuietReporter:
     def failed(self, run: Run, error: Exception) -> None:
         """Report at once what failed and where the log is."""
         self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
+
+    def slow(self, run: Run | None, what: str) -> None:
+        """Report a policy that takes long, which may be for ever."""
+        self._line(f"{run.label}: {what}" if run else what, style="yellow")
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)

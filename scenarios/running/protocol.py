@@ -13,6 +13,7 @@ From the runner, each with ``"type"``:
     round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
               first sends the rounds that it has kept
     state     answers a command: paused, speed
+    slow      a policy takes long, maybe for ever; ``text`` says which one
     end       the last message; status is complete, failed or stopped, and error is the reason
 """
 

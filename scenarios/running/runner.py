@@ -4,9 +4,10 @@ import logging
 import os
 import platform
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -14,14 +15,18 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
+from des.mechanisms import MechanismOptionsError
 from des.records import RoundReport
+from fl.blame import blame, represent
 from fl.errors import InputError, RunError
 from fl.files import WriteError, open_own
+from fl.plugins import PluginError
 from learning.play import Observer, play
-from scenarios.build import Shelf, agents_of, build, fits_of, images_of
+from learning.policy import PolicyOptionsError
+from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
-from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
@@ -70,6 +75,8 @@ def execute(
     fresh: bool = False,
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
+    create: CreatePolicy = build_policy,
+    capture: bool = False,
 ) -> None:
     """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint.
 
@@ -80,9 +87,11 @@ def execute(
         fresh: start over what is there, complete or not.
         ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
+        create: creates each policy.
+        capture: send what this process prints meanwhile into run.log.
 
     Raises:
-        InputError: the directory, a data set or a policy's options cannot be used.
+        InputError: the directory or a data set cannot be used.
         RunError: the run failed; meta.json and run.log record how.
     """
     with run.directory.locked():
@@ -91,9 +100,10 @@ def execute(
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
             meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
-                ending = _play(run, shelf, workers, meta, log, ready, observers)
-            except Exception as error:
-                message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
+                with _captured(run.directory.path / LOG) if capture else nullcontext():
+                    ending = _play(run, shelf, workers, meta, log, ready, observers, create)
+            except (Exception, SystemExit, GeneratorExit) as error:  # plug-ins raise these, too
+                message = message_of(error)
                 log.exception("failed: %s", message)
                 with suppress(WriteError):  # the disk may be what failed
                     run.directory.finish(meta | {"status": "failed", "error": message})
@@ -110,11 +120,15 @@ def _play(
     log: "_log",
     ready: Callable[[], None] | None,
     observers: Iterable[Observer],
+    create: CreatePolicy,
 ) -> dict[str, Any]:
     """Play what is left of the run; return what meta.json records of its end."""
     folder = run.directory.path / CHECKPOINT
     clock = time.perf_counter()
-    setup = build(run.scenario, run.seed, shelf, workers=workers)
+    try:
+        setup = build(run.scenario, run.seed, shelf, workers=workers, create=create)
+    except (PluginError, PolicyOptionsError, MechanismOptionsError) as error:
+        raise RunError(str(error)) from error  # it could be created when that was tried
     try:
         meta["kernel"] = dict(setup.federation.kernels)
         identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
@@ -138,6 +152,38 @@ def _play(
     return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an exception that ended a run says to the user; one that is no error of flmarket's names its type."""
+    if isinstance(error, (RunError, InputError)):
+        with suppress(Exception):  # it may be a plug-in's own kind of error
+            return str(error)
+    return represent(error) + blame(error)
+
+
+@contextmanager
+def _captured(path: Path) -> Iterator[None]:
+    """Send what this process prints, its compiled code too, to the end of a file meanwhile."""
+    log = open_own(path, os.O_WRONLY | os.O_APPEND)
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    try:
+        _flush()
+        for number, _ in kept:
+            os.dup2(log, number)
+        yield
+    finally:
+        _flush()  # before meta.json records the file
+        for number, before in kept:
+            os.dup2(before, number)
+            os.close(before)
+        os.close(log)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # a plug-in may have closed or replaced it; the disk may be full
+            stream.flush()
+
+
 class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
 
@@ -159,7 +205,7 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         try:
             handler = _LogFile(path, encoding="utf-8")
         except OSError as error:
-            raise RunDirectoryError(f"{path}: cannot be written: {error.strerror}") from error
+            raise unwritable(path, error) from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self.addHandler(handler)
 

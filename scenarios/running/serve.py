@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import IO
 
 from des.records import RoundReport
+from fl.blame import represent
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
-from fl.files import open_own
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.columns import round_text
-from scenarios.logs.directory import LOG
 from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
+from scenarios.running.record import Record
 
 GRACE = 2.0
 """Seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds."""
+
+_TICK = 1.0
+"""Seconds between two looks at what the policies are doing."""
 
 
 class Control:
@@ -114,9 +117,11 @@ class Server:
         except KeyboardInterrupt:
             self._send("end", status="stopped", error=None)
             return 130
-        except Exception as error:
-            self._send("end", status="failed", error=repr(error))
-            raise
+        except BaseException as error:  # a plug-in may raise anything, SystemExit too
+            self._send("end", status="failed", error=represent(error))
+            if isinstance(error, Exception):
+                raise
+            return 1
         self._send("end", status="complete", error=None)
         return 0
 
@@ -127,6 +132,7 @@ class Server:
         from scenarios.build import Shelf
         from scenarios.running.batch import plan
         from scenarios.running.runner import execute
+        from scenarios.running.watch import CreateWatched
 
         shelf = Shelf()
         runs = plan([scenario], [start.policy] if start.policy else [], [start.seed], Path(start.out), shelf)
@@ -135,10 +141,6 @@ class Server:
         run = runs[start.point]
 
         def ready() -> None:
-            # What torch, a policy or a crash writes belongs to the run's log.
-            log = open_own(run.directory.path / LOG, os.O_WRONLY | os.O_APPEND)
-            os.dup2(log, sys.stderr.fileno())
-            os.close(log)
             place = str(run.directory.path)
             self._send("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
             self._send("state", **control.state)
@@ -153,7 +155,29 @@ class Server:
                 control.wait(report.round)
 
         workers = usable_cores()
-        execute(run, shelf, workers=workers, fresh=start.fresh, ready=ready, observers=[observe])
+        record = Record()
+        threading.Thread(target=self._report_slow, args=[record], daemon=True).start()
+        execute(
+            run,
+            shelf,
+            workers=workers,
+            fresh=start.fresh,
+            ready=ready,
+            observers=[observe],
+            create=CreateWatched(record),
+            capture=True,  # what torch, a policy or a crash writes belongs to the run's log
+        )
+
+    def _report_slow(self, record: Record) -> None:
+        """Report a policy that takes long. One that keeps Python's lock is seen by nobody in this process."""
+        noted = None
+        while True:
+            time.sleep(_TICK)
+            doing = record.read()
+            if doing and doing.slow and noted != doing.since:
+                noted = doing.since
+                print(doing.slow, file=sys.stderr, flush=True)  # noqa: T201 - the run's log
+                self._send("slow", text=doing.slow)
 
     def _listen(self, control: Control) -> None:
         for line in self._commands:

@@ -2,32 +2,45 @@
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
-    {"scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
+    {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
     {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
     {"type": "end", "error": null, "kind": null}
 
-It ends when its input does, in the middle of a run too: it never outlives whoever started it, and loses no more than
-the work since the last checkpoint.
+``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created, ``{"do": "load", ...}`` whether
+plug-ins can be loaded; an end answers both. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
+
+What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
+it never outlives whoever started it, and loses no more than the work since the last checkpoint.
 """
 
+import ctypes
+import faulthandler
 import json
 import os
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from des.records import RoundReport
-from fl.errors import InputError
+from fl.errors import InputError, RunError
+from learning.policy import load
 from scenarios.build import Shelf
+from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import packed, unpack
 from scenarios.running.observer import Progress
-from scenarios.running.runner import Run, execute
+from scenarios.running.record import Record
+from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.watch import CreateWatched
+from scenarios.trial import require_playable
 
 
 def order(run: Run, *, workers: int, fresh: bool) -> str:
@@ -37,16 +50,22 @@ def order(run: Run, *, workers: int, fresh: bool) -> str:
             "scenario": dumps(run.scenario),
             "policy": run.policy,
             "seed": run.seed,
-            "directory": str(run.directory.path),
+            "directory": str(run.directory.path.absolute()),  # a policy may change the current one
             "digest": run.digest,
             "sweep": dict(run.sweep),
             "point": run.point,
             "name": run.name,
             "workers": workers,
             "fresh": fresh,
+            "do": "play",
             "plugins": packed(run.scenario),
         }
     )
+
+
+def trial(scenario: Scenario) -> str:
+    """Return the line that asks whether a scenario can be played."""
+    return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -63,38 +82,84 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None]) -> None:
-    """Play what is asked for, for ever."""
-    shelf = Shelf()
+def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], record: Record) -> None:
+    """Do what is asked for, for ever."""
+    shelf, create, home = Shelf(), CreateWatched(record), Path.cwd()
 
     def observe(report: RoundReport) -> None:
         send({"type": "round", **asdict(Progress.of(report))})
 
     while True:
         asked = json.loads(orders())
+        os.chdir(home)  # where the files that scenarios name are
+        if asked["do"] == "prepare":
+            _prepare(asked["datasets"], shelf, record)
+            continue
         end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
-            unpack(asked["plugins"])
-            execute(run_of(asked), shelf, workers=asked["workers"], fresh=asked["fresh"], observers=[observe])
-        except Exception as error:  # run.log has the traceback
-            end["error"] = str(error) or repr(error)
+            for package in asked["plugins"]:
+                with record.doing(f"loading {package.get('path') or package['thing']}"):
+                    unpack([package])
+            if asked["do"] == "load":
+                for name in asked["policies"]:
+                    with record.doing(f"importing policy {name!r}"):
+                        load(name)
+            elif asked["do"] == "try":
+                require_playable(parse(asked["scenario"]), shelf, create)
+            else:
+                execute(
+                    run_of(asked),
+                    shelf,
+                    workers=asked["workers"],
+                    fresh=asked["fresh"],
+                    observers=[observe],
+                    create=create,
+                    capture=True,
+                )
+        except (InputError, RunError) as error:
+            end["error"] = message_of(error)
             end["kind"] = "input" if isinstance(error, InputError) else "run"
+        except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
+            end["error"], end["kind"] = message_of(error), "run"
         send(end)
 
 
+def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:
+    for name in datasets:
+        with record.doing(f"loading data set {name!r}"), suppress(InputError):  # whoever needs it reports what is wrong
+            shelf.get(name)
+    import_module("fl.federation")  # brings torch
+
+
 def main() -> None:
-    """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
+    """Serve on standard input and output.
+
+    Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
+    """
+    _end_with_parent()
+    commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    faulthandler.enable()  # the log of a run that crashes says where
+    record = Record(int(sys.argv[1]))
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
-        for line in sys.stdin:
+        for line in commands:
             lines.put(line)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
-    serve(lines.get, lambda message: print(json.dumps(message), file=messages))
+    serve(lines.get, lambda message: print(json.dumps(message), file=messages), record)
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process with the one that started it, even while a policy keeps all of Python from running."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from fl import datasets, fused, models
-from fl.engine import Engine, KernelError
+from fl.engine import Engine
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
+from fl.kernels import KernelError
 from fl.local import ReferenceTrainer
 from fl.model_names import model
 from fl.regime import Kernel, Regime

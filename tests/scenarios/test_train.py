@@ -334,6 +334,26 @@ def test_a_checkpoint_that_nobody_plays_while_training_is_not_read():
         learned_rivals(replace(gone, rotate=True))
 
 
+def test_two_trainings_into_one_file_are_refused(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    process = subprocess.Popen([*CLI, *command("mahdrl", out), "--episodes", "100000"])
+    try:
+        deadline = time.monotonic() + 120
+        while not out.with_suffix(".csv").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        before = out.with_suffix(".csv").read_bytes()
+        second = flmarket(*command("mahdrl", out), "--resume")
+        log = out.with_suffix(".csv")
+        assert second.returncode == 2
+        assert second.stderr == (
+            f"{log}: another process is training into it; wait for its end, or choose another --out\n"
+        )
+        assert log.read_bytes().startswith(before)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
     """As with `--policy NAME:CHECKPOINT`."""
     agent = write_agent(tmp_path / "mine.safetensors", another=True)

@@ -1,6 +1,8 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,6 +39,10 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for run directories.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a run is complete.")] = False,
+    decision_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Fail a run whose policy has not returned after so long. Off by default."),
+    ] = None,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End the batch when a run fails.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
@@ -47,42 +53,65 @@ def run(
 
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
+    from scenarios.running.process import Worker
     from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
-    load_plugins(plugin)
-    check_policies(policy or [])
-    scenarios = load_all(sources, assignments or [], rounds)
-    if dry_run:
-        _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
-        return
-    from scenarios.running.batch import BatchFailed, play_batch  # brings torch
-    from tui.commands.results import print_results
+    with ExitStack() as stack:
+        # It imports what it needs while this process reads and checks what to play.
+        first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        from scenarios.build import images_of
+        from scenarios.loader import points
+        from scenarios.plugins import PluginFile
+        from scenarios.running.batch import BatchFailed, play_batch
+        from tui.commands.results import print_results
 
-    failed = False
-    try:
-        complete = play_batch(
-            scenarios,
-            policy or [],
-            chosen_seeds,
-            out,
-            jobs=jobs,
-            workers=workers,
-            engine=engine,
-            ray_address=ray_address,
-            fresh=fresh,
-            fail_fast=fail_fast,
-            progress=not quiet,
-        ).complete
-    except BatchFailed as error:
-        failed, complete = True, error.result.complete
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command continues each run from its last checkpoint", err=True)
-        raise
+        if first:  # whose end is not the end of this process
+            files = [asdict(PluginFile.read(file)) for file in plugin or []]
+            first.require_loadable(files, _not_ours(name.partition(":")[0] for name in policy or []))
+        load_plugins(plugin)
+        check_policies(policy or [])
+        scenarios = load_all(sources, assignments or [], rounds)
+        if dry_run:
+            _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
+            return
+        if first:
+            markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+            first.require_loadable([], _not_ours(service.policy for market in markets for service in market.services))
+            first.prepare(sorted({name for market in markets for name in images_of(market)}))
+        failed = False
+        try:
+            complete = play_batch(
+                scenarios,
+                policy or [],
+                chosen_seeds,
+                out,
+                jobs=jobs,
+                workers=workers,
+                engine=engine,
+                ray_address=ray_address,
+                fresh=fresh,
+                fail_fast=fail_fast,
+                progress=not quiet,
+                decision_timeout=decision_timeout,
+                first=first,
+            ).complete
+        except BatchFailed as error:
+            failed, complete = True, error.result.complete
+        except KeyboardInterrupt:
+            typer.echo("interrupted; the same command continues each run from its last checkpoint", err=True)
+            raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)
+
+
+def _not_ours(policies: Iterable[str]) -> list[str]:
+    """Return the names of the policies that did not come with flmarket."""
+    from learning.policy import BUILTIN
+
+    return sorted(set(policies) - set(BUILTIN))
 
 
 def _list(

@@ -1,6 +1,7 @@
 """``flmarket validate``: every problem of the files it is given, or one line for each that has none."""
 
 from dataclasses import replace
+from functools import partial
 
 import typer
 
@@ -9,15 +10,22 @@ from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
+    from fl.datasets import load
+    from scenarios.build import Shelf
     from scenarios.file.checks import installed
     from scenarios.loader import points
-    from scenarios.trial import obstacles
+    from scenarios.trial import absent, obstacles
 
     load_plugins(plugin)
-    scenarios = load_all(sources, assignments or [], catalogue=replace(installed(), obstacles=obstacles))
+    shelf = Shelf(partial(load, download=False))
+    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+    scenarios = load_all(sources, assignments or [], catalogue=catalogue)
 
     for source, scenario in zip(sources, scenarios, strict=True):
         services, count = len(scenario.services), len(points(scenario))
         sweep = f", a sweep of {count} points" if count > 1 else ""
         counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
         typer.echo(f"{source}: valid: {scenario.name}, {counts}{sweep}")
+    markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+    for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):
+        typer.echo(f"note: data set {name!r} is not here; flmarket run downloads it first", err=True)

@@ -115,6 +115,8 @@ class RunnerFeed:
                 )
             case {"type": "round", "text": dict(text)}:
                 self.session.add(text)
+            case {"type": "slow", "text": str(text)}:
+                self.session.wait_for(text)
             case {"type": "state"}:
                 self.session.set_state(found)
             case {"type": "end", "status": str(status)} if status in _ENDS:

@@ -55,6 +55,7 @@ class Session:
         directory: the run's directory; None until it is known.
         policy, seed, hash8: the run's labels, as in its directory.
         error: why the run failed; None if it did not.
+        slow: which policy the round waits for, if it takes long; None otherwise.
         hurry: the rounds that a fork shares with its original, and plays again first.
     """
 
@@ -67,6 +68,7 @@ class Session:
         self.directory: Path | None = None
         self.policy, self.seed, self.hash8 = "", 0, ""
         self.error: str | None = None
+        self.slow: str | None = None
         self.hurry = hurry
         self._label = label
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
@@ -136,6 +138,12 @@ class Session:
             LogError: they are not the next round.
         """
         self.history.append(LoggedRound.read(text))
+        self.slow = None
+        self.changed()
+
+    def wait_for(self, slow: str) -> None:
+        """Record which policy the round waits for."""
+        self.slow = slow
         self.changed()
 
     def move(self, phase: Phase, error: str | None = None) -> None:

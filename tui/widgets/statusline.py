@@ -57,6 +57,8 @@ class StatusLine(Static):
     def _second(self, view: View, session: Session) -> Text:
         if session.phase is Phase.FAILED:
             return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
+        if session.slow and not session.over:
+            return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
         if session.catching_up:
             number = len(session.history) + 1
             words = f" replaying round {number} of the {session.hurry} shared with the original"

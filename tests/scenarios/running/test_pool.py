@@ -14,9 +14,10 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError, State
-from scenarios.running import pool
+from scenarios.running import pool, process
 from scenarios.running.batch import due, plan, run_all
 from scenarios.running.observer import Progress
+from scenarios.running.process import Worker
 from scenarios.running.runner import Run
 
 MARK = uuid.uuid4().hex
@@ -206,8 +207,8 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
 
 
 def test_a_worker_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "GRACE", 0.2)
+    monkeypatch.setattr(process, "GRACE", 0.2)
     with pool.Pool(1, workers=0, fresh=False) as workers:
-        workers._alive.append(pool._Worker(workers._messages))
+        workers._add(Worker())
         os.kill(workers._alive[0]._process.pid, signal.SIGSTOP)  # deaf to anything but SIGKILL
     assert not children()

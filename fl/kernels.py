@@ -1,0 +1,44 @@
+"""Which code trains: the compiled kernel, or plain torch. Light: no torch unless a GPU is asked for."""
+
+from fl import fused
+from fl.dataset import Shape
+from fl.errors import InputError
+from fl.regime import Kernel
+
+
+class KernelError(InputError):
+    """The requested kernel or device cannot train this model on this machine."""
+
+
+def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
+    """Return the name of the code that trains a model on images of a shape, for ``meta.json``.
+
+    Returns:
+        ``reference``, or the fused kernel's variant.
+
+    Raises:
+        KernelError: the fused kernel was requested, but cannot train this.
+        InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
+    """
+    if wanted == "reference":
+        return "reference"
+    problem = fused.obstacle(model, shape)
+    if problem is None:
+        return fused.kernel_name()
+    if wanted == "fused":
+        raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
+    return "reference"
+
+
+def require_device(device: str) -> None:
+    """Check that torch can use a device on this machine.
+
+    Raises:
+        KernelError: it cannot.
+    """
+    if device == "cpu":
+        return
+    import torch
+
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise KernelError(f"training.device = {device!r}: torch finds no CUDA device here; use 'cpu'")

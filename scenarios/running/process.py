@@ -1,0 +1,173 @@
+"""A worker process as seen by whoever started it: what it is sent, what it sends, what it is doing, how it ended.
+
+Light to import: a worker can be started first, and gets ready while this process reads and checks what to play.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any, Self
+
+from fl.errors import InputError, RunError
+from fl.installation import command
+from scenarios.running.record import Doing, Record
+
+GRACE = 5.0
+"""Seconds that a worker gets to end before it is killed."""
+
+_LAST_WORDS = 400
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+Messages = queue.SimpleQueue[tuple["Worker", dict[str, Any] | None]]
+"""What workers send. None says that a process is gone."""
+
+
+class Worker:
+    """A process that plays runs, one after another (``scenarios.running.worker``)."""
+
+    def __init__(self) -> None:
+        """Start the process.
+
+        Raises:
+            RunError: there is no room for its files, or no process can be started.
+        """
+        try:
+            self._launch()
+        except OSError as error:
+            raise RunError(f"no worker process can be started: {error.strerror}") from error
+        self._listener: threading.Thread | None = None
+        self._gone_at: float | None = None
+        self._sentence: str | None = None
+
+    def _launch(self) -> None:
+        self._record = Record()
+        # A file, not a pipe: whatever torch or a policy prints there cannot block it.
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            command("scenarios.running.worker", str(self._record.descriptor)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+            env=_ONE_THREAD | os.environ,
+            pass_fds=[self._record.descriptor],
+            # Ctrl-C is for whoever started us; workers are ended from here.
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process at once, if it has not ended yet."""
+        self._process.kill()
+        self.stop()
+
+    def require_loadable(self, plugins: Sequence[Mapping[str, str]], policies: Sequence[str] = ()) -> None:
+        """Load plug-ins in the process, before this one does: one that ends its process then ends that one.
+
+        Call this before ``listen``.
+
+        Args:
+            plugins: the plug-in files; see ``scenarios.plugins.PluginFile``.
+            policies: names of policies; one that is unknown is left to whoever asks for it.
+
+        Raises:
+            InputError: one of them ended the process. Anything else that is wrong with them shows when they are loaded
+                here.
+        """
+        if not plugins and not policies:
+            return
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        self.send(json.dumps({"do": "load", "plugins": plugins, "policies": policies}))
+        if not self._process.stdout.readline():
+            raise InputError(f"a plug-in cannot be loaded: {self.obituary()}")
+
+    def prepare(self, datasets: Sequence[str]) -> None:
+        """Let the process load data sets, and what trains on them, while this one does the same to plan runs."""
+        if datasets:
+            self.send(json.dumps({"do": "prepare", "plugins": [], "datasets": datasets}))
+
+    def listen(self, messages: Messages) -> None:
+        """Put what the process sends into a queue from now on, and None once it has closed its end."""
+        self._listener = threading.Thread(target=self._listen, args=[messages], daemon=True)
+        self._listener.start()
+
+    def send(self, line: str) -> None:
+        """Send an order; see ``worker``."""
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        with suppress(BrokenPipeError):  # it died; the thread that reads its messages reports that
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    @property
+    def doing(self) -> Doing | None:
+        """What the process is doing in a policy's code."""
+        return self._record.read()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the process ended a while ago although its pipe is still open: a policy's own child may hold it."""
+        if self._process.poll() is None:
+            return False
+        self._gone_at = self._gone_at or time.monotonic()
+        return time.monotonic() - self._gone_at > GRACE
+
+    def kill(self, sentence: str) -> None:
+        """End the process at once; ``obituary`` returns the reason."""
+        self._sentence = sentence
+        self._process.kill()
+
+    def obituary(self) -> str:
+        """Return how the process ended, and what it was doing then."""
+        code = self._end()
+        if self._sentence is not None:
+            return self._sentence
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
+        words = self._errors.read().decode("utf-8", "replace").strip()
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+        doing = self._record.read()
+        return (
+            f"its process {how}" + (f" ({doing.what})" if doing else "") + (f"; last words: {words}" if words else "")
+        )
+
+    def ask_to_stop(self) -> None:
+        """Ask the process to end."""
+        self._process.terminate()
+
+    def stop(self) -> None:
+        """Wait for the process to end, with force in the end, and release what it held."""
+        self._end()
+        if self._listener is not None:
+            self._listener.join(GRACE)
+            if self._listener.is_alive():  # somebody else holds the pipe open; closing it would wait for the thread
+                return
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+        self._record.close()
+
+    def _end(self) -> int:
+        """Wait for the process to end, with force in the end; return its status."""
+        try:
+            return self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    def _listen(self, messages: Messages) -> None:
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        for line in self._process.stdout:
+            try:
+                messages.put((self, json.loads(line)))
+            except ValueError:  # cut off when it was killed
+                break
+        messages.put((self, None))
