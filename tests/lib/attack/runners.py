@@ -160,7 +160,7 @@ def workers_of(pid: int) -> list[int]:
 
 CAMPAIGNS = (
     Campaign(
-        "kill-watched", "the process that plays for the TUI: steered, killed or let go of; finished by `run`", 40, watched,
+        "kill-watched", "the process that plays for the TUI: steered, killed or let go of; then `run`", 40, watched,
     ),
     Campaign(
         "kill-calibrate", "`calibrate dqi` killed 1 to 3 times: the fits of an undisturbed one", 20, calibrating,
