@@ -112,6 +112,13 @@ class Logs:
         return bool(self.meta.get("machine") == {"system": platform.system(), "processor": platform.machine()})
 
     @property
+    def sums_here(self) -> bool:
+        """Whether the run's Python adds numbers as this one does."""
+        versions = self.meta.get("versions")
+        python = versions.get("python") if isinstance(versions, dict) else None
+        return str(python).split(".")[:2] == platform.python_version().split(".")[:2]
+
+    @property
     def known(self) -> bool:
         """Whether all data sets are in ``datasets``."""
         return all(service.dataset in self.datasets for service in self.scenario.services)

@@ -143,33 +143,36 @@ def totals(logs: Logs) -> Iterator[str]:
                 yield f"{place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"
         counts = {"wanted": len(offers), "served": len(served), "refused": len(offers) - len(served)}
         expected: dict[str, tuple[float | None, ...]] = {key: (count,) for key, count in counts.items()}
-        expected |= _over_served(served)
+        expected |= _over_served(served, logs)
         for key, amounts in expected.items():
             if row[key] not in [_logged(key, amount) for amount in amounts]:
                 yield f"{place(row)}: {key} is {row[key]}, but its offers come to {amounts[0]}"
 
 
-def _over_served(served: Sequence[Row]) -> Mapping[str, tuple[float | None, ...]]:
+def _over_served(served: Sequence[Row], logs: Logs) -> Mapping[str, tuple[float | None, ...]]:
     """Return what rounds.csv says of served clients, None where there are none: what each value can be."""
     if not served:
         return dict.fromkeys(("samples", "mean_emd", "mean_dqi", "mean_bid", "mean_payment", "makespan"), (None,))
     starts, ends = ([offer[key] or 0.0 for offer in served] for key in ("start", "end"))
     return {
         "samples": (sum(offer["data_size"] for offer in served),),
-        "mean_emd": _means([offer["emd"] for offer in served]),
-        "mean_dqi": _means([offer["dqi"] for offer in served]),
-        "mean_bid": _means([offer["bid"] / MICRO for offer in served]),
-        "mean_payment": _means([(offer["paid"] or 0) / MICRO for offer in served]),
+        "mean_emd": _means([offer["emd"] for offer in served], logs),
+        "mean_dqi": _means([offer["dqi"] for offer in served], logs),
+        "mean_bid": _means([offer["bid"] / MICRO for offer in served], logs),
+        "mean_payment": _means([(offer["paid"] or 0) / MICRO for offer in served], logs),
         "makespan": (max(ends) - min(starts),),
     }
 
 
-def _means(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the mean with the sum of this Python, of those before 3.12, and without rounding errors."""
-    plain = 0.0
-    for value in values:
-        plain += value
-    return tuple(total / len(values) for total in (sum(values), plain, math.fsum(values)))
+def _means(values: Sequence[float], logs: Logs) -> tuple[float, ...]:
+    """Return the mean; of a run of another Python also with the sums that Python had before 3.12 and has since."""
+    sums = [sum(values)]
+    if not logs.sums_here:
+        plain = 0.0
+        for value in values:
+            plain += value
+        sums += [plain, math.fsum(values)]
+    return tuple(total / len(values) for total in sums)
 
 
 def _logged(key: str, value: float | None) -> float | None:
