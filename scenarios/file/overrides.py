@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
+from fl.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.nesting import LARGEST_DEPTH, too_deep
-from scenarios.file.problems import Path, Problem, printable
+from scenarios.file.problems import Path, Problem
 
 Overrides = Sequence[str] | Mapping[str, Any]
 """``key=value`` as ``--set`` takes it: services by name, the value in TOML, and what is not TOML is text. Or, from

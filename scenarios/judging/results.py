@@ -16,6 +16,8 @@ import numpy as np
 from des.records import Outcome, Status
 from fl.arrays import FloatArray
 from fl.errors import InputError
+from fl.names import folder_problem, name_problem
+from fl.printable import printable
 from learning.targets import RoundsToTarget
 from scenarios.judging.tables import read_table
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
@@ -129,6 +131,8 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             policy, seed = str(meta["policy"]), int(meta["seed"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
+        if problem := folder_problem(policy):
+            raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
         results.append(_result(run, settings[_folder(run)], policy, seed))
     return results
 
@@ -166,7 +170,7 @@ def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
 
 def _label(name: str, sweep: Mapping[str, Any]) -> str:
     values = ", ".join(f"{key}={value}" for key, value in sweep.items())
-    return f"{name} ({values})" if values else name
+    return printable(f"{name} ({values})" if values else name)
 
 
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
@@ -175,6 +179,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         # Not through the schema: it was checked when it ran, and a thousand of them take a while.
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
+        _check_names(data["name"], *(service["name"] for service in services))
         targets = np.array([service["target_accuracy"] for service in services])
         sweep = meta.get("sweep", {})
         return Setting(
@@ -194,12 +199,25 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         raise InputError(f"{path}: is not the scenario of a run: {error}") from error
 
 
+def _check_names(*names: str) -> None:
+    """Raise ValueError for the first that is not a name: reports and figures are made of them, and so are paths."""
+    for name in names:
+        if problem := name_problem(name):
+            raise ValueError(f"{name[:60]!r}: {problem}")
+
+
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:
     rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
     played = len(rounds) // m
     if tuple(rounds["service"]) != setting.services * played or not 0 < played <= setting.rounds:
         raise InputError(f"{run.path}: rounds.csv does not have one row for each round and service")
+
+    policies = tuple(rounds["policy"].iloc[:m])
+    try:
+        _check_names(*policies)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{run.path}: rounds.csv: {error}") from error
 
     def extended(column: str, after: float) -> FloatArray:
         """Return [N, M]: a column, and after the last round that was played its last values times ``after``."""
@@ -213,7 +231,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunR
         directory=run,
         setting=setting,
         policy=policy,
-        policies=tuple(rounds["policy"].iloc[:m]),
+        policies=policies,
         seed=seed,
         to_target=RoundsToTarget.first(met.T),
         **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},

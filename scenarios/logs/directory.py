@@ -21,6 +21,7 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.files import WriteError, read_own, unfinished, write_durably
+from fl.names import folder_problem
 from scenarios.logs.columns import TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
@@ -56,7 +57,13 @@ class RunDirectory:
 
     @classmethod
     def place(cls, out: Path, scenario: str, digest: str, policy: str, seed: int) -> "RunDirectory":
-        """Return the directory that belongs to a run."""
+        """Return the directory that belongs to a run.
+
+        Raises:
+            StoreError: a name would lead out of the folder of runs.
+        """
+        if problem := folder_problem(scenario) or folder_problem(policy):
+            raise StoreError(problem)
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
 
     @property

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-import typer
-
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
+from tui.commands.console import result
 
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
@@ -20,4 +19,4 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         services, count = len(scenario.services), len(points(scenario))
         sweep = f", a sweep of {count} points" if count > 1 else ""
         counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
-        typer.echo(f"{source}: valid: {scenario.name}, {counts}{sweep}")
+        result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
