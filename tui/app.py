@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.binding import Binding
+from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 
 from tui.screens.home import HomeScreen
+from tui.widgets.printable import Printable
 
 if TYPE_CHECKING:
     from tui.screens.run import Choice
     from tui.watching.runs import Runs
     from tui.watching.session import Session
+
+
+_PRINTABLE = Printable()
 
 
 class MarketApp(App[None]):
@@ -67,6 +73,22 @@ class MarketApp(App[None]):
 
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Notify the user in text without markup: it quotes names, paths and messages."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
+        return [*super().get_line_filters(), _PRINTABLE]
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always at the bottom of the stack."""
