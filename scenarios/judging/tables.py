@@ -7,7 +7,7 @@ import pandas as pd
 
 from fl.errors import InputError
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.table import Column
 
 TableName = Literal["rounds", "offers", "events"]
@@ -17,9 +17,16 @@ KEYS = ("scenario", "policy", "seed")
 
 
 def keys(run: RunDirectory) -> tuple[str, str, int]:
-    """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart."""
+    """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart.
+
+    Raises:
+        InputError: meta.json does not hold them.
+    """
     meta = run.meta()
-    return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), int(meta["seed"])
+    try:
+        return f"{meta['scenario']}-{meta['hash']}", str(meta["policy"]), int(meta["seed"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
 
 
 def names_beside_keys(name: TableName) -> list[str]:

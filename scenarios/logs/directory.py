@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import WriteError, read_own, unfinished, write_durably
+from fl.files import WriteError, find_below, read_own, unfinished, write_durably
 from fl.names import folder_problem
 from scenarios.logs.columns import TABLES
 from scenarios.logs.integrity import damage, seal, unseal
@@ -296,9 +296,12 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """
     found: list[RunDirectory] = []
     for source in sources:
-        if not source.is_dir():
-            raise InputError(f"{source}: no such directory")
-        found += (RunDirectory(path.parent) for path in sorted(source.rglob(META)))
+        try:
+            if not source.is_dir():
+                raise InputError(f"{source}: no such directory")
+            found += (RunDirectory(path.parent) for path in find_below(source, META))
+        except OSError as error:
+            raise InputError(f"{source}: cannot be read: {error.strerror}") from error
     return list(dict.fromkeys(found))
 
 

@@ -4,6 +4,7 @@ The inverse of ``scenarios.logs.writing``. A screen that watches a run gets thro
 reads from the files, so both go through here.
 """
 
+import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,7 +55,7 @@ class LoggedRound:
             number, end = rows[0][:2]
             services = tuple(ServiceReport._make(row[2:]) for row in rows)
             return cls(number, end, services, {table: text[table] for table in TABLES})
-        except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
+        except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
             raise LogError(f"not a round of rounds.csv: {error!r}") from error
 
     @property
@@ -99,5 +100,5 @@ def _events(text: str) -> tuple[MarketEvent, ...]:
 def _records(table: Table, record: type[_Record], text: str) -> tuple[_Record, ...]:
     try:
         return tuple(record._make(row) for row in table.read(text))
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, csv.Error) as error:
         raise LogError(f"not a round of {table.name}.csv: {error!r}") from error

@@ -15,6 +15,7 @@ from typing import IO
 
 from des.records import RoundReport
 from fl.cores import usable_cores
+from fl.crash import guarded, outcome
 from fl.errors import InputError, RunError
 from fl.files import open_own
 from scenarios.loader import ScenarioError, dumps, parse
@@ -115,8 +116,10 @@ class Server:
             self._say("end", status="stopped", error=None)
             return 130
         except Exception as error:
-            self._say("end", status="failed", error=repr(error))
-            raise
+            line, status = outcome(error)
+            print(line, file=sys.stderr)  # noqa: T201 - the log
+            self._say("end", status="failed", error=line)
+            return status
         self._say("end", status="complete", error=None)
         return 0
 
@@ -185,4 +188,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded(main))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from des.records import RoundReport
+from fl.crash import guarded
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
@@ -98,4 +99,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded(main))
