@@ -6,8 +6,6 @@ Nothing else prints, so that every text is made printable in one place; a test h
 import sys
 from typing import TYPE_CHECKING
 
-import typer
-
 from fl.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -33,9 +31,11 @@ def stderr() -> "SafeConsole":
 
 def result(text: str, *, end: str = "\n") -> None:
     """Print a result, unwrapped."""
-    typer.echo(printable_lines(text) + end, nl=False)
+    sys.stdout.write(printable_lines(text) + end)
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
     """Report progress, unwrapped."""
-    typer.echo(printable_lines(text), err=True)
+    sys.stderr.write(printable_lines(text) + "\n")
+    sys.stderr.flush()
