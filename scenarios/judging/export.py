@@ -59,9 +59,14 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
         rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))
         values = [name for name in rounds.columns if name not in {*index, "service"}]
-        pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
         order = [(value, service) for service in services for value in values]
-        wide = pivot[order].sort_index(key=lambda level: level.astype(float))
+        try:
+            pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
+            wide = pivot[order].sort_index(key=lambda level: level.astype(float))
+        except (ValueError, KeyError) as error:
+            raise InputError(
+                f"{TABLES[table].path(run.path)}: does not have one row for each round and service: {error}"
+            ) from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
         for position, (name, key) in enumerate(zip(KEYS, _keys(run), strict=True)):
@@ -83,7 +88,12 @@ def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
         with reading_own(TABLES[table].check(run.path)) as file:
             reader = csv.reader(_plain(file, TABLES[table].path(run.path)))
             next(reader)  # the header
-            yield from reader
+            for row in reader:
+                if len(row) != len(TABLES[table].columns):
+                    raise InputError(
+                        f"{TABLES[table].path(run.path)}, line {reader.line_num}: has too few or too many values"
+                    )
+                yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{TABLES[table].path(run.path)}: cannot be read: {error}") from error
 

@@ -94,7 +94,10 @@ class RunResult:
         """
         offers = read_table(self.directory, "offers", ["client", "paid", "outcome"])
         served = offers[offers["outcome"] == Outcome.SERVED]
-        income = np.bincount(served["client"].to_numpy(), served["paid"].to_numpy(), self.setting.clients)
+        clients, paid = served["client"].to_numpy(), served["paid"].to_numpy(dtype=np.float64)
+        if not (np.isfinite(paid).all() and ((clients >= 0) & (clients < self.setting.clients)).all()):
+            raise InputError(f"{self.directory.path}: offers.csv pays a client that there is not, or no sum of money")
+        income = np.bincount(clients, paid, self.setting.clients)
         return np.asarray(income, dtype=np.float64)
 
 
@@ -180,7 +183,10 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
         _check_names(data["name"], *(service["name"] for service in services))
-        targets = np.array([service["target_accuracy"] for service in services])
+        targets = np.array([service["target_accuracy"] for service in services], dtype=np.float64)
+        highest = np.array([service["reward_base"] for service in services], dtype=np.float64) ** targets
+        if not np.isfinite([targets, highest]).all():
+            raise ValueError("target_accuracy and reward_base must be finite numbers")
         sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
@@ -193,9 +199,9 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             cores=data["clients"]["cores"],
             services=tuple(service["name"] for service in services),
             targets=targets,
-            reward_at_target=np.array([service["reward_base"] for service in services]) ** targets,
+            reward_at_target=highest,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is not the scenario of a run: {error}") from error
 
 
@@ -222,6 +228,8 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunR
     def extended(column: str, after: float) -> FloatArray:
         """Return [N, M]: a column, and after the last round that was played its last values times ``after``."""
         values = rounds[column].to_numpy(dtype=np.float64).reshape(played, m)
+        if not np.isfinite(values).all():
+            raise InputError(f"{run.path}: rounds.csv: {column} is not a finite number in every row")
         return np.concatenate([values, np.repeat(values[-1:] * after, setting.rounds - played, axis=0)])
 
     met = np.zeros((setting.rounds, m), dtype=np.bool_)

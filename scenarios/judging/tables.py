@@ -51,7 +51,7 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
             keep_default_na=False,
             na_values={column: [""] for column in chosen},
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
     return frame[chosen]
 
