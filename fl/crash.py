@@ -60,11 +60,16 @@ def outcome(error: BaseException) -> tuple[str, int]:
         case RunError():
             return printable_lines(str(error)), FAILED
         case OSError() if error.errno in _PATHS and error.filename is not None:
-            return f"{_shortened(os.fsdecode(error.filename))}: {error.strerror}", BAD_INPUT
-        case OSError() if error.errno in _MACHINE:
-            place = "" if error.filename is None else f"{_shortened(os.fsdecode(error.filename))}: "
-            return f"{place}{error.strerror}; the same command continues from what is there", FAILED
+            return f"{_place(error)}{error.strerror}", BAD_INPUT
+        case OSError() if error.errno in _PATHS | _MACHINE:
+            return f"{_place(error)}{error.strerror}; the same command continues from what is there", FAILED
     return crash_line(error), DEFECT
+
+
+def _place(error: OSError) -> str:
+    if isinstance(error.filename, str | bytes | os.PathLike):
+        return f"{_shortened(os.fsdecode(error.filename))}: "
+    return ""
 
 
 def crash_line(error: BaseException) -> str:

@@ -3,7 +3,8 @@
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -67,6 +68,7 @@ class TrainingLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             if start and path.stat().st_size < start:
                 raise CheckpointError(f"{path}: is shorter than when the last state was saved; restore it")
+            self._path = path
             self._file = path.open("r+b" if start else "wb")
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from error
@@ -80,7 +82,8 @@ class TrainingLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with self._writing():
+            self._file.close()
 
     def write(self, row: Row) -> None:
         """Add one row."""
@@ -89,14 +92,26 @@ class TrainingLog:
 
     def size(self) -> int:
         """Return the length of what is safely on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        with self._writing():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return self._file.tell()
 
     def _write_line(self, values: Sequence[object]) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(values)
-        self._file.write(text.getvalue().encode())
+        with self._writing():
+            self._file.write(text.getvalue().encode())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise a CheckpointError where the disk is full."""
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointError(
+                f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
+            ) from error
 
 
 def _text(value: object) -> object:

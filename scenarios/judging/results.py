@@ -183,10 +183,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
         _check_names(data["name"], *(service["name"] for service in services))
-        targets = np.array([service["target_accuracy"] for service in services], dtype=np.float64)
-        highest = np.array([service["reward_base"] for service in services], dtype=np.float64) ** targets
-        if not np.isfinite([targets, highest]).all():
-            raise ValueError("target_accuracy and reward_base must be finite numbers")
+        targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
         sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
@@ -199,10 +196,18 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             cores=data["clients"]["cores"],
             services=tuple(service["name"] for service in services),
             targets=targets,
-            reward_at_target=highest,
+            reward_at_target=bases**targets,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is not the scenario of a run: {error}") from error
+
+
+def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
+    """Return [M] the services' values of a key; ValueError for one that no scenario may have."""
+    found = np.array([service[key] for service in services], dtype=np.float64)
+    if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
+        raise ValueError(f"{key} is out of its range")
+    return found
 
 
 def _check_names(*names: str) -> None:
