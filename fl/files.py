@@ -185,6 +185,29 @@ def reading_own(path: Path, errors: str = "strict") -> IO[str]:
     return os.fdopen(open_own(path, os.O_RDONLY), encoding="utf-8", errors=errors, newline="")
 
 
+def find_below(folder: Path, name: str) -> list[Path]:
+    """Return the files of a name in a folder and at any depth below it, in the order of their paths.
+
+    Symbolic links to folders are not followed, and folders that may not be read are passed over.
+
+    Raises:
+        OSError: a folder cannot be read, such as one whose path is too long.
+    """
+    found, waiting = [], [folder]
+    while waiting:  # no recursion: folders may be nested deeper than Python's stack
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(here / entry.name)
+                    elif entry.name == name:
+                        found.append(here / name)
+        except (PermissionError, FileNotFoundError):
+            continue
+    return sorted(found)
+
+
 @contextmanager
 def replacing_text(path: Path) -> Iterator[IO[str]]:
     """Open a text file as ``replacing`` does: UTF-8, line ends as they are written."""

@@ -121,7 +121,7 @@ def read(path: Path) -> list[Fit]:
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
         return _parse(kind, path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise FitError(f"{path}: is not a file of fits: {error}; remove it, or run flmarket calibrate again") from error
 
 

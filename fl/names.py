@@ -4,19 +4,28 @@ import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
-NAME_PATTERN = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
-"""Names become folders and columns: they must be valid in a path on every system."""
+NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+"""Names become folders, columns and cells: they must be valid in a path on every system, are no options of a command,
+and begin no formula of a spreadsheet."""
 
 LONGEST_NAME = 64
 _LONGEST_SHOWN = 60
+_LONGEST_FOLDER = 200
 
 
 def name_problem(name: str) -> str | None:
     """Return why a name cannot be used, or None if it can."""
     if not re.fullmatch(NAME_PATTERN, name):
-        return "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"
+        return "a name consists of letters, digits, '.', '_' and '-', and does not start with '.' or '-'"
     if len(name) > LONGEST_NAME:
         return f"a name has at most {LONGEST_NAME} characters"
+    return None
+
+
+def folder_problem(name: str) -> str | None:
+    """Return why something made of names, such as the label of a policy and its agent, cannot be a folder's name."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._@-]*", name) or len(name) > _LONGEST_FOLDER:
+        return f"{name[:_LONGEST_SHOWN]!r} cannot be the name of a folder"
     return None
 
 

@@ -106,6 +106,6 @@ def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         traces = [Trace(**entry) for entry in content["traces"]]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
     return traces if content["key"] == json.loads(json.dumps(key)) else None

@@ -1,7 +1,6 @@
 """``flmarket train``: from a scenario to trained agents."""
 
 import platform
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +21,8 @@ from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import agent_digest
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from scenarios.file.addresses import AddressError
+from scenarios.file.overrides import read_value
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest
@@ -29,6 +30,9 @@ from scenarios.plugins import plugins_of
 from scenarios.running.runner import git_revision, versions
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
+
+
+_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +269,23 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text.
 
     Raises:
-        InputError: one has no ``=``.
+        InputError: one has no ``=``, or its value is not valid.
     """
     options = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"--option {text!r}: must be KEY=VALUE")
+            raise InputError(f"--option {_shortened(text)!r}: must be KEY=VALUE")
         try:
-            parsed = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            parsed = value
+            parsed = read_value(value.strip())
+        except AddressError as error:
+            raise InputError(f"--option {_shortened(text)}: {error}") from error
         options[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
     return options
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
 def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
@@ -289,5 +297,7 @@ def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
         try:
             valid[name] = TypeAdapter(known[name]).validate_python(value, strict=True)
         except ValidationError as error:
-            raise InputError(f"--option {name}: {error.errors()[0]['msg'].lower()}, not {value!r}") from error
+            raise InputError(
+                f"--option {name}: {error.errors()[0]['msg'].lower()}, not {_shortened(repr(value))}"
+            ) from error
     return kind(**valid)

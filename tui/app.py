@@ -8,15 +8,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual.app import App
 from textual.binding import Binding
+from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 
+from fl.crash import crash_line
 from tui.screens.home import HomeScreen
+from tui.widgets.printable import Printable
 
 if TYPE_CHECKING:
     from tui.screens.run import Choice
     from tui.watching.runs import Runs
     from tui.watching.session import Session
+
+
+_PRINTABLE = Printable()
 
 
 class MarketApp(App[None]):
@@ -54,6 +62,7 @@ class MarketApp(App[None]):
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
+        self.crashed = False
 
     @property
     def runs(self) -> "Runs":
@@ -67,6 +76,30 @@ class MarketApp(App[None]):
 
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Notify the user in text without markup: it quotes names, paths and messages."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the app in the line of a crash report, where Textual would print the values of all variables."""
+        self.crashed = True
+        cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
+        line = Text(crash_line(cause if isinstance(cause, BaseException) else error))
+        error.__rich__ = lambda: line  # type: ignore[attr-defined]
+        super()._handle_exception(error)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
+        return [*super().get_line_filters(), _PRINTABLE]
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always at the bottom of the stack."""

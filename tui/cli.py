@@ -4,18 +4,21 @@ Results go to stdout, progress to stderr. Exit status: 0 done, 1 a run failed, 2
 interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by the command that needs it, when it runs.
 """
 
+import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 try:
-    from fl.errors import InputError, RunError
+    from fl.crash import BAD_INPUT, guarded
     from fl.installation import require_one_place, version
+    from fl.printable import printable_lines
 except ImportError as error:  # something else on Python's path is called fl
     sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
     sys.exit(2)
 from tui.commands.calibrate import calibrate
+from tui.commands.console import result
 from tui.commands.datasets import datasets
 from tui.commands.export import export
 from tui.commands.plugins import plugins
@@ -24,12 +27,14 @@ from tui.commands.replay import replay
 from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
+from tui.commands.streams import finish_streams, guard_streams
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
 from tui.commands.verify import verify
 
-FAILED, BAD_INPUT, DEFECT = 1, 2, 70
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""What Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
 
 _EXAMPLES = """[bold]Examples[/bold]
 
@@ -59,7 +64,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"flmarket {version()}")
+        result(f"flmarket {version()}")
         raise typer.Exit
 
 
@@ -82,28 +87,41 @@ app.add_typer(calibrate, name="calibrate")
 
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
-    try:
-        require_one_place()
-        if sys.argv[1:] == ["tui"]:
-            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
-        else:
-            app(standalone_mode=True)
-    except InputError as error:
-        _end(str(error), BAD_INPUT)
-    except RunError as error:
-        _end(str(error), FAILED)
-    except Exception:
-        import traceback
-
-        traceback.print_exc()
-        _end("this is a defect of flmarket; please report it with the lines above", DEFECT)
-
-
-def _end(message: str, status: int) -> NoReturn:
-    from rich.console import Console
-
-    Console(stderr=True).print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+    status = guarded(_run, _say)
+    if status == 0:
+        status = guarded(finish_streams, _say)
     sys.exit(status)
+
+
+def _run() -> object:
+    guard_streams()
+    require_one_place()
+    arguments = [_at_home(argument) for argument in sys.argv[1:]]
+    try:
+        if arguments == ["tui"]:
+            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
+            return None
+        return app(arguments, standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
+    except UsageError as error:
+        from typer.rich_utils import rich_format_error
+
+        error.message = printable_lines(error.message)
+        rich_format_error(error)
+        return BAD_INPUT
+
+
+def _at_home(argument: str) -> str:
+    """Put the home folder in place of the tilde in ``--out=~/runs``, where shells leave it, or in a quoted path."""
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument  # noqa: PTH111
+
+
+def _say(line: str) -> None:
+    from tui.commands.console import stderr
+
+    stderr().print(line, style="red", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

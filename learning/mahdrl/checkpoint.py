@@ -66,7 +66,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     content, text = _bytes(path), _bytes(described)
     try:
         description = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{described}: is not valid JSON: {error}; restore it or train again") from error
     if not isinstance(description, dict) or description.get("flmarket") != kind:
         raise CheckpointError(f"{described}: does not describe a checkpoint of kind {kind!r}")

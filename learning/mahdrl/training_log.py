@@ -4,7 +4,8 @@ import csv
 import fcntl
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Self
@@ -68,6 +69,7 @@ class TrainingLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             if start and path.stat().st_size < start:
                 raise CheckpointError(f"{path}: is shorter than when the last state was saved; restore it")
+            self._path = path
             # Nothing is cut before the lock is held.
             self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
             _lock(self._file, path)
@@ -82,7 +84,8 @@ class TrainingLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with self._writing():
+            self._file.close()
 
     def write(self, row: Row) -> None:
         """Add one row."""
@@ -91,14 +94,26 @@ class TrainingLog:
 
     def size(self) -> int:
         """Return the length of what is safely on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        with self._writing():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return self._file.tell()
 
     def _write_line(self, values: Sequence[object]) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(values)
-        self._file.write(text.getvalue().encode())
+        with self._writing():
+            self._file.write(text.getvalue().encode())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise a CheckpointError where the disk is full."""
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointError(
+                f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
+            ) from error
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

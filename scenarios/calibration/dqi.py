@@ -10,7 +10,7 @@ from pathlib import Path
 from fl.calibrate_dqi import Experiment, Point, Quality, fit, grid, measure, quality, rounded
 from fl.datasets import Dataset
 from fl.errors import InputError
-from fl.files import replacing_text
+from fl.files import WriteError, replacing_text
 from fl.fitted import Fit, add, own_folder
 from fl.quality import DQIParameters
 from fl.regime import Regime
@@ -158,11 +158,18 @@ class PointLog:
                 ) from error
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
-        """Add a point to the file."""
+        """Add a point to the file.
+
+        Raises:
+            WriteError: the disk is full, or the file cannot be written.
+        """
         # What is kept is what is written: a fit is the same whether its points were measured or read.
         self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
-        with self._path.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
+        try:
+            with self._path.open("a", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerow([*key, repr(point.emd), f"{point.accuracy:.6f}"])
+        except OSError as error:
+            raise WriteError(self._path, error) from error
 
 
 def _replace(path: Path, text: str) -> None:

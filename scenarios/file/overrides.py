@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
+from fl.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.nesting import LARGEST_DEPTH, too_deep
-from scenarios.file.problems import Path, Problem, printable
+from scenarios.file.problems import Path, Problem
 
 Overrides = Sequence[str] | Mapping[str, Any]
 """``key=value`` as ``--set`` takes it: services by name, the value in TOML, and what is not TOML is text. Or, from
@@ -70,14 +71,22 @@ def _parse(override: str) -> tuple[str, Any]:
         override.encode()
     except UnicodeEncodeError:
         raise AddressError("must be valid Unicode text") from None
-    value = _value(text.strip())
+    return key.strip(), read_value(text.strip())
+
+
+def read_value(text: str) -> Any:
+    """Read a TOML value; other text stands for itself, so that words need no second pair of quotes.
+
+    Raises:
+        AddressError: it begins as a value that is more than a word and is none, or is nested too deeply.
+    """
+    value = _value(text)
     if too_deep(value) is not None:
         raise AddressError(f"holds lists and tables more than {LARGEST_DEPTH} deep")
-    return key.strip(), value
+    return value
 
 
 def _value(text: str) -> Any:
-    """Read a TOML value; other text stands for itself, so that words need no second pair of quotes."""
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

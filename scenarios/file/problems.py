@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fl.errors import InputError
+from fl.printable import printable
 
 Path = tuple[str | int, ...]
 """Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
@@ -51,7 +52,7 @@ class Problem:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         # An option that sets the key has named it already.
         named = not self.key or self.file.startswith((f"--set {self.key}=", f"{self.key} = "))
-        return f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}"
+        return printable(f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}")
 
 
 class ScenarioError(InputError):
@@ -93,11 +94,6 @@ def quoted(text: str) -> str:
     """Write a text in double quotes, shortened where it is long, on one line and safe for a terminal."""
     shown = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
     return printable(json.dumps(shown, ensure_ascii=False))
-
-
-def printable(text: str) -> str:
-    """Escape whatever a terminal would act on or an encoder would choke on."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shown(value: object) -> str:

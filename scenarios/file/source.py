@@ -9,9 +9,10 @@ from re import search
 from typing import Any
 
 from fl.names import suggest
+from fl.printable import printable
 from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
 from scenarios.file.positions import Positions
-from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number, printable
+from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number
 
 LARGEST_FILE = 1_000_000
 """Bytes."""

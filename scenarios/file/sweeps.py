@@ -8,9 +8,10 @@ from math import prod
 from operator import eq
 from typing import Any
 
+from fl.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.checks import Catalogue
-from scenarios.file.problems import Finding, Path, key_text, number, printable, shown
+from scenarios.file.problems import Finding, Path, key_text, number, shown
 from scenarios.file.schema import MOST_SWEPT, Scenario, plain
 from scenarios.file.toml_text import value_text
 from scenarios.file.validation import examine, read

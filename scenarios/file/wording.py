@@ -78,7 +78,7 @@ def _size_or_text(kind: str, path: Path, given: Any, context: Mapping[str, Any],
         case "string_too_long" if path[-1] not in ("name", "model"):
             return f"must have at most {number(context['max_length'])} letters, not {number(len(given))}"
         case "string_pattern_mismatch" | "string_too_long" if path[-1] in ("name", "model"):
-            return f"must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not {shown(given)}"
+            return f"must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot or a hyphen, not {shown(given)}"
         case "string_pattern_mismatch":
             return "must not hold a null character"
         case _:

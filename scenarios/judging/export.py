@@ -1,7 +1,7 @@
 """Many runs' logs as one CSV file."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
+from fl.printable import is_plain_row
 from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
@@ -46,7 +47,7 @@ def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow([*KEYS, *names_beside_keys(table)])
     for run in runs:
-        front = keys(run)
+        front = _keys(run)
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
@@ -62,20 +63,28 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
         try:
             pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
             wide = pivot[order].sort_index(key=lambda level: level.astype(float))
-        except ValueError as error:  # no number, or two rows for one service
+        except (ValueError, KeyError) as error:  # no number, or two rows for one service
             raise InputError(f"{TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
-        for position, (name, key) in enumerate(zip(KEYS, keys(run), strict=True)):
+        for position, (name, key) in enumerate(zip(KEYS, _keys(run), strict=True)):
             wide.insert(position, name, [key] * len(wide))
         frames.append(wide)
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
+def _keys(run: RunDirectory) -> tuple[str, str, int]:
+    """Return a run's keys, checked as its lines are."""
+    found = keys(run)
+    if not is_plain_row(",".join(map(str, found))):
+        raise InputError(f"{run.path}: meta.json names the run as no run is named; play the run again with --fresh")
+    return found
+
+
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
     try:
         with reading_own(TABLES[table].check(run.path)) as file:
-            reader = csv.reader(file)
+            reader = csv.reader(_plain(file, TABLES[table].path(run.path)))
             next(reader)  # the header
             for row in reader:
                 if len(row) != len(TABLES[table].names):
@@ -84,6 +93,21 @@ def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
                 yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{TABLES[table].path(run.path)}: cannot be read: {error}") from error
+
+
+def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """Yield lines of a log, which are copied as they are.
+
+    Raises:
+        InputError: one could begin a formula in a spreadsheet or act on a terminal; no run writes such a line.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not is_plain_row(line.rstrip("\n")):
+            raise InputError(
+                f"{path}, line {number}: no run writes such a line (control characters, or the beginning of a "
+                "formula); play the run again with --fresh"
+            )
+        yield line
 
 
 def export_file(sources: Sequence[Path], path: Path, table: TableName = "rounds", shape: Shape = "long") -> int:

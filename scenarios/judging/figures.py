@@ -223,7 +223,10 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
     for run in runs:
         offers = read_table(run.directory, "offers", ["service", "client", "outcome"])
         served = offers[offers["outcome"] == "served"]
-        np.add.at(count, (served["service"].map(place).to_numpy(dtype=np.int64), served["client"].to_numpy()), 1)
+        try:
+            np.add.at(count, (served["service"].map(place).to_numpy(dtype=np.int64), served["client"].to_numpy()), 1)
+        except (ValueError, IndexError) as error:
+            raise InputError(f"{run.directory.path}: offers.csv names a service or client that there is not") from error
     return count / len(runs)
 
 

@@ -3,11 +3,13 @@
 import csv
 import html
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 from fl.errors import InputError
+from fl.printable import cell, printable
 from learning.policy import is_privileged
 from learning.statistics import Interval
 from scenarios.judging.measures import MARKET, MEASURES, Measure
@@ -41,7 +43,8 @@ def csv_text(report: Report) -> str:
     writer.writerow(COLUMNS)
     for row in report.estimates:
         sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
-        line: list[object] = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name]
+        texts = (row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name)
+        line: list[object] = [*map(cell, texts)]
         line += [row.seeds, *_ends(row.interval, row.seeds)]
         if difference := found.get(_key(row)):
             line += [report.baseline, difference.seeds, *_ends(difference.interval, difference.seeds)]
@@ -54,9 +57,10 @@ def csv_text(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """Return the report as Markdown."""
-    parts = ["# Report", *introduction(report)]
+    parts = ["# Report", *map(_literal, introduction(report))]
     for setting, title, table in tables(report):
-        parts += [f"## {setting.label}" if setting else "", f"**{title}**", _markdown_table(table)]
+        heading = f"## {_literal(setting.label)}" if setting else ""
+        parts += [heading, f"**{_literal(title)}**", _markdown_table(table)]
     parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -174,9 +178,14 @@ def _glossary() -> Iterator[tuple[str, str]]:
 
 
 def _markdown_table(table: Table) -> str:
-    header, *rows = [[cell.replace("|", "\\|") for cell in row] for row in table]
+    header, *rows = [[_literal(cell) for cell in row] for row in table]
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _literal(text: str) -> str:
+    """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
+    return re.sub(r"[\\`|<]|\](?=[(\[])", r"\\\g<0>", printable(text))
 
 
 def _html_table(table: Table) -> str:

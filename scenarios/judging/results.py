@@ -16,6 +16,8 @@ import numpy as np
 from des.records import Outcome, Status
 from fl.arrays import FloatArray
 from fl.errors import InputError, shortened
+from fl.names import folder_problem, name_problem
+from fl.printable import printable
 from learning.targets import RoundsToTarget
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
@@ -94,11 +96,10 @@ class RunResult:
         """
         offers = read_table(self.directory, "offers", ["client", "paid", "outcome"])
         served = offers[offers["outcome"] == Outcome.SERVED]
-        if not served["client"].between(0, self.setting.clients - 1).all():
-            raise InputError(
-                f"{self.directory.path}: offers.csv: unknown client; clients are 0 to {self.setting.clients - 1}"
-            )
-        income = np.bincount(served["client"].to_numpy(), served["paid"].to_numpy(), self.setting.clients)
+        clients, paid = served["client"].to_numpy(), served["paid"].to_numpy(dtype=np.float64)
+        if not (np.isfinite(paid).all() and ((clients >= 0) & (clients < self.setting.clients)).all()):
+            raise InputError(f"{self.directory.path}: offers.csv pays a client that there is not, or no sum of money")
+        income = np.bincount(clients, paid, self.setting.clients)
         return np.asarray(income, dtype=np.float64)
 
 
@@ -135,6 +136,8 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             policy, seed = str(meta["policy"]), int(meta["seed"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
+        if problem := folder_problem(policy):
+            raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
         results.append(_result(run, settings[_folder(run)], policy, seed))
     return results
 
@@ -172,7 +175,7 @@ def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
 
 def _label(name: str, sweep: Mapping[str, Any]) -> str:
     values = ", ".join(f"{key}={value}" for key, value in sweep.items())
-    return f"{name} ({values})" if values else name
+    return printable(f"{name} ({values})" if values else name)
 
 
 def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
@@ -181,7 +184,8 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         # Not through the schema: it was checked when it ran, and a thousand of them take a while.
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
-        targets = np.array([service["target_accuracy"] for service in services], dtype=np.float64)
+        _check_names(data["name"], *(service["name"] for service in services))
+        targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
         sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
@@ -194,9 +198,9 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             cores=data["clients"]["cores"],
             services=tuple(service["name"] for service in services),
             targets=targets,
-            reward_at_target=np.array([service["reward_base"] for service in services]) ** targets,
+            reward_at_target=bases**targets,
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
 
 
@@ -207,6 +211,21 @@ def _count(value: Any) -> int:
     return value
 
 
+def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
+    """Return [M] the services' values of a key; ValueError for one that no scenario may have."""
+    found = np.array([service[key] for service in services], dtype=np.float64)
+    if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
+        raise ValueError(f"{key} is out of its range")
+    return found
+
+
+def _check_names(*names: str) -> None:
+    """Raise ValueError for the first that is not a name: reports and figures are made of them, and so are paths."""
+    for name in names:
+        if problem := name_problem(name):
+            raise ValueError(f"{name[:60]!r}: {problem}")
+
+
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:
     rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
@@ -214,9 +233,17 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunR
     if tuple(rounds["service"]) != setting.services * played or not 0 < played <= setting.rounds:
         raise InputError(f"{run.path}: rounds.csv does not have one row for each round and service")
 
+    policies = tuple(rounds["policy"].iloc[:m])
+    try:
+        _check_names(*policies)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{run.path}: rounds.csv: {error}") from error
+
     def extended(column: str, after: float) -> FloatArray:
         """Return [N, M]: a column, and after the last round that was played its last values times ``after``."""
         values = rounds[column].to_numpy(dtype=np.float64).reshape(played, m)
+        if not np.isfinite(values).all():
+            raise InputError(f"{run.path}: rounds.csv: {column} is not a finite number in every row")
         return np.concatenate([values, np.repeat(values[-1:] * after, setting.rounds - played, axis=0)])
 
     met = np.zeros((setting.rounds, m), dtype=np.bool_)
@@ -226,7 +253,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunR
         directory=run,
         setting=setting,
         policy=policy,
-        policies=tuple(rounds["policy"].iloc[:m]),
+        policies=policies,
         seed=seed,
         to_target=RoundsToTarget.first(met.T),
         **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import WriteError, read_own, unfinished, write_durably
+from fl.files import WriteError, find_below, read_own, unfinished, write_durably
+from fl.names import folder_problem
 from scenarios.logs.columns import TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
@@ -66,7 +67,13 @@ class RunDirectory:
 
     @classmethod
     def place(cls, out: Path, scenario: str, digest: str, policy: str, seed: int) -> "RunDirectory":
-        """Return the directory that belongs to a run."""
+        """Return the directory that belongs to a run.
+
+        Raises:
+            RunDirectoryError: a name would lead out of the folder of runs.
+        """
+        if problem := folder_problem(scenario) or folder_problem(policy):
+            raise RunDirectoryError(problem)
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
 
     @property
@@ -301,9 +308,12 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """
     found: list[RunDirectory] = []
     for source in sources:
-        if not source.is_dir():
-            raise InputError(f"{source}: no such directory")
-        found += (RunDirectory(path.parent) for path in sorted(source.rglob(META)))
+        try:
+            if not source.is_dir():
+                raise InputError(f"{source}: no such directory")
+            found += (RunDirectory(path.parent) for path in find_below(source, META))
+        except OSError as error:
+            raise InputError(f"{source}: cannot be read: {error.strerror}") from error
     return list(dict.fromkeys(found))
 
 

@@ -258,7 +258,7 @@ def _read(path: Path) -> Checkpoint:
             raise DamagedError(f"{path.with_suffix('.safetensors')}: checksum mismatch")
         marks = {table: Mark(**mark) for table, mark in body["tables"].items()}
         return Checkpoint(body["identity"], body["market"], marks, body["seconds"], load_arrays(arrays))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise DamagedError(f"{path}: {error}") from error
 
 

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from fl.console import SafeConsole
 from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
@@ -33,7 +34,7 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
         quiet: report failures only.
         words: puts a line into the words of whoever reads it; see ``fl.words``.
     """
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if quiet:
         yield QuietReporter(console, words)
     elif console.is_terminal or console.is_jupyter:
@@ -119,11 +120,11 @@ class LiveReporter(QuietReporter):
         super().__init__(console, words)
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[accuracies]}"),
+            TextColumn("{task.fields[accuracies]}", markup=False),
             console=console,
             transient=True,
         )

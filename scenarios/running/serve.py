@@ -16,6 +16,7 @@ from typing import IO
 from des.records import RoundReport
 from fl.blame import represent
 from fl.cores import usable_cores
+from fl.crash import guarded, outcome
 from fl.errors import InputError, RunError
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.columns import round_text
@@ -118,10 +119,10 @@ class Server:
             self._send("end", status="stopped", error=None)
             return 130
         except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            self._send("end", status="failed", error=represent(error))
-            if isinstance(error, Exception):
-                raise
-            return 1
+            line, status = outcome(error) if isinstance(error, Exception) else (represent(error), 1)
+            print(line, file=sys.stderr)  # noqa: T201 - the log
+            self._send("end", status="failed", error=line)
+            return status
         self._send("end", status="complete", error=None)
         return 0
 
@@ -209,4 +210,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded(main))

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from des.records import RoundReport
+from fl.crash import guarded
 from fl.errors import InputError, RunError
 from learning.policy import load
 from scenarios.build import Shelf
@@ -163,4 +164,4 @@ def _end_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded(main))

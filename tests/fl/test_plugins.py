@@ -91,8 +91,8 @@ def test_an_interrupted_import_is_an_interruption(colours: Registry[str], instal
     ("name", "why"),
     [
         ("hex", "the name belongs to a built-in colour; choose another one"),
-        ("dark red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"),
-        ("../red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.'"),
+        ("dark red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.' or '-'"),
+        ("../red", "a name consists of letters, digits, '.', '_' and '-', and does not start with '.' or '-'"),
         ("r" * 65, "a name has at most 64 characters"),
     ],
 )

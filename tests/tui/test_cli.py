@@ -1,7 +1,12 @@
 """The door of the command line: quick to open, and exit statuses that mean something."""
 
+import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import flmarket
 
@@ -34,9 +39,93 @@ def test_the_version_is_printed() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"flmarket {flmarket.__version__}\n", "")
 
 
-def test_a_defect_of_ours_is_reported_with_its_traceback_and_status_70() -> None:
-    program = "import tui.cli\n\ndef app(**_):\n    raise ZeroDivisionError\n\ntui.cli.app = app\ntui.cli.main()\n"
-    done = subprocess.run([sys.executable, "-c", program, "policies"], capture_output=True, text=True)
+DEFECT = """\
+import tui.cli
+
+def app(*_, **__):
+    secret = "what the data held"
+    raise ZeroDivisionError("by \x1b[31m" + 300 * "0")
+
+tui.cli.app = app
+tui.cli.main()
+"""
+
+
+def test_a_defect_of_ours_is_one_line_with_the_path_of_a_crash_report_and_status_70(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    program = [sys.executable, "-c", DEFECT, "policies", "a b"]
+    done = subprocess.run(program, capture_output=True, text=True, env=environment)
     assert done.returncode == 70
-    assert "ZeroDivisionError" in done.stderr
-    assert "this is a defect of flmarket; please report it with the lines above" in done.stderr
+    [report] = (tmp_path / "flmarket" / "crashes").iterdir()
+    what = f"ZeroDivisionError: by \\x1b[31m{'0' * 186}..."
+    assert done.stderr == (
+        f"this is a defect of flmarket: {what}; please report it with the crash report {report} "
+        "(traceback, versions and command line; look it through first)\n"
+    )
+    text = report.read_text()
+    assert f"flmarket {flmarket.__version__}, Python " in text
+    assert "policies 'a b'" in text
+    assert "numpy " in text
+    assert "in _run: return app(arguments, standalone_mode=False)" in text
+    assert text.endswith(f"{what}\n")
+    assert report.stat().st_mode & 0o077 == 0
+
+
+def test_a_crash_report_goes_to_the_temporary_folder_where_there_is_no_other(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", DEFECT], capture_output=True, text=True, env=environment)
+    assert done.returncode == 70
+    [report] = tmp_path.glob("crash-*.txt")
+    assert str(report) in done.stderr
+
+
+def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    command = [
+        *DOOR,
+        "run",
+        "quickstart",
+        "--rounds=1",
+        "--set=training.backend=surrogate",
+        "--out=~/runs",
+        "--dry-run",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert f"{tmp_path}/runs/quickstart-" in done.stdout
+    assert not (tmp_path / "~").exists()
+
+
+@pytest.mark.parametrize(
+    ("redirected", "line"),
+    [
+        ("> /dev/full", "standard output cannot be written: No space left on device"),
+        ("| true", "standard output was closed by its reader before everything was written"),
+        (">&-", "standard output is closed; send it to a file, or to /dev/null"),
+    ],
+)
+@pytest.mark.parametrize("arguments", ["policies", "--help", "--version", "scenarios show paper"])
+def test_a_standard_output_that_takes_nothing_is_one_line_and_status_1(
+    arguments: str, redirected: str, line: str
+) -> None:
+    command = f"{shlex.join(DOOR)} {arguments} {redirected}"
+    if redirected.startswith("|"):  # whose reader has gone before the command writes
+        command = f"( sleep 0.2; {shlex.join(DOOR)} {arguments} ) | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, f"{line}\n")
+
+
+def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does() -> None:
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"{shlex.join(DOOR)} run nope 2> /dev/full"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "report", "export", "verify", "replay"])
+def test_a_path_of_4000_characters_is_one_line(command: str, tmp_path: Path) -> None:
+    more = ["--csv", "-"] if command == "export" else []
+    done = subprocess.run([*DOOR, command, "x" * 4000, *more], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "File name too long" in done.stderr

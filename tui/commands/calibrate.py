@@ -8,6 +8,7 @@ import typer
 
 from fl.cores import usable_cores
 from tui.commands.arguments import Assignments, Plugins, Source, load_plugins
+from tui.commands.console import note, result
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
@@ -79,7 +80,7 @@ def _load(source: str, assignments: Sequence[str]) -> "Scenario":
 
 
 def _report(text: str) -> None:
-    typer.echo(text, err=True)
+    note(text)
 
 
 def _announce(out: Path, kind: str) -> None:
@@ -96,5 +97,5 @@ def _announce(out: Path, kind: str) -> None:
 def _close(out: Path, kind: str) -> None:
     from fl.fitted import own_folder
 
-    typer.echo((out / f"{kind}.md").read_text(encoding="utf-8"), nl=False)
-    typer.echo(f"Fits written to {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")
+    result((out / f"{kind}.md").read_text(encoding="utf-8"), end="")
+    result(f"Fits written to {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")

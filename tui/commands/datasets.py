@@ -1,9 +1,7 @@
 """``flmarket datasets``: a table of the data sets, and the folder of their files."""
 
-import typer
-
 from tui.commands.arguments import Plugins, load_plugins
-from tui.commands.console import stdout
+from tui.commands.console import result, stdout
 
 
 def datasets(plugin: Plugins = None) -> None:
@@ -20,4 +18,4 @@ def datasets(plugin: Plugins = None) -> None:
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
         table.add_row(entry.name, *sizes, entry.source, entry.problem or entry.description)
     stdout().print(table)
-    typer.echo(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")
+    result(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

@@ -8,6 +8,7 @@ import typer
 
 from fl.errors import InputError
 from tui.commands.arguments import Runs
+from tui.commands.console import result
 
 
 def export(
@@ -40,4 +41,4 @@ def export(
     else:
         export(runs, sys.stdout, table, shape)
         return
-    typer.echo(f"{parquet or csv}: {table} of {count} run{'s' if count > 1 else ''}")
+    result(f"{parquet or csv}: {table} of {count} run{'s' if count > 1 else ''}")

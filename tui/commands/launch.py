@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
+from fl.crash import DEFECT
 from fl.errors import InputError
+from fl.files import find_below
 
 
 def start(what: str | None, out: Path) -> None:
@@ -21,7 +23,10 @@ def start(what: str | None, out: Path) -> None:
     scenario, run = resolve(what)
     from tui.app import MarketApp
 
-    MarketApp(scenario=scenario, run=run, out=out).run()
+    app = MarketApp(scenario=scenario, run=run, out=out)
+    app.run()
+    if app.crashed:
+        sys.exit(DEFECT)
 
 
 def resolve(what: str | None) -> tuple[str | None, Path | None]:
@@ -50,7 +55,7 @@ def run_directory(path: Path) -> Path:
         raise InputError(f"{path}: no such directory")
     if (path / "scenario.toml").exists():
         return path
-    found = sorted(below.parent for below in path.rglob("scenario.toml"))
+    found = [below.parent for below in find_below(path, "scenario.toml")]
     if len(found) == 1:
         return found[0]
     if not found:

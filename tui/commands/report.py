@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tui.commands.arguments import Plugins, Runs, load_plugins
-from tui.commands.console import stdout
+from tui.commands.console import note, result, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,15 +43,15 @@ def report(
         from scenarios.judging.figures import save
 
         for path in save(found, figures):
-            typer.echo(f"figure: {path}", err=True)
+            note(f"figure: {path}")
     if style is None and sys.stdout.isatty():
         _draw(made, stdout())
     elif style == "html":
         from scenarios.judging.figures import svgs
 
-        typer.echo(html_page(made, svgs(found)), nl=False)
+        result(html_page(made, svgs(found)), end="")
     else:
-        typer.echo((csv_text if style == "csv" else markdown)(made), nl=False)
+        result((csv_text if style == "csv" else markdown)(made), end="")
 
 
 def _draw(made: "Report", console: "Console") -> None:

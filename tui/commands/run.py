@@ -10,7 +10,7 @@ import typer
 
 from fl.errors import InputError
 from tui.commands.arguments import Assignments, Plugins, Quiet, Sources, check_policies, load_all, load_plugins
-from tui.commands.console import stdout
+from tui.commands.console import note, stdout
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
@@ -101,7 +101,7 @@ def run(
         except BatchFailed as error:
             failed, complete = True, error.result.complete
         except KeyboardInterrupt:
-            typer.echo("interrupted; the same command continues each run from its last checkpoint", err=True)
+            note("interrupted; the same command continues each run from its last checkpoint")
             raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.console import stdout
+from tui.commands.console import result, stdout
 
 scenarios = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints a scenario's file.")
 
@@ -31,4 +31,4 @@ def show_scenario(name: Annotated[str, typer.Argument(help="Name of a built-in s
     """Print a built-in scenario's file, to start your own from."""
     from scenarios.loader import builtin_text
 
-    typer.echo(builtin_text(name), nl=False)
+    result(builtin_text(name), end="")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tui.commands.arguments import Assignments, Plugins, Quiet, Source, load_all, load_plugins
+from tui.commands.console import result, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +84,7 @@ def train(
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     for path in _train_all(training, chosen_seeds, out, jobs, manner):
-        typer.echo(str(path))
+        result(str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,6 @@ class _Manner:
 
 def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int, manner: _Manner) -> list[Path]:
     """Train an agent for each seed; return the files, in the order of the seeds."""
-    from rich.console import Console
-
     from scenarios.build import Shelf
     from scenarios.train import place
 
@@ -125,7 +124,7 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
             for future in running:
                 future.result()
         return places
-    shelf, errors = Shelf(), Console(stderr=True)
+    shelf, errors = Shelf(), stderr()
     for seed, at in zip(seeds, places, strict=True):
         if manner.quiet or not errors.is_terminal:
             _train_plainly(training, seed, at, manner, shelf)
@@ -136,11 +135,9 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
 
 def _train_plainly(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf | None" = None) -> None:
     """Train one agent, reporting progress in plain lines."""
-    from rich.console import Console
-
     from scenarios.build import Shelf
 
-    report = _ignore if manner.quiet else _lines(Console(stderr=True), seed, training.plan.episodes)
+    report = _ignore if manner.quiet else _lines(stderr(), seed, training.plan.episodes)
     _train(training, seed, out, manner, shelf or Shelf(), report)
 
 
@@ -150,7 +147,7 @@ def _train_live(
     """Train one agent under a progress bar."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     print_line = _lines(console, seed, training.plan.episodes)
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(f"seed {seed}", total=training.plan.episodes)

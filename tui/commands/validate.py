@@ -3,9 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-import typer
-
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
+from tui.commands.console import note, result
 
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
@@ -25,7 +24,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         services, count = len(scenario.services), len(points(scenario))
         sweep = f", a sweep of {count} points" if count > 1 else ""
         counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
-        typer.echo(f"{source}: valid: {scenario.name}, {counts}{sweep}")
+        result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):
-        typer.echo(f"note: data set {name!r} is not here; flmarket run downloads it first", err=True)
+        note(f"note: data set {name!r} is not here; flmarket run downloads it first")

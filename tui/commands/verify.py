@@ -7,6 +7,7 @@ import typer
 from fl.cores import usable_cores
 from fl.errors import InputError, RunError
 from tui.commands.arguments import Plugins, Runs, load_plugins
+from tui.commands.console import note, result
 
 if TYPE_CHECKING:
     from scenarios.logs.directory import RunDirectory
@@ -31,7 +32,7 @@ def verify(
         raise InputError(f"no run in {', '.join(map(str, runs))}")
     statuses = [_verify(run, again=rerun) for run in found]
     if unchecked := statuses.count(UNCHECKED):
-        typer.echo(f"{unchecked} of {len(found)} runs could not be checked in full", err=True)
+        note(f"{unchecked} of {len(found)} runs could not be checked in full")
     raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
 
 
@@ -83,4 +84,4 @@ def _without_place(run: "RunDirectory", error: InputError) -> str:
 
 
 def _print(run: "RunDirectory", text: str) -> None:
-    typer.echo(f"{run.path}: {text}")
+    result(f"{run.path}: {text}")

@@ -1,14 +1,16 @@
 """The app as textual-serve starts it: without a terminal, drawing through pipes to the browser."""
 
 import argparse
+import sys
 from pathlib import Path
 
+from fl.crash import DEFECT, guarded
 from tui.app import MarketApp
 from tui.commands.arguments import load_plugins
 from tui.commands.launch import resolve
 
 
-def main() -> None:
+def main() -> int:
     """Run the app for one browser window."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
@@ -17,8 +19,10 @@ def main() -> None:
     arguments = parser.parse_args()
     load_plugins(arguments.plugin)
     scenario, run = resolve(arguments.what)
-    MarketApp(scenario=scenario, run=run, out=arguments.out).run()
+    app = MarketApp(scenario=scenario, run=run, out=arguments.out)
+    app.run()
+    return DEFECT if app.crashed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(guarded(main))

@@ -8,6 +8,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
@@ -129,7 +130,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if names != [str(option.prompt) for option in listed.options]:
             with self.prevent(OptionList.OptionHighlighted):
                 listed.clear_options()
-                listed.add_options(names)
+                listed.add_options(map(Content, names))
                 listed.highlighted = self.service if names else None
 
     @on(OptionList.OptionHighlighted, "#service-list")

@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
@@ -30,7 +31,7 @@ class Dialog(ModalScreen[Result | None]):
 
     def show_problem(self, problem: str) -> None:
         """Show what is wrong; an empty text if nothing is."""
-        self.query_one(".problem", Static).update(problem.replace("[", r"\["))
+        self.query_one(".problem", Static).update(Content(problem))
 
 
 class Question(Dialog[bool]):

@@ -7,6 +7,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -102,7 +103,7 @@ or in the folder given with --out."""
                 mark = "✓ " if entry.path in self.marked else "  "
                 key = f"{kind}:{entry.path}"
                 self._shown[key] = entry
-                options.add_option(Option(mark + entry.title.replace("[", r"\["), id=key))
+                options.add_option(Option(Content(mark + entry.title), id=key))
         if not self._shown:
             options.add_option(Option("nothing matches", disabled=True))
         self._restore(options, kept)
@@ -118,7 +119,7 @@ or in the folder given with --out."""
             options.add_option(Option(f"[b]{SECTIONS['open']}[/b]", disabled=True))
         for i, session in some:
             self._shown[f"open:{i}"] = i
-            options.add_option(Option(f"  {session.label} ({session.phase.value})".replace("[", r"\["), id=f"open:{i}"))
+            options.add_option(Option(Content(f"  {session.label} ({session.phase.value})"), id=f"open:{i}"))
 
     def _restore(self, options: OptionList, kept: "Entry | int | None") -> None:
         keys = list(self._shown)
@@ -145,7 +146,7 @@ or in the folder given with --out."""
         if isinstance(chosen, int):
             session = self._navigator.runs.sessions[chosen]
             played = f"{session.phase.value}, {len(session.history)} rounds played"
-            shown = f"{session.label}\n\n{played}\n\nPress enter to open it."
+            shown = Content(f"{session.label}\n\n{played}\n\nPress enter to open it.")
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:
             self.app.call_from_thread(self._show_preview, preview(chosen))

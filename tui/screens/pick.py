@@ -5,6 +5,7 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widgets import Button, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
@@ -33,7 +34,7 @@ class PickRuns(Dialog[list[Session]]):
         """Lay out the dialog."""
         session = self._session
         options = [
-            Selection(f"open: {other.label} ({other.phase.value})".replace("[", ""), f"open:{i}")
+            Selection(Content(f"open: {other.label} ({other.phase.value})"), f"open:{i}")
             for i, other in enumerate(self._runs.sessions)
             if other is not session
         ]
@@ -43,9 +44,10 @@ class PickRuns(Dialog[list[Session]]):
                 for name in policy_names()
                 if name != session.policy
             ]
-        options += [Selection(f"run: {name}".replace("[", ""), f"run:{path}") for name, path in self._earlier()]
+        options += [Selection(Content(f"run: {name}"), f"run:{path}") for name, path in self._earlier()]
         with Box():
-            yield Static(f"[b]Compare {session.label.replace('[', '')} with[/b]  (mark with space, then press Compare)")
+            title = (f"Compare {session.label} with", "bold")
+            yield Static(Content.assemble(title, "  (mark with space, then press Compare)"))
             yield MarkList[str](*options, id="others", compact=True)
             yield Static("", classes="problem")
             with Horizontal(classes="buttons"):

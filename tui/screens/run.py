@@ -6,6 +6,7 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
@@ -59,7 +60,7 @@ class RunDialog(Dialog[Choice]):
                 yield Tick("start over", id="over", compact=True)
             if len(self._points) > 1:
                 yield Label("point of the sweep")
-                places = [(point.label, i) for i, point in enumerate(self._points)]
+                places = [(Content(point.label), i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
             yield Label("policies (mark with space; several run at once and are compared)")
             yield MarkList[str](

@@ -77,7 +77,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         """Check the change as a scenario file is checked."""
         try:
             value = tomllib.loads(f"value = {self.query_one('#value', Input).value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             self.show_problem("enter a number, or a list such as [3, 7]")
             return
         number = self.query_one("#round", Input).value

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from des.records import Kind, ServiceReport, Status
+from fl.crash import crash_line
 from fl.datasets import DATASETS
 from fl.errors import InputError
 from fl.files import open_own, reading_own
@@ -54,6 +55,8 @@ class DirectoryFeed:
             self.session.move(Phase.FAILED, str(error))
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
             self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
+        except Exception as error:  # in a thread, whose failure nobody would see
+            self.session.move(Phase.FAILED, crash_line(error))
         finally:
             for file in self._files.values():
                 file.close()
@@ -146,7 +149,7 @@ class DirectoryFeed:
             return False
         logged = LoggedRound.read(text)
         logged.check([service.name for service in scenario.services], scenario.clients.count)
-        if text["offers"].count("\n") < sum(row.wanted for row in logged.services):
+        if len(logged.offers) < sum(row.wanted for row in logged.services):
             return False
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
         for event in logged.events:

@@ -6,6 +6,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
@@ -54,11 +55,11 @@ class FieldRow(Vertical):
         yield Static(self.field.description, classes="field-note", markup=False)
 
     def _select(self) -> Select[str]:
-        options = [(choice, choice) for choice in self.field.choices]
+        options = [(Content(choice), choice) for choice in self.field.choices]
         if self._text and self._text not in self.field.choices:
-            options.append((f"{self._text} (unknown)", self._text))
+            options.append((Content(f"{self._text} (unknown)"), self._text))
         if self.field.default is not None:
-            options.insert(0, (f"{self.field.default} {DEFAULT_CHOICE}", ""))
+            options.insert(0, (Content(f"{self.field.default} {DEFAULT_CHOICE}"), ""))
         value = self._text if self._text or self.field.default is not None else Select.NULL
         return Select(options, value=value, allow_blank=value is Select.NULL, compact=True, classes="editor")
 

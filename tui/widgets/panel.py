@@ -1,5 +1,6 @@
 """A framed part of the market screen, with its own number, key and help."""
 
+from rich.text import Text
 from textual.containers import Vertical
 from textual.widget import Widget
 
@@ -36,5 +37,4 @@ class Panel(Vertical):
 
     def entitle(self, words: str) -> None:
         """Add to the panel's name in the title."""
-        # Brackets would be markup.
-        self.border_title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "").replace("[", r"\[")
+        self.border_title = Text(f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else ""))

@@ -15,7 +15,7 @@ from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
 from tui.watching.catalogue import Entry, run_state
 from tui.watching.tail import last_services
-from tui.widgets.look import percent, sign
+from tui.widgets.look import percent, plain, sign
 
 
 def preview(entry: Entry) -> RenderableType:
@@ -85,11 +85,11 @@ def services_table(scenario: Scenario) -> Table:
     for m, service in enumerate(scenario.services):
         table.add_row(
             sign(m),
-            service.name,
-            service.dataset,
+            plain(service.name),
+            plain(service.dataset),
             f"{service.budget:g}",
             percent(service.target_accuracy),
-            service.policy,
+            plain(service.policy),
         )
     return table
 
@@ -102,7 +102,7 @@ def _run_preview(entry: Entry) -> RenderableType:
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(
-            sign(m), row.service, percent(row.accuracy), percent(row.target_accuracy), row.status.value,
+            sign(m), plain(row.service), percent(row.accuracy), percent(row.target_accuracy), row.status.value,
             f"{row.spent / MICRO:.2f}",
         )  # fmt: skip
     return Group(

@@ -87,9 +87,11 @@ BAD = [
     ("two services of one name", 'name = "digits"', 'name = "mnist"', [
         'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)']),
     ("a name that leaves its folder", 'name = "market"', 'name = "../market"', [
-        'f:1: name: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not the text "../market"']),
+        "f:1: name: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot or a hyphen, "
+        'not the text "../market"']),
     ("a model's name that is no name", 'learning_rate = 0.05', 'learning_rate = 0.05\nmodel = "my cnn"', [
-        'f:13: training.model: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot, not the text "my cnn"']),
+        "f:13: training.model: must be 1 to 64 of A-Z a-z 0-9 - _ . and not start with a dot or a hyphen, "
+        'not the text "my cnn"']),
     ("a service without a name", 'name = "digits"\n', "", ["f:28: services.#2.name: is missing"]),
     ("a table for a list of tables", "[[services]]\nname = \"mnist\"", "[services]\nname = \"mnist\"", [
         "f:28: is not valid TOML: cannot overwrite a value"]),

@@ -1,6 +1,7 @@
 """Run directories: where they go, when they count as complete, and what is refused."""
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,35 @@ def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
         assert len(list(run.path.iterdir())) == survivors
         assert run.state is State.INCOMPLETE
         run.prepare("x")  # it can go on
+
+
+def test_runs_are_found_below_2000_nested_folders(tmp_path: Path) -> None:
+    """Deeper than Python's stack; the path is still one that the system takes."""
+    deep = tmp_path
+    for _ in range(1900):
+        deep /= "a"
+        deep.mkdir()
+    (deep / "meta.json").touch()
+    (tmp_path / "meta.json").touch()
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    assert [run.path for run in find_runs([tmp_path])] == [deep, tmp_path]
+
+
+def test_folders_too_deep_for_the_system_are_an_input_error(tmp_path: Path) -> None:
+    place, name = os.open(tmp_path, os.O_RDONLY), "x" * 200
+    for _ in range(25):
+        os.mkdir(name, dir_fd=place)
+        below = os.open(name, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    with pytest.raises(InputError, match=r"cannot be read: File name too long"):
+        find_runs([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc", "", "a/b", "x\n", "-x", "..", "x" * 201])
+def test_no_name_leads_out_of_the_folder_of_runs(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="cannot be the name of a folder"):
+        RunDirectory.place(tmp_path, "paper", "1a2b3c4d", name, 3)
+    with pytest.raises(RunDirectoryError, match="cannot be the name of a folder"):
+        RunDirectory.place(tmp_path, name, "1a2b3c4d", "hqfa", 3)

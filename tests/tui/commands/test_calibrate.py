@@ -1,12 +1,14 @@
 """``flmarket calibrate`` as a user meets it: real training on an embedded data set."""
 
 import json
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.shell import Done, flmarket, process
+from support.shell import CLI, Done, flmarket, process
 
 SMALL = """
 name = "small"
@@ -102,3 +104,22 @@ def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
     done = calibrate(folder, "calibrate", "dqi", "small.toml", "--out", "foreign")
     assert done.returncode == 2
     assert "does not hold calibration points" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (0, "dqi-points.csv: cannot be used: "),
+        (1, "dqi-points.csv: cannot be written: File too large; the "),
+    ],
+)
+def test_a_full_disk_is_one_line(blocks: int, message: str, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; in blocks of 1,024 bytes."""
+    (tmp_path / "small.toml").write_text(SMALL)
+    command = shlex.join([*CLI, "calibrate", "dqi", "small.toml", "--epochs=1", "--repetitions=2", "--out=fits"])
+    limited = f"ulimit -f {blocks}; {command}"
+    done = subprocess.run(["/bin/bash", "-c", limited], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert "defect" not in done.stderr

@@ -1,11 +1,14 @@
 """`flmarket export`: many runs' logs in one file."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from support.runs import reseal
 
 Done = subprocess.CompletedProcess[str]
 Flmarket = Callable[..., Done]
@@ -37,3 +40,36 @@ def test_a_mistake_is_named_with_status_2_and_no_traceback(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shape", "message"),
+    [
+        (
+            "1,",
+            "x,",
+            "wide",
+            "does not have one row for each round and service: could not convert string to float:",
+        ),
+        ("1,", "1,1,", "wide", "line 2: has too few or too many values"),
+        ("1,", "1,1,", "long", "line 2: has too few or too many values"),
+        ("1,", "=1,", "long", "line 2: no run writes such a line (control characters, or the beginning of "),
+        (
+            "1,",
+            "\x1b,",
+            "long",
+            "line 2: no run writes such a line (control characters, or the beginning of ",
+        ),
+    ],
+)
+def test_a_table_that_no_run_has_written_is_an_input_error(
+    old: str, new: str, shape: str, message: str, quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket
+) -> None:
+    shutil.copytree(quick_run[0], tmp_path / "runs")
+    [meta] = tmp_path.rglob("meta.json")
+    rounds = meta.with_name("rounds.csv")
+    rounds.write_text(rounds.read_text().replace(f"\n{old}", f"\n{new}", 1))
+    reseal(meta.parent)
+    done = flmarket("export", "runs", "--csv", "-", "--shape", shape, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,6 +1,7 @@
 """`flmarket report`: tables on standard output, figures in files."""
 
 import io
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
+from support.runs import reseal
 from tui.commands.report import _draw
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
@@ -50,3 +52,33 @@ def test_a_mistake_is_named(arguments: list[str], message: str, batch: Path, flm
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("rounds.csv", ",training,", ",training,nan,", "rounds.csv"),
+        ("scenario.toml", "reward_base = 60.0", "reward_base = 1e300", "reward_base is out of its range"),
+        ("scenario.toml", "target_accuracy = 0.99", "target_accuracy = nan", "target_accuracy is out of its range"),
+        ("scenario.toml", 'name = "alpha"', 'name = "../alpha"', "'../alpha': a name consists of"),
+        ("scenario.toml", "[clients]", "clients = 1\n[x]", "is not the scenario of a run"),
+        (
+            "meta.json",
+            '"policy": "lcfa"',
+            '"policy": "../../lcfa"',
+            "policy: '../../lcfa' cannot be the name",
+        ),
+    ],
+)
+def test_damaged_logs_are_input_errors(
+    file: str, old: str, new: str, message: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    for meta in tmp_path.rglob("meta.json"):
+        path = meta.with_name(file)
+        path.write_text(path.read_text().replace(old, new))
+        reseal(meta.parent)
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "defect" not in done.stderr

@@ -166,3 +166,33 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+
+
+HOSTILE = "[bold]x[b] \x1b[31m\x1b]0;owned\x07"
+
+
+async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: Callable[..., Session]) -> None:
+    out = small / "runs"
+    write_run(play_small(), out / "small-00000000" / HOSTILE / "seed-0001")
+    written: list[str] = []
+    app = MarketApp(out=out, folder=small)
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = await home(pilot)
+        app.notify(HOSTILE, title=HOSTILE)
+        listed = screen.query_one(OptionList)
+        [place] = [n for n, option in enumerate(listed.options) if "[bold]x[b]" in str(option.prompt)]
+        listed.highlighted = place
+        await until(pilot, lambda: "of 12 rounds" in shown(app))
+        written.append(shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and "[bold]x" in shown(app))
+        written.append(shown(app))
+    for text in written:
+        assert "[bold]x[b]" in text
+        assert "\x1b" not in text
+
+
+def shown(app: MarketApp) -> str:
+    """What the terminal gets, without styles."""
+    screen = app.screen
+    return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())

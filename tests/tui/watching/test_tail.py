@@ -144,3 +144,37 @@ def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> N
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario\.toml and the tables"):
         run_directory(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new"),
+    [("offers", ",served,", ",stolen,"), ("offers", ",outbid,", ',"'), ("events", ",pay,", ",x,")],
+)
+def test_an_altered_word_is_a_failed_replay_not_a_crash_when_it_is_looked_at(
+    table: str, old: str, new: str, source: Session, place: Path
+) -> None:
+    write_all(source, place)
+    path = place / f"{table}.csv"
+    path.write_text(path.read_text().replace(old, new, 1))
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.FAILED)
+    feed.close()
+    thread.join()
+    assert session.error is not None
+    assert session.error.startswith(f"{place}: cannot be replayed: not a round of {table}.csv: ")
+
+
+def test_what_nobody_foresaw_ends_a_replay_with_a_crash_report(
+    source: Session, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    write_all(source, place)
+    monkeypatch.setattr(Session, "add", lambda *_: 1 / 0)
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.FAILED)
+    feed.close()
+    thread.join()
+    assert session.error is not None
+    assert session.error.startswith(
+        "this is a defect of flmarket: ZeroDivisionError: division by zero; please report it"
+    )
