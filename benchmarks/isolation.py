@@ -5,6 +5,7 @@
 Both take turns. Wall time is that of the whole command, CPU time that of all its processes.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -30,9 +31,12 @@ def once(checkout: str, arguments: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    other, repetitions = os.path.realpath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=os.path.realpath, help="the other checkout, its kernel built in place")
+    parser.add_argument("repetitions", type=int, nargs="?", default=7, help="of each kind")
+    given = parser.parse_args()
     for kind, arguments in KINDS.items():
-        pairs = [(once(other, arguments), once(HERE, arguments)) for _ in range(repetitions)]
+        pairs = [(once(given.checkout, arguments), once(HERE, arguments)) for _ in range(given.repetitions)]
         ratio = statistics.median(here[0] / there[0] for there, here in pairs)
         cpu = [statistics.median(one[1] for one in column) for column in zip(*pairs, strict=True)]
         print(f"{kind}: {ratio:.2f} of the wall time; CPU {cpu[0]:.1f} s there, {cpu[1]:.1f} s here")

@@ -15,7 +15,8 @@ from attack.shell import differences, end, flmarket, results, start
 REAL = ("quickstart", "--rounds", "8", "--workers", "1")
 BATCH = ("scarce", "--rounds", "40", "--set", "training.backend=surrogate", "--policy", "hqfa", "--policy", "lcfa",
          "--seeds", "2")  # fmt: skip
-TRAIN = ("scarce", "--set", "rounds=6", "--episodes", "12", "--evaluate-every", "4", "--resume")
+TRAIN = ("scarce", "--backend", "surrogate", "--set", "rounds=6", "--episodes", "6", "--evaluate-every", "3",
+         "--resume")  # fmt: skip
 
 
 @cache
