@@ -210,8 +210,8 @@ def test_there_are_scripts_to_run() -> None:
     assert {words[0] for _, words in scripts()} == {
         f"benchmarks/{name}.py"
         for name in (
-            *("batch", "engine", "environment", "mahdrl", "mahdrl_speed", "mahdrl_table", "market", "regime"),
-            "verify_mutations",
+            *("batch", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table", "market"),
+            *("regime", "verify_mutations"),
         )
     }
 
