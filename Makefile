@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots clean
+.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -59,6 +59,11 @@ MINUTES := 60
 attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, hostile plug-ins, failing disks; continues where it ended
 	PYTHONPATH=tests/lib $(BIN)/python -m attack --minutes $(MINUTES)
 
+N := 100
+SEED := 0
+mutants: $(VENV)/installed-mutants  ## Attack the tests: N=100 random mutants of the code, drawn by SEED=0; tries survivors again
+	PYTHONPATH=tests/lib $(BIN)/python -m mutants --number $(N) --seed $(SEED)
+
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) .venv-peers build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
@@ -73,6 +78,10 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py $(wildcard fl/_native
 $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-mutants: pyproject.toml constraints.txt $(VENV)/installed-dev
+	$(PIP) install --quiet --constraint constraints.txt 'cosmic-ray>=8.7'
+	@touch $@
 
 # What each peer needs beside torch. One that cannot be installed here is left out: make reports it and continues.
 $(PEERS)/flower/ready: PEER := 'flwr[simulation]'

@@ -210,6 +210,14 @@ def test_a_deadline_met_to_the_second_is_met(make_market, make_offer) -> None:
     assert market.close_round({"alpha": make_offer((0, 2.1))}).offers[0].outcome is Outcome.SERVED
 
 
+def test_training_that_ends_at_the_deadline_ends_and_its_update_is_late(make_market, make_offer) -> None:
+    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=1.0))
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((0, 2.1))})
+    assert log(report.events[4:]) == "0.00 train_start alpha 0 0 -\n1.00 train_end alpha 0 0 -"
+    assert (report.end, report.offers[0].outcome) == (1.0, Outcome.DROPPED)
+
+
 @pytest.mark.parametrize(
     ("slot", "ends", "outcome"),
     [

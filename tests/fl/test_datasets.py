@@ -73,6 +73,23 @@ def test_data_sets_go_by_these_names() -> None:
     assert {name for name in names() if info(name).source == "download"} == set(vision.RAW_FILES)
 
 
+def test_downloaded_sets_have_the_sizes_that_were_published() -> None:
+    """Labels, training and test images, and training images of the rarest label."""
+    found = [info(name) for name in names() if info(name).source == "download"]
+    assert {i.name: (i.labels, i.train_size, i.test_size, i.rarest_label) for i in found} == {
+        "mnist": (10, 60_000, 10_000, 5_421),
+        "fashion-mnist": (10, 60_000, 10_000, 6_000),
+        "emnist-digits": (10, 240_000, 40_000, 24_000),
+        "emnist-letters": (26, 124_800, 20_800, 4_800),
+        "emnist-balanced": (47, 112_800, 18_800, 2_400),
+        "emnist-byclass": (62, 697_932, 116_323, 1_000),
+        "emnist-bymerge": (47, 697_932, 116_323, 1_000),
+        "emnist-mnist": (10, 60_000, 10_000, 6_000),
+        "kmnist": (10, 60_000, 10_000, 6_000),
+        "qmnist": (10, 60_000, 60_000, 5_421),
+    }
+
+
 @pytest.mark.parametrize("name", names())
 def test_what_is_known_of_a_data_set_is_possible(name: str) -> None:
     found = info(name)

@@ -388,6 +388,14 @@ def test_parameter_count_is_torchs(arch: Architecture) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "labels", "hidden"), [("cnn", 1, ()), ("cnn", 256, ()), ("mlp", 10, (1, 65536)), ("mlp", 10, (1,) * 15)]
+)
+def test_the_largest_and_the_smallest_architectures(kind: Any, labels: int, hidden: tuple[int, ...]) -> None:
+    layers = (120, 84) if kind == "cnn" else hidden
+    assert Architecture(kind, labels, hidden).widths == (*layers, labels)
+
+
+@pytest.mark.parametrize(
     ("kind", "labels", "hidden"),
     [
         ("rnn", 10, ()),
@@ -395,7 +403,7 @@ def test_parameter_count_is_torchs(arch: Architecture) -> None:
         ("cnn", 257, ()),
         ("cnn", 10, (100,)),
         ("mlp", 10, (0,)),
-        ("mlp", 10, (70000,)),
+        ("mlp", 10, (65537,)),
         ("mlp", 10, (1,) * 16),
     ],
 )

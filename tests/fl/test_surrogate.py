@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fl import fits
 from fl.fitted import read, surrogate_fit
 from fl.jobs import TrainingJob
+from fl.streams import stream
 from fl.surrogate import Curve, SurrogateFederation
 
 CURVE = Curve(
@@ -103,6 +104,39 @@ def test_services_do_not_disturb_each_other_and_one_without_a_job_keeps_its_mode
     held = both.accuracy("t")
     assert set(both.train_round(6, jobs_of("s", [100], 0.4))) == {"s"}
     assert both.accuracy("t") == held
+
+
+def test_rounds_follow_the_formulas_of_the_module() -> None:
+    """The module's formulas written down once more, with vectors, for lopsided rounds of a lucky and an unlucky run."""
+    c = CURVE
+    rounds = [[(100, 0.4), (300, 1.0)], [(200, 0.6)], [(50, 1.2), (80, 0.4), (400, 0.8)], [(800, 0.2), (900, 0.5)]]
+    for seed in range(4):
+        federation = SurrogateFederation({"s": c}, seed)
+        luck, u, error = stream(seed, "surrogate", "s").standard_normal(), 0.0, c.start
+        for n, round_ in enumerate(rounds, start=1):
+            outcome = federation.train_round(
+                n, [TrainingJob("s", client, size, emd) for client, (size, emd) in enumerate(round_)]
+            )["s"]
+            sizes, emds = np.array(round_).T
+            w = sizes / sizes.sum()
+            v, left, z = w @ emds, (w @ emds) * np.linalg.norm(w), stream(seed, "surrogate", n, "s").standard_normal()
+            a, b, early = np.log(sizes.sum() / 400), np.log(1 / np.linalg.norm(w) ** 2), 1 / (1 + u)
+            losses = np.exp(c.loss_0 + c.loss_error * np.log(error) + c.loss_emd * emds)
+            u += np.exp(
+                np.dot([c.step_0, c.step_size, c.step_clients, c.step_emd], [1, a, b, v])
+                + early * (np.dot([c.first_size, c.first_clients, c.first_emd], [a, b, v]) + c.luck * luck)
+            )
+            spread = np.exp(np.dot([c.spread_0, c.spread_progress, c.spread_left], [1, np.log1p(u), left]))
+            noise = spread * (z + c.skew * (z**2 - 1)) / np.sqrt(1 + 2 * c.skew**2)
+            drift = (1 - 1 / (1 + u)) * np.dot([c.drift_emd, c.drift_left], [v, left])
+            fall = -c.decay / c.shape * np.log(1 + u**c.shape) + drift + noise
+            error = c.floor + (c.start - c.floor) * np.exp(min(fall, 0))
+            assert outcome.accuracy == pytest.approx(1 - error, rel=1e-12)
+            np.testing.assert_allclose(outcome.losses, losses, rtol=1e-12)
+
+
+def test_no_noise_makes_a_model_worse_than_an_untrained_one() -> None:
+    assert min(path(replace(QUIET, spread_0=3.0), [1], 2.0, 30)) == pytest.approx(0.1)
 
 
 def test_noise_has_the_spread_and_the_skew_that_it_is_given() -> None:

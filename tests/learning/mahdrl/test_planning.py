@@ -110,3 +110,28 @@ def test_without_stopping_the_budget_is_used_up():
     q = np.array([0.9, 0.1, 0.5, 0.2])
     assert plan(q, FLAT, prices, chance, budget=15.0).clients.tolist() == [0]
     assert plan(q, FLAT, prices, chance, budget=15.0, stop=False).clients.tolist() == [0, 2, 1]
+
+
+def test_quality_is_a_mean_over_those_who_are_served():
+    # One client at 0.5 promises 0.5 * 1. With the second, which lowers the mean: (1 - 0.25) * (0.5 + 0.1) / 1 = 0.45.
+    prices, chance = np.full((2, 1), 5.0), np.full((2, 1), 0.5)
+    assert plan(np.array([1.0, 0.2]), FLAT, prices, chance, budget=20.0).clients.tolist() == [0]
+    # At q = 0.4 the second makes it 0.75 * 0.7 = 0.525, and is worth its place.
+    assert plan(np.array([1.0, 0.4]), FLAT, prices, chance, budget=20.0).clients.tolist() == [0, 1]
+
+
+def test_the_number_is_that_of_the_clients_served_if_any_are():
+    # Two clients at 0.5: 1 in the mean, but 1 / 0.75 if any, so that number adds 0.75 * log(4/3) to what one promises.
+    prices, chance = np.full((2, 1), 5.0), np.full((2, 1), 0.5)
+    number = CountValue(nobody=0.0, slope=1.0, curvature=0.0)
+    assert plan(np.zeros(2), FLAT, prices, chance, budget=20.0).clients.tolist() == [0]
+    assert plan(np.zeros(2), number, prices, chance, budget=20.0).clients.tolist() == [0, 1]
+
+
+def test_what_a_number_of_clients_is_worth():
+    value = CountValue(nobody=-1.0, slope=2.0, curvature=-0.5)
+    log3 = np.log(3.0)
+    assert value.of(1.0, 0.0) == 0.0
+    assert value.of(3.0, 0.0) == pytest.approx(2.0 * log3 - 0.5 * log3**2)
+    assert value.of(3.0, 0.25) == pytest.approx(0.75 * (2.0 * log3 - 0.5 * log3**2) - 0.25)
+    assert value.of(0.5, 0.5) == pytest.approx(-0.5)  # fewer than one cannot be, if any are

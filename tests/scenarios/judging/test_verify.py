@@ -130,6 +130,7 @@ def has_left(row: dict[str, str]) -> bool:
     [
         ("offers", "payment", "0.100000", served, "below the bid"),
         ("offers", "payment", "9.000000", served, "over the budget"),
+        ("offers", "bid", "-0.100000", served, "is below the bid -0.100000 (eq. 5)"),
         ("offers", "bid", "0.123456", served, "does not follow from the cost of its data, "),
         ("offers", "data_size", "21", served, "a data size of 21 is not in the scenario"),
         ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
@@ -320,6 +321,15 @@ def test_the_last_bits_of_another_processor_are_no_problem(run: Path) -> None:
         change(run / "offers.csv", "dqi", other, lambda row: row["dqi"] == value)
     wrong = [text for text in verify(RunDirectory(run)).problems if "dqi is " in text and "mean_dqi" not in text]
     assert wrong == []
+
+
+def test_the_last_bit_of_a_reward_counts_where_the_accuracy_is_known(run: Path) -> None:
+    """The accuracy is a share of the test images, so that this machine's power function gives one reward."""
+    with (run / "rounds.csv").open(newline="") as file:
+        reward = next(csv.DictReader(file))["reward"]
+    change(run / "rounds.csv", "reward", str(math.nextafter(float(reward), math.inf)), lambda row: True)
+    [problem] = verify(RunDirectory(run)).problems
+    assert problem.endswith(f"is not 60.0^accuracy = {reward}")
 
 
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
