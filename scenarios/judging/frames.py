@@ -1,5 +1,6 @@
 """Complete runs as data frames: what a notebook or a script works with."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table, swept
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -29,8 +30,8 @@ class Results:
     """What complete runs came to. Logs are read when they are first asked for, and kept.
 
     ``rounds``, ``offers`` and ``events`` hold the runs' logs (docs/logs.md), with the columns ``scenario``, ``policy``
-    and ``seed`` in front and one more for each swept key. In ``rounds``, ``service_policy`` is the policy of the
-    service, beside the run's ``policy``.
+    and ``seed`` in front and one more for each swept key, NaN for runs without it. In ``rounds``, ``service_policy`` is
+    the policy of the service, beside the run's ``policy``.
     """
 
     @in_python()
@@ -128,10 +129,11 @@ class Results:
 
     def _table(self, table: TableName) -> pd.DataFrame:
         frames = []
+        absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
         for run in self.runs:
             frame = read_table(run.directory, table)
             frame.columns = pd.Index(names_beside_keys(table))
-            front = dict(zip(KEYS, keys(run.directory), strict=True)) | dict(run.setting.sweep)
+            front = dict(zip(KEYS, keys(run.directory), strict=True)) | absent | dict(run.setting.sweep)
             for place, (name, value) in enumerate(front.items()):
                 frame.insert(place, name, [value] * len(frame))
             frames.append(frame)

@@ -92,6 +92,13 @@ class RunDirectory:
         except ValueError as error:
             raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
 
+    def sweep(self) -> dict[str, Any]:
+        """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
+        sweep = self.meta().get("sweep", {})
+        if not isinstance(sweep, dict):
+            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {_FRESH}")
+        return sweep
+
     def damage(self, *, digests: bool) -> list[str]:
         """Return a sentence for each file of a complete run that is not what meta.json records; none if all are.
 

@@ -24,7 +24,7 @@ def export(
         typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
     ] = "long",
 ) -> None:
-    """Gather the logs of runs into one file, with columns for scenario, policy and seed."""
+    """Gather the logs of runs into one file, with columns for scenario, policy, seed and swept keys."""
     from scenarios.judging.export import export, export_file
 
     if (csv is None) == (parquet is None):

@@ -62,10 +62,11 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    RunDirectory(place).finish({"status": status, "error": "it diverged"})
+    RunDirectory(place).finish({"status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase
+    assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
     assert [r.text for r in session.history.rounds] == [r.text for r in source.history.rounds]
     assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
     assert ("it diverged" in (session.error or "")) == (status == "failed")
