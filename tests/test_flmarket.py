@@ -23,7 +23,7 @@ class BigSpender(flmarket.Policy):
 
     def act(self, observation: flmarket.Observation) -> flmarket.Offer:
         order = (-observation.own_bids).argsort()
-        return flmarket.fill_budget(order, observation.own_bids, observation.budget)
+        return flmarket.fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
 
 class Failing(flmarket.Policy):
@@ -91,6 +91,19 @@ def test_a_summary_has_a_row_for_each_policy_and_service(results: flmarket.Resul
     last = results.rounds.query("policy == 'hqfa' and service == 'digits' and round == 5")["accuracy"]
     assert row["final accuracy"] == pytest.approx(100 * last.mean())
     assert row["seeds"] == 2
+
+
+def test_rounds_to_a_target_that_no_run_met_are_missing(tmp_path: Path) -> None:
+    targets = {f"services.{name}.target_accuracy": 0.99 for name in ("digits", "strokes")}
+    scenario = flmarket.load("quickstart", QUICK | targets | {"services.scribbles.target_accuracy": 0.12})
+    found = flmarket.run(scenario, "random", out=tmp_path, progress=False).summary().droplevel(["scenario", "policy"])
+    assert found["target met"].to_dict() == pytest.approx(
+        {"digits": 0, "strokes": 0, "scribbles": 100, "market": 100 / 3}
+    )
+    rounds = found["rounds to target"]
+    assert rounds[["digits", "strokes"]].isna().all()  # "never" in a report
+    assert rounds["scribbles"] <= 5
+    assert rounds["market"] == (5 + 5 + rounds["scribbles"]) / 3  # a lower bound
 
 
 def test_policies_are_compared_seed_by_seed(results: flmarket.Results) -> None:
@@ -216,7 +229,7 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
     (tmp_path / "spender_of_mine.py").write_text(
         "import flmarket\nimport orders_of_mine\n\n\nclass Spender(flmarket.Policy):\n    def act(self, seen):\n"
         "        order = orders_of_mine.dearest(seen.own_bids)\n"
-        "        return flmarket.fill_budget(order, seen.own_bids, seen.budget)\n"
+        "        return flmarket.fill_budget(order, seen.own_bids, seen.budget, available=seen.available)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     spender = importlib.import_module("spender_of_mine").Spender

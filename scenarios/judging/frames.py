@@ -80,12 +80,16 @@ class Results:
 
         The row of the service ``market`` is the whole market's. ``flmarket report`` prints the same means with their
         intervals, and says what each measure is.
+
+        ``rounds to target`` is NaN where no run met the target. Where ``target met`` is below 100, it is a lower bound:
+        runs that did not meet the target count with their last round.
         """
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in make_report(self.runs).estimates:
             found = rows.setdefault((row.setting.label, row.policy, row.service), {"service_policy": row.played})
             found["seeds"] = row.seeds
-            found[row.measure.name] = row.interval.estimate
+            never = row.to_target is not None and not row.to_target.reached.any()
+            found[row.measure.name] = math.nan if never else row.interval.estimate
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
         columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
         return Summary(list(rows.values()), index=index, columns=columns)

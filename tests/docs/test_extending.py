@@ -81,6 +81,16 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
     assert (served["paid"] < served["payment"]).any()  # next-price
 
 
+def test_the_policy_copes_with_clients_that_are_offline(run: Run) -> None:
+    shock = "interventions=[{round=1, key='clients.offline', value=[0, 1, 2, 3, 4, 5]}]"
+    run(
+        "flmarket run quickstart --plugin markup.py --policy markup --set training.backend=surrogate --rounds 2 "
+        f'--out offline --set "{shock}"'
+    )
+    [offers] = Path("offline").rglob("offers.csv")
+    assert pd.read_csv(offers)["client"].min() >= 6
+
+
 def test_the_same_files_work_as_an_installed_package(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

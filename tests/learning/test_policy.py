@@ -43,7 +43,8 @@ def acme(install_package: Callable[..., None]) -> None:
 
             def act(self, observation):
                 payments = observation.own_bids + self.markup
-                return fill_budget(range(observation.clients), payments, observation.budget)
+                everyone, available = range(observation.clients), observation.available
+                return fill_budget(everyone, payments, observation.budget, available=available)
 
         class Upstart(Generous):
             pass

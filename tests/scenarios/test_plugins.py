@@ -36,7 +36,7 @@ SPENDER = """
 
         def act(self, observation):
             payments = observation.own_bids + MARKUP
-            return fill_budget(range(observation.clients), payments, observation.budget)
+            return fill_budget(range(observation.clients), payments, observation.budget, available=observation.available)
 """
 
 Write = Callable[..., Path]

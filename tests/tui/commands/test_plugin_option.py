@@ -16,7 +16,7 @@ class BigSpender(Policy):
     privileged = True
 
     def act(self, observation):
-        return fill_budget(range(observation.clients), observation.own_bids + 1, observation.budget)
+        return fill_budget(range(observation.clients), observation.own_bids + 1, observation.budget, available=observation.available)
 """
 
 
