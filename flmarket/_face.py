@@ -54,7 +54,7 @@ def run(
     engine: Literal["local", "ray"] = "local",
     ray_address: str | None = None,
     out: Place = "runs",
-    fresh: bool = False,
+    fresh: bool | Literal["changed"] = False,
     fail_fast: bool = False,
     progress: bool = True,
 ) -> "Results":
@@ -74,7 +74,8 @@ def run(
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
         out: the folder for run directories.
-        fresh: start over, even if a run is complete.
+        fresh: start over, even if a run is complete; with ``"changed"``, only where a policy, an agent or another
+            plug-in has changed since: after you edit a class, its runs are played again, and all others are read.
         fail_fast: end the batch when a run fails.
         progress: report progress and notes on stderr.
 

@@ -217,9 +217,29 @@ def test_two_classes_of_one_name_cannot_play_side_by_side(tmp_path: Path) -> Non
     same = make(0.1)
     assert len(flmarket.run(scenario, [same, same], [0, 0], out=tmp_path / "1", progress=False)) == 1
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1  # the cell is run again
-    with pytest.raises(flmarket.InputError, match="choose another out=, or run again with fresh=True to play"):
+    with pytest.raises(
+        flmarket.InputError, match="run again with fresh='changed' to start over, or choose another out="
+    ):
         flmarket.run(scenario, make(0.5), out=tmp_path / "2", progress=False)
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1
+
+
+def test_after_an_edit_only_the_runs_of_the_edited_class_are_played_again(tmp_path: Path) -> None:
+    def make(markup: float) -> type[flmarket.Policy]:
+        class Markup(BigSpender):
+            extra = markup
+
+        return Markup
+
+    scenario = flmarket.load("quickstart", QUICK)
+    flmarket.run(scenario, ["random", make(0.1)], 2, out=tmp_path, progress=False)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("meta.json")}
+    flmarket.run(scenario, ["random", make(0.9)], 2, out=tmp_path, fresh="changed", progress=False)
+    again = {path for path, time in written.items() if path.stat().st_mtime_ns != time}
+    assert again == {path for path in written if "markup" in path.parts}
+    assert len(again) == 2
+    with pytest.raises(flmarket.InputError, match=r"^fresh = 'edited': must be True, False or 'changed'$"):
+        flmarket.run(scenario, "random", out=tmp_path, fresh="edited")  # type: ignore[arg-type]
 
 
 def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fl.errors import InputError
 from fl.files import WriteError, read_own, unfinished, write_durably
@@ -28,6 +28,7 @@ SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
 _FRESH = "choose another --out, or run again with --fresh to start over"
+PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
 _RESULTS = {*(table.path(Path()).name for table in TABLES.values()), META, CHECKPOINT}
@@ -35,8 +36,16 @@ _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
+Fresh = bool | Literal["changed"]
+"""Which runs start over: all, none, or those whose policies, agents or other plug-ins have changed since."""
+
+
 class RunDirectoryError(InputError):
     """A run directory cannot be used; the message says which one, why, and what to do."""
+
+
+class ChangedError(RunDirectoryError):
+    """A run was played, or begun, with a plug-in or an agent that is different now."""
 
 
 class State(Enum):
@@ -156,15 +165,20 @@ class RunDirectory:
         finally:
             os.close(descriptor)
 
-    def prepare(self, scenario: str, *, fresh: bool = False) -> None:
+    def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.
+
+        Args:
+            scenario: the text of scenario.toml.
+            fresh: start over what is there; with ``changed``, only a complete run, which the caller has found to have
+                changed.
 
         Raises:
             RunDirectoryError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds
                 files that are not of a run; or it cannot be written.
         """
         state = self.state
-        if fresh and state is not State.ABSENT:
+        if (fresh is True and state is not State.ABSENT) or (fresh and state is State.COMPLETE):
             self._clear()
         elif state is State.COMPLETE:
             raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")
@@ -233,6 +247,7 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
+            ChangedError: it was played with other agents or plug-ins.
             TableError: a table was written by another version of flmarket.
         """
         self.require_whole(digests=True)
@@ -246,16 +261,12 @@ class RunDirectory:
                     "choose another --out, or run again with --fresh"
                 )
         if meta.get("agents", {}) != agents:
-            raise RunDirectoryError(
-                f"{self.path / META}: belongs to a run with another learned agent; "
-                "choose another --out, or run again with --fresh to play the current one"
-            )
+            raise ChangedError(f"{self.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
-                raise RunDirectoryError(
-                    f"{self.path / META}: belongs to a run with a different version of {thing}; "
-                    "choose another --out, or run again with --fresh to play the current one"
+                raise ChangedError(
+                    f"{self.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
                 )
 
     def _begun(self, scenario: str) -> bool:

@@ -15,7 +15,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
-from scenarios.logs.directory import LOG, RunDirectory, State
+from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
@@ -63,7 +63,7 @@ def play_batch(
     workers: int | None = None,
     engine: Literal["local", "ray"] = "local",
     ray_address: str | None = None,
-    fresh: bool = False,
+    fresh: Fresh = False,
     fail_fast: bool = False,
     progress: bool = True,
     words: Callable[[str], str] = str,
@@ -90,6 +90,8 @@ def play_batch(
         raise InputError(f"engine = {engine!r}: must be 'local' or 'ray'")
     if ray_address is not None and engine != "ray":
         raise InputError("ray_address is for engine = 'ray'")
+    if fresh not in (True, False, "changed"):
+        raise InputError(f"fresh = {fresh!r}: must be True, False or 'changed'")
     _require_count("jobs", jobs, 1)
     if workers is not None:
         _require_count("workers", workers, 0)
@@ -192,25 +194,32 @@ def _seeds(seeds: Any) -> list[int]:
     return checked
 
 
-def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Run]]:
+def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
     """Return the runs that are to be played, and those that are complete. All directories are looked at first.
 
     Raises:
         RunDirectoryError: a directory holds something else.
+        ChangedError: a complete run was played with other agents or plug-ins, and ``fresh`` is not set.
         CheckpointError: a learned agent cannot be read.
     """
     todo: list[Run] = []
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
     for run in runs:
-        if run.directory.state is State.COMPLETE and not fresh:
+        if run.directory.state is State.COMPLETE and fresh is not True:
             key = run.digest, run.policy
             if key not in agents:
                 agents[key] = agents_of(run.scenario)
             plugins = plugins_of(run.scenario)
-            run.directory.check_is(
-                digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
-            )
+            try:
+                run.directory.check_is(
+                    digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
+                )
+            except ChangedError:
+                if not fresh:
+                    raise
+                todo.append(run)
+                continue
             run.directory.drop_checkpoints()
             complete.append(run)
         else:
@@ -225,7 +234,7 @@ def run_all(
     *,
     jobs: int = 1,
     workers: int = 1,
-    fresh: bool = False,
+    fresh: Fresh = False,
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
 ) -> BatchResult:
@@ -237,7 +246,8 @@ def run_all(
         observer: notified of each run.
         jobs: runs at a time, each in a process of its own; a single one is played in this process.
         workers: training threads of a run.
-        fresh: start runs over, complete or not.
+        fresh: start runs over, complete or not: all of them, or with ``changed`` those whose agents or plug-ins have
+            changed.
         fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
 
@@ -268,7 +278,7 @@ def run_all(
 
 
 def _run_here(
-    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: bool, fail_fast: bool
+    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: Fresh, fail_fast: bool
 ) -> list[Run]:
     failed = []
     for run in runs:

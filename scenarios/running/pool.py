@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from fl.errors import InputError, RunError
 from fl.installation import command
+from scenarios.logs.directory import Fresh
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
@@ -54,7 +55,7 @@ class _Worker:
         self._reader = threading.Thread(target=self._read, args=[messages], daemon=True)
         self._reader.start()
 
-    def start(self, run: Run, *, workers: int, fresh: bool) -> None:
+    def start(self, run: Run, *, workers: int, fresh: Fresh) -> None:
         self.run = run
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         with suppress(BrokenPipeError):  # it died; the thread that reads its messages reports that
@@ -98,13 +99,13 @@ class _Worker:
 class Pool:
     """Keeps worker processes busy. As a context manager: none of them outlives it, however it ends."""
 
-    def __init__(self, jobs: int, *, workers: int, fresh: bool) -> None:
+    def __init__(self, jobs: int, *, workers: int, fresh: Fresh) -> None:
         """Start nothing yet.
 
         Args:
             jobs: processes at most.
             workers: training threads of each.
-            fresh: start runs over.
+            fresh: start runs over; see ``run_all``.
         """
         self._jobs, self._workers, self._fresh = jobs, workers, fresh
         self._messages: queue.SimpleQueue[tuple[_Worker, dict[str, Any] | None]] = queue.SimpleQueue()

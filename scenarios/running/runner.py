@@ -21,7 +21,7 @@ from learning.play import Observer, play
 from scenarios.build import Shelf, agents_of, build, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
-from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, RunDirectoryError
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
@@ -67,7 +67,7 @@ def execute(
     shelf: Shelf,
     *,
     workers: int = 1,
-    fresh: bool = False,
+    fresh: Fresh = False,
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
 ) -> None:
@@ -77,7 +77,8 @@ def execute(
         run: what to run.
         shelf: gives the data sets.
         workers: training threads; the results do not depend on it.
-        fresh: start over what is there, complete or not.
+        fresh: start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed,
+            which the caller has checked for a complete run.
         ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
 
@@ -91,7 +92,7 @@ def execute(
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
             meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
-                ending = _play(run, shelf, workers, meta, log, ready, observers)
+                ending = _play(run, shelf, workers, meta, log, ready, observers, fresh=fresh)
             except Exception as error:
                 message = str(error) if isinstance(error, (RunError, InputError)) else repr(error)
                 log.exception("failed: %s", message)
@@ -110,6 +111,8 @@ def _play(
     log: "_log",
     ready: Callable[[], None] | None,
     observers: Iterable[Observer],
+    *,
+    fresh: Fresh,
 ) -> dict[str, Any]:
     """Play what is left of the run; return what meta.json records of its end."""
     folder = run.directory.path / CHECKPOINT
@@ -119,7 +122,13 @@ def _play(
         meta["kernel"] = dict(setup.federation.kernels)
         identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
         identity["plugins"] = {thing: record["sha256"] for thing, record in meta["plugins"].items()}
-        tables, checkpoint = resume(folder, identity, setup, log.warning)
+        try:
+            tables, checkpoint = resume(folder, identity, setup, log.warning)
+        except ChangedError:
+            if not fresh:
+                raise
+            run.directory.drop_checkpoints()
+            tables, checkpoint = resume(folder, identity, setup, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
         def seconds() -> float:

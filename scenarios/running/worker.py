@@ -24,13 +24,13 @@ from des.records import RoundReport
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import packed, unpack
 from scenarios.running.observer import Progress
 from scenarios.running.runner import Run, execute
 
 
-def order(run: Run, *, workers: int, fresh: bool) -> str:
+def order(run: Run, *, workers: int, fresh: Fresh) -> str:
     """Return the line that asks for a run."""
     return json.dumps(
         {

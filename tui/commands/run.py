@@ -12,6 +12,7 @@ from tui.commands.console import stdout
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
+    from scenarios.logs.directory import Fresh
 
 
 def run(
@@ -37,6 +38,10 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for run directories.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a run is complete.")] = False,
+    fresh_changed: Annotated[
+        bool,
+        typer.Option("--fresh-changed", help="Start over where a policy, an agent or another plug-in has changed."),
+    ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End the batch when a run fails.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
@@ -50,13 +55,14 @@ def run(
     from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
+    again: Fresh = fresh or ("changed" if fresh_changed else False)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
     load_plugins(plugin)
     check_policies(policy or [])
     scenarios = load_all(sources, assignments or [], rounds)
     if dry_run:
-        _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
+        _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
         return
     from scenarios.running.batch import BatchFailed, play_batch  # brings torch
     from tui.commands.results import print_results
@@ -72,7 +78,7 @@ def run(
             workers=workers,
             engine=engine,
             ray_address=ray_address,
-            fresh=fresh,
+            fresh=again,
             fail_fast=fail_fast,
             progress=not quiet,
         ).complete
@@ -86,7 +92,7 @@ def run(
 
 
 def _list(
-    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: bool
+    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: "Fresh"
 ) -> None:
     """Print what would run, and what is already complete."""
     from scenarios.build import Shelf
@@ -99,7 +105,7 @@ def _list(
     for planned in runs:
         if planned in complete:
             word = "complete"
-        elif planned.directory.state is State.INCOMPLETE and not fresh:
+        elif planned.directory.state is State.INCOMPLETE and fresh is not True:
             word = "resume"
         else:
             word = "run"
