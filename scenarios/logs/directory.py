@@ -101,6 +101,12 @@ class RunDirectory:
         except ValueError as error:
             raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
 
+    def unfinished(self) -> str:
+        """Return why a run that is not complete has no results: ``failed: ...``, or ``interrupted``. As ``meta``."""
+        if not (self.path / META).exists():
+            return "interrupted, or still being played"
+        return f"failed: {self.meta().get('error') or 'see run.log'}"
+
     def sweep(self) -> dict[str, Any]:
         """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
         sweep = self.meta().get("sweep", {})
@@ -312,6 +318,13 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     return list(dict.fromkeys(found))
 
 
+def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
+    """Return the directories among and below the given ones of runs that have begun and not ended, by their paths."""
+    found = [path.parent for source in sources for path in sorted(source.rglob(SCENARIO))]
+    begun = [path for path in found if path.name.startswith("seed-") and not (path / META).exists()]
+    return [RunDirectory(path) for path in dict.fromkeys(begun)]
+
+
 def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
@@ -320,9 +333,13 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
             have the size that it had when the run ended.
     """
     sources = list(sources)
-    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
+    found = find_runs(sources)
+    runs = [run for run in found if run.state is State.COMPLETE]
     for run in runs:
         run.require_whole(digests=False)
     if not runs:
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+        unfinished = [*found, *find_interrupted(sources)]
+        first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
+        more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+        raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
     return runs

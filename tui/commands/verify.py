@@ -21,12 +21,13 @@ def verify(
 ) -> None:
     """Check from the logs that every constraint holds and that the money adds up.
 
-    Ends with status 1 if a run has a problem, else with 2 if something could not be checked.
+    Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
+    or was interrupted.
     """
-    from scenarios.logs.directory import find_runs
+    from scenarios.logs.directory import find_interrupted, find_runs
 
     load_plugins(plugin)
-    found = find_runs(runs)
+    found = [*find_runs(runs), *find_interrupted(runs)]
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
     statuses = [_verify(run, again=rerun) for run in found]
