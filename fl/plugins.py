@@ -268,6 +268,8 @@ def summary(thing: Any) -> str:
 
 def subclass_problem(found: Any, base: type, name: str) -> str | None:
     """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
+    if isinstance(found, base):
+        return f"got an object of {type(found).__name__}; give the class {type(found).__name__} itself"
     if not isinstance(found, type) or not issubclass(found, base):
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))

@@ -66,7 +66,8 @@ def run(
     Args:
         scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.
         policies: for every service; one run each. A name, a name with the file of a trained agent
-            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names.
+            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with
+            their options. To compare a class with several options, write a subclass for each.
         seeds: one run each; a number N means the seeds 0 to N - 1.
         rounds: to play, instead of the scenario's.
         jobs: runs at a time, each in a process of its own.
@@ -77,11 +78,11 @@ def run(
         fresh: start over, even if a run is complete; with ``"changed"``, only where a policy, an agent or another
             plug-in has changed since: after you edit a class, its runs are played again, and all others are read.
         fail_fast: end the batch when a run fails.
-        progress: report progress and notes on stderr.
+        progress: report progress, notes and failures on stderr.
 
     Raises:
         InputError: a scenario, a policy, a data set or a directory cannot be used.
-        BatchFailed: some runs failed; says which, and ``read(*error.complete)`` gives the others.
+        BatchFailed: some runs failed; names them and the first one's reason. ``read(*error.complete)`` gives the others.
     """
     from learning.policy import register_classes
     from scenarios.judging.frames import Results
@@ -91,7 +92,7 @@ def run(
     scenarios = [_scenario(one) for one in ([scenario] if _is_one(scenario) else scenario)]
     if rounds is not None:
         scenarios = [with_rounds(one, rounds) for one in scenarios]
-    names = [policies] if isinstance(policies, str | type) else list(policies)
+    names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
     try:
         played = play_batch(
             scenarios,
@@ -105,6 +106,7 @@ def run(
             fresh=fresh,
             fail_fast=fail_fast,
             progress=progress,
+            failures=progress,
             words=pythonic,
         )
     except KeyboardInterrupt as error:

@@ -155,11 +155,14 @@ def register_classes(policies: Iterable[str | type[Policy]]) -> list[str]:
     """Return the names of policies that play side by side; see ``register_class``. Names stay as they are.
 
     Raises:
-        PluginError: two different classes have one name, or one of them cannot be registered.
+        PluginError: something is not a class of a policy, two different classes have one name, or one of them cannot be
+            registered.
     """
     names: list[str] = []
     known: dict[str, type[Policy]] = {}
     for given in policies:
+        if not isinstance(given, str) and (problem := _problem(given)):
+            raise PluginError(problem)
         name = given if isinstance(given, str) else _name_of(given)[0]
         if not isinstance(given, str) and known.setdefault(name, given) is not given:
             raise PluginError(

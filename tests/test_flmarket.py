@@ -143,7 +143,15 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
     with pytest.raises(flmarket.BatchFailed, match=r"1 of 2 runs failed: quickstart \(failing\) seed 0") as error:
         flmarket.run(scenario, [Failing, "random"], out=tmp_path, progress=False)
     assert len(flmarket.read(*error.value.complete)) == 1
-    assert "ZeroDivisionError('on purpose')" in capsys.readouterr().err
+    [log] = tmp_path.glob("*/failing/*/run.log")
+    reason = "policy 'failing' of service 'digits' failed to act in round 1: ZeroDivisionError('on purpose')"
+    assert str(error.value).startswith(f"1 of 2 runs failed: quickstart (failing) seed 0 ({log}): {reason} (")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(
+        flmarket.BatchFailed, match=r"\); the first: policy 'failing' of service 'digits' failed to act"
+    ):
+        flmarket.run(scenario, Failing, 2, out=tmp_path)
+    assert f"quickstart (failing) seed 0: failed: {reason}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -152,6 +160,14 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ({"scenario": "quickstrat"}, "did you mean"),
         ({"scenario": "quickstart", "policies": "bets"}, "unknown policy 'bets'"),
         ({"scenario": "quickstart", "policies": [dict]}, "not a subclass of flmarket.Policy"),
+        (
+            {"scenario": "quickstart", "policies": ["random", BigSpender(None)]},  # type: ignore[arg-type]
+            "^got an object of BigSpender; give the class BigSpender itself$",
+        ),
+        (
+            {"scenario": "quickstart", "policies": BigSpender(None)},  # type: ignore[arg-type]
+            "^got an object of BigSpender; give the class BigSpender itself$",
+        ),
         ({"scenario": "quickstart", "ray_address": "x"}, "ray_address is for engine = 'ray'"),
         ({"scenario": "quickstart", "engine": "rya"}, "engine = 'rya': must be 'local' or 'ray'"),
         ({"scenario": "quickstart", "jobs": 0}, "jobs = 0: must be an integer of at least 1"),
@@ -317,6 +333,41 @@ def test_a_summary_shows_all_of_its_columns_as_text(results: flmarket.Results) -
     assert all(column in shown for column in summary.columns)
     assert "..." not in shown
     assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_a_part_of_a_summary_shows_all_of_its_columns_too(results: flmarket.Results) -> None:
+    assert "..." not in repr(results.summary().iloc[:2].round(2))
+
+
+def test_variants_of_a_class_are_subclasses_and_options_are_set_by_service(tmp_path: Path) -> None:
+    """As docs/extending.md says."""
+
+    class Markup(flmarket.Policy):
+        def __init__(self, context: flmarket.PolicyContext, *, share: float = 0.1) -> None:
+            super().__init__(context)
+            self.share = share
+
+        def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+            payments = observation.own_bids * (1 + self.share)
+            return flmarket.fill_budget(
+                payments.argsort(), payments, observation.budget, available=observation.available
+            )
+
+    class Generous(Markup):
+        def __init__(self, context: flmarket.PolicyContext) -> None:
+            super().__init__(context, share=0.5)
+
+    played = flmarket.run(flmarket.load("quickstart", QUICK), [Markup, Generous], out=tmp_path / "1", progress=False)
+    markup = played.offers["payment"] / played.offers["bid"] - 1
+    assert markup.groupby(played.offers["policy"]).mean().to_dict() == pytest.approx(
+        {"generous": 0.5, "markup": 0.1}, 1e-4
+    )
+
+    flmarket.policy("markup")(Markup)
+    options = {"services.digits.policy": "markup", "services.digits.policy_options.share": 0.3}
+    played = flmarket.run(flmarket.load("quickstart", QUICK | options), out=tmp_path / "2", progress=False)
+    digits = played.offers.query("service == 'digits'")
+    assert (digits["payment"] / digits["bid"] - 1).mean() == pytest.approx(0.3, 1e-4)
 
 
 def test_an_interrupted_batch_says_how_it_continues(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

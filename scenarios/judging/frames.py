@@ -22,6 +22,11 @@ LINE = 120
 class Summary(pd.DataFrame):
     """A table that shows all of its columns, in several blocks where they are too wide for one."""
 
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        """What a selection of columns or rows becomes."""
+        return Summary
+
     def __repr__(self) -> str:
         return self.to_string(float_format="{:.4g}".format, line_width=LINE)
 

@@ -35,14 +35,21 @@ class BatchFailed(RunError):  # noqa: N818 - it names what happened
         failed: labels of those that failed.
     """
 
-    def __init__(self, result: "BatchResult") -> None:
+    def __init__(self, result: "BatchResult", reason: str) -> None:
+        """Describe the failures.
+
+        Args:
+            result: what became of all runs.
+            reason: why the first one failed.
+        """
         self.result = result
         self.complete = [run.directory.path for run in result.complete]
         self.failed = [run.label for run in result.failed]
         count, total = len(self.failed), len(self.failed) + len(self.complete)
         logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
         what = "the run failed" if total == 1 else f"{count} of {total} runs failed"
-        super().__init__(f"{what}: {', '.join(self.failed[:3])} ({logs})")
+        why = f": {reason}" if count == 1 else f"; the first: {reason}"
+        super().__init__(f"{what}: {', '.join(self.failed[:3])}{', ...' if count > 3 else ''} ({logs}){why}")
 
 
 @dataclass
@@ -66,6 +73,7 @@ def play_batch(
     fresh: Fresh = False,
     fail_fast: bool = False,
     progress: bool = True,
+    failures: bool = True,
     words: Callable[[str], str] = str,
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr.
@@ -76,7 +84,8 @@ def play_batch(
         workers: training threads of each run; cores divided by jobs if not given.
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
-        progress: report progress and notes; failures are reported in any case.
+        progress: report progress and notes.
+        failures: report failures when they happen; what is raised in the end names them in any case.
         words: puts what is reported into the words of whoever reads it; see ``fl.words``.
 
     Raises:
@@ -103,7 +112,7 @@ def play_batch(
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        observer = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
+        observer = stack.enter_context(reporter(len(runs), quiet=not progress, silent=not failures, words=words))
         for note in notes(scenarios, shelf) if progress else ():
             observer.note(note)
         result = run_all(
@@ -117,7 +126,7 @@ def play_batch(
             cluster=cluster,
         )
     if result.failed:
-        raise BatchFailed(result)
+        raise BatchFailed(result, observer.reasons[0])
     return result
 
 

@@ -25,16 +25,19 @@ PLAIN_INTERVAL = 5.0
 
 
 @contextmanager
-def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "Iterator[QuietReporter]":
+def reporter(
+    runs: int, *, quiet: bool, silent: bool = False, words: Callable[[str], str] = str
+) -> "Iterator[QuietReporter]":
     """Return what reports a batch on stderr, in the way that suits where stderr goes.
 
     Args:
         runs: how many there are.
         quiet: report failures only.
+        silent: report nothing.
         words: puts a line into the words of whoever reads it; see ``fl.words``.
     """
-    console = Console(stderr=True)
-    if quiet:
+    console = Console(stderr=True, quiet=silent)
+    if quiet or silent:
         yield QuietReporter(console, words)
     elif console.is_terminal or console.is_jupyter:
         with LiveReporter(console, runs, words) as live:
@@ -44,10 +47,15 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
 
 
 class QuietReporter:
-    """Reports failures only."""
+    """Reports failures only.
+
+    Attributes:
+        reasons: why runs failed, in the order in which they did.
+    """
 
     def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
         self._console, self._words = console, words
+        self.reasons: list[str] = []
 
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""
@@ -67,6 +75,7 @@ class QuietReporter:
 
     def failed(self, run: Run, error: Exception) -> None:
         """Report at once what failed and where the log is."""
+        self.reasons.append(str(error))
         self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
 
     def _line(self, text: str, style: str = "") -> None:
