@@ -35,7 +35,8 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
         overrides: values to change, by dotted key, services by name: ``{"services.mnist.budget": 15}``.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong; names every problem with its line.
+        InputError: it cannot be read, or something in it is wrong; names every problem with its line. Whether policies
+            take their options is checked by ``run``, which may replace the policies.
     """
     from scenarios.loader import load as load_scenario
 
@@ -82,7 +83,8 @@ def run(
 
     Raises:
         InputError: a scenario, a policy, a data set or a directory cannot be used.
-        BatchFailed: some runs failed; names them and the first one's reason. ``read(*error.complete)`` gives the others.
+        BatchFailed: some runs failed; names them and the first one's reason; ``read(*error.complete)`` gives the
+            others.
     """
     from learning.policy import register_classes
     from scenarios.judging.frames import Results

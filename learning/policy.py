@@ -20,6 +20,7 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
 from fl.blame import blame
 from fl.errors import InputError
+from fl.options import option_problems
 from fl.plugins import PluginError, Registry, refusal, subclass_problem
 
 AS_CONFIGURED = "as-configured"
@@ -216,6 +217,8 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
         PolicyOptionsError: it does not take these options, or fails with them.
     """
     found = load(name)
+    for _, problem in option_problems(found, options or {}, given=1):
+        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r} {problem}")
     try:
         return found(context, **(options or {}))
     except (KeyboardInterrupt, InputError):  # CheckpointError, for one
