@@ -184,6 +184,11 @@ class Registry(Generic[T]):
         """What this process has registered, by name."""
         return dict(self._registered)
 
+    @property
+    def loading(self) -> bool:
+        """Whether a plug-in file is being loaded."""
+        return self._loading is not None
+
     @contextmanager
     def registering(self, source: str, origin: object) -> Iterator[None]:
         """Attribute what is registered meanwhile to a plug-in file. What an earlier text of it registered is dropped.

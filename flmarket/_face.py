@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fl.errors import InputError
 from fl.extras import needs_extra
 from fl.words import in_python, pythonic
 
@@ -40,6 +41,8 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
     """
     from scenarios.loader import load as load_scenario
 
+    if isinstance(overrides, str):
+        raise InputError(f"overrides = {overrides!r}: must be a mapping such as {{'rounds': 3}}")
     return load_scenario(_text(scenario), overrides or {})
 
 
@@ -82,10 +85,11 @@ def run(
         progress: report progress, notes and failures on stderr.
 
     Raises:
-        InputError: a scenario, a policy, a data set or a directory cannot be used.
+        InputError: a scenario, a policy, a data set or a directory cannot be used; or a plug-in file calls this.
         BatchFailed: some runs failed; names them and the first one's reason; ``read(*error.complete)`` gives the
             others.
     """
+    _require_no_plugin_file("run")
     from learning.policy import register_classes
     from scenarios.judging.frames import Results
     from scenarios.loader import with_rounds
@@ -126,6 +130,8 @@ def read(*sources: Place) -> "Results":
     """
     from scenarios.judging.frames import Results
 
+    if not sources:
+        raise InputError("no directory is given; name at least one, such as read('runs')")
     return Results([Path(source).expanduser() for source in sources])
 
 
@@ -166,6 +172,7 @@ def train(
         InputError: the scenario, an option, or what is at ``out`` cannot be used.
         RunError: a model's training failed.
     """
+    _require_no_plugin_file("train")
     from scenarios.build import Shelf
     from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
@@ -243,6 +250,17 @@ def service_env(
 
     market = _scenario(scenario)
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+def _require_no_plugin_file(what: str) -> None:
+    """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
+    from scenarios.plugins import is_loading
+
+    if is_loading():
+        raise InputError(
+            f"a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+            '`if __name__ == "__main__":`'
+        )
 
 
 def _needing_rl(what: str) -> AbstractContextManager[None]:

@@ -4,6 +4,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,43 @@ def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], p
     with pytest.raises(flmarket.InputError, match=problem):
         flmarket.run(**arguments, out=tmp_path / "runs")  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda: flmarket.load("quickstart", "rounds=3"),  # type: ignore[arg-type]
+            "overrides = 'rounds=3': must be a mapping such as {'rounds': 3}",
+        ),
+        (
+            lambda: flmarket.load("quickstart", {"services.digits.target": 0.9}),
+            "services.digits.target = 0.9: unknown key; did you mean 'target_accuracy'?",
+        ),
+        (flmarket.read, "no directory is given; name at least one, such as read('runs')"),
+        (
+            lambda: flmarket.run("quickstart", f"mahdrl:{__file__}"),
+            f"{__file__}: is not an agent (.safetensors); train one with flmarket train",
+        ),
+    ],
+)
+def test_mistakes_say_what_to_do(call: Callable[[], object], problem: str) -> None:
+    with pytest.raises(flmarket.InputError) as caught:
+        call()
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("call", ["run('quickstart')", "train('quickstart', 'agent')"])
+def test_a_plugin_file_cannot_play_while_it_is_loaded(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"import flmarket\n\nflmarket.{call}\n")
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.load_plugin(file)
+    what = call.partition("(")[0]
+    assert str(caught.value) == (
+        f"{file}:3: a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+        '`if __name__ == "__main__":`'
+    )
 
 
 def test_an_agent_is_trained_and_played(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from fl.counting import counted
 from fl.words import in_python
 from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
@@ -54,7 +55,7 @@ class Results:
     def __repr__(self) -> str:
         policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
         scenarios = ", ".join(dict.fromkeys(run.setting.label for run in self.runs))
-        return f"<Results: {len(self)} {'run' if len(self) == 1 else 'runs'} of {scenarios}; {policies}>"
+        return f"<Results: {counted(len(self), 'run')} of {scenarios}; {policies}>"
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from fl.counting import counted
 from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
@@ -94,7 +95,7 @@ class PlainReporter(QuietReporter):
     def started(self, run: Run) -> None:
         """Write that a run begins."""
         self._begun[run.directory.path] = self._reported[run.directory.path] = time.monotonic()
-        self._line(f"{run.label}: {run.scenario.rounds} rounds")
+        self._line(f"{run.label}: {counted(run.scenario.rounds, 'round')}")
 
     def round_done(self, run: Run, progress: RunProgress) -> None:
         """Write how far the run is, if a service left or some time has passed."""

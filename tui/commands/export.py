@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fl.counting import counted
 from fl.errors import InputError
 from tui.commands.arguments import Runs
 
@@ -40,4 +41,4 @@ def export(
     else:
         export(runs, sys.stdout, table, shape)
         return
-    typer.echo(f"{parquet or csv}: {table} of {count} run{'s' if count > 1 else ''}")
+    typer.echo(f"{parquet or csv}: {table} of {counted(count, 'run')}")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import typer
 
+from fl.counting import counted
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 
 
@@ -18,6 +19,6 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
 
     for source, scenario in zip(sources, scenarios, strict=True):
         services, count = len(scenario.services), len(points(scenario))
-        sweep = f", a sweep of {count} points" if count > 1 else ""
-        counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
+        sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
+        counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
         typer.echo(f"{source}: valid: {scenario.name}, {counts}{sweep}")

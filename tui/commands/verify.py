@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fl.cores import usable_cores
+from fl.counting import counted
 from fl.errors import InputError, RunError
 from tui.commands.arguments import Plugins, Runs, load_plugins
 
@@ -57,7 +58,10 @@ def _verify(run: "RunDirectory", *, again: bool) -> int:
         _print(run, problem)
     if problems:
         return FAILED
-    _print(run, f"valid: {verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid{same}")
+    _print(
+        run,
+        f"valid: {counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}, {text(verdict.paid)} paid{same}",
+    )
     if obstacle is None:
         return 0
     _print(run, f"not played again: {obstacle}")

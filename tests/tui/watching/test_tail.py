@@ -138,7 +138,13 @@ def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> N
     other = place.with_name("seed-0002")
     other.mkdir()
     (other / "scenario.toml").write_text("")
-    with pytest.raises(InputError, match="contains 2 runs; choose one:"):
+    with pytest.raises(InputError, match="contains 2 runs; choose one:") as caught:
+        run_directory(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1 + 2
+    for seed in range(3, 13):
+        (place.with_name(f"seed-{seed:04d}")).mkdir()
+        (place.with_name(f"seed-{seed:04d}") / "scenario.toml").write_text("")
+    with pytest.raises(InputError, match=r"contains 12 runs; choose one:(\n  .*){10}\n  \(2 more\)$"):
         run_directory(tmp_path)
     with pytest.raises(InputError, match="no such directory"):
         run_directory(tmp_path / "nothing")
