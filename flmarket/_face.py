@@ -36,8 +36,8 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
         overrides: values to change, by dotted key, services by name: ``{"services.mnist.budget": 15}``.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong; names every problem with its line. Whether policies
-            take their options is checked by ``run``, which may replace the policies.
+        ScenarioError: it cannot be read, or something in it is wrong; names every problem with its line. An InputError.
+            Whether policies take their options is checked by ``run``, which may replace the policies.
     """
     from scenarios.loader import load as load_scenario
 
@@ -210,7 +210,9 @@ def parallel_env(
     Args:
         scenario: without a sweep.
         seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
-        flat, gamma, payment_limit: see ``learning.environment.MarketEnv``.
+        flat: whether observations and actions are one Box each instead of Dicts.
+        gamma: discount factor of the absorbing reward, in (0, 1]; the paper's is 0.95.
+        payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
         workers: training threads; results do not depend on it.
 
     Raises:

@@ -67,12 +67,14 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
-    assert set(BY_FILE[0]) == {"markup.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
+    assert set(BY_FILE[0]) == {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))
     assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
     assert "valid: 2 rounds" in printed
     assert "same bytes again" in printed
 
+    [alone] = Path("runs").glob("quickstart-*/one-client")
+    assert set(pd.read_csv(alone / "seed-0000" / "rounds.csv")["wanted"]) == {1}
     [surrogate] = Path("runs").glob("quickstart-*/markup")
     offers = pd.read_csv(surrogate / "seed-0000" / "offers.csv")
     assert (offers["payment"] > offers["bid"]).all()

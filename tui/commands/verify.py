@@ -58,10 +58,8 @@ def _verify(run: "RunDirectory", *, again: bool) -> int:
         _print(run, problem)
     if problems:
         return FAILED
-    _print(
-        run,
-        f"valid: {counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}, {text(verdict.paid)} paid{same}",
-    )
+    counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
+    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
     if obstacle is None:
         return 0
     _print(run, f"not played again: {obstacle}")

@@ -19,8 +19,8 @@ class Entry:
         kind: built-in, file or run.
         name: its name in the list.
         path: the scenario file, or the run's directory.
-        state: of a run, the word of ``run_state``, or ``unreadable``; of a file, whether it has problems. An entry stays
-            the same entry when its state changes.
+        state: of a run, the word of ``run_state``, or ``unreadable``; of a file, whether it has problems. An entry
+            stays the same entry when its state changes.
     """
 
     kind: str

@@ -43,8 +43,8 @@ def story(scenario: Scenario) -> Iterator[str]:
     clients, services = scenario.clients, scenario.services
     cores = counted(clients.cores, "core")
     yield (
-        f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for {counted(clients.count, 'client')} "
-        f"with {cores} each, over at most {counted(scenario.rounds, 'round')}."
+        f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
+        f"{counted(clients.count, 'client')} with {cores} each, over at most {counted(scenario.rounds, 'round')}."
     )
     low, high = min(clients.data_size), max(clients.data_size)
     cost = clients.cost
@@ -99,9 +99,8 @@ def _run_preview(entry: Entry) -> RenderableType:
     state = run_state(entry.path)
     scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
     number, rows = last_services(entry.path)
-    words = (
-        f"{state}, {number} of {counted(scenario.rounds, 'round')}, policy {entry.path.parent.name}, {entry.path.name}"
-    )
+    played = f"{number} of {counted(scenario.rounds, 'round')}"
+    words = f"{state}, {played}, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(
