@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.counting import counted
 from tui.commands.arguments import Plugins, Runs, load_plugins
 from tui.commands.console import stdout
 
@@ -42,8 +43,9 @@ def report(
     if figures is not None:
         from scenarios.judging.figures import save
 
-        for path in save(found, figures):
-            typer.echo(f"figure: {path}", err=True)
+        written = save(found, figures)
+        names = ", ".join(dict.fromkeys(path.stem for path in written))
+        typer.echo(f"{figures}: {counted(len(written), 'file')} written: {names}", err=True)
     if style is None and sys.stdout.isatty():
         _draw(made, stdout())
     elif style == "html":
