@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.binding import Binding
 
+from fl.counting import counted
 from tui.screens.home import HomeScreen
 
 if TYPE_CHECKING:
@@ -124,8 +125,9 @@ class MarketApp(App[None]):
         try:
             scenario = parse(text, file)
         except ScenarioError as error:
-            problems = "\n".join(map(str, error.problems[:8]))
-            self.notify(problems, title="The scenario has problems", severity="error", timeout=12)
+            # The screen below lists them.
+            found = counted(len(error.problems), "problem")
+            self.notify(f"{found}; mend the scenario first", title="Not run", severity="error", timeout=6)
         else:
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
 

@@ -91,6 +91,7 @@ async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run
         await until(pilot, lambda: "did you mean 'hqfa'?" in text(screen.query_one("#preview", Static)))
         await pilot.press("enter")
         assert pilot.app.screen is screen
+        assert [it.message for it in pilot.app._notifications] == ["1 problem; mend the scenario first"]
 
 
 async def test_a_file_that_is_no_toml_is_listed_as_having_problems_and_previewed_with_its_line(
