@@ -10,7 +10,7 @@ from des.allocation import allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS, MechanismOptionsError, create
 from fl.plugins import PluginError
-from scenarios.build import Shelf, build
+from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse
 from scenarios.running.batch import plan
