@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from des.mechanism import Mechanism
 from fl.blame import blame, refusal
 from fl.errors import InputError
+from fl.options import option_problems
 from fl.plugins import Registry, subclass_problem
 
 DEFAULT = "pay-as-offered"
@@ -45,6 +46,8 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
         MechanismOptionsError: it does not take these options, or fails with them.
     """
     found = MECHANISMS.load(name)
+    for _, problem in option_problems(found, options or {}):
+        raise MechanismOptionsError(f"mechanism {name!r} {problem}")
     try:
         return found(**(options or {}))
     except (KeyboardInterrupt, InputError):

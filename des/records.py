@@ -13,6 +13,7 @@ from numpy.random import Generator
 
 from des.money import MICRO, Micro
 from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.counting import counted
 from fl.streams import generator
 
 if TYPE_CHECKING:
@@ -108,10 +109,30 @@ class Offer:
     clients: IntArray
     payments: FloatArray
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant, where it is made; the market checks the rest.
+
+        Raises:
+            ValueError: there are more clients than payments, or fewer.
+        """
+        wanted, paid = _length(self.clients), _length(self.payments)
+        if wanted is not None and paid is not None and wanted != paid:
+            raise ValueError(
+                f"an offer has one payment for each client, not {counted(paid, 'payment')} for "
+                f"{counted(wanted, 'client')}"
+            )
+
     @classmethod
     def none(cls) -> "Offer":
         """Return the offer that wants nobody."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+
+def _length(values: object) -> int | None:
+    """Return the length of a list or array; None for anything else."""
+    if isinstance(values, np.ndarray):
+        return len(values) if values.ndim else None
+    return len(values) if isinstance(values, list | tuple) else None
 
 
 class Outcome(StrEnum):

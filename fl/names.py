@@ -11,6 +11,7 @@ and begin no formula of a spreadsheet."""
 LONGEST_NAME = 64
 _LONGEST_SHOWN = 60
 _LONGEST_FOLDER = 200
+_SHORTEST_BEGINNING = 3
 
 
 def name_problem(name: str) -> str | None:
@@ -30,9 +31,15 @@ def folder_problem(name: str) -> str | None:
 
 
 def nearest(given: object, known: Collection[str]) -> str | None:
-    """Return the known name that is most like what was given, or None where none is near."""
+    """Return the known name that is most like what was given, or None where none is near.
+
+    A name that begins with what was given comes first: ``target`` stands for ``target_accuracy``.
+    """
     if not isinstance(given, str):
         return None
+    longer = [name for name in known if name.startswith(given)] if len(given) >= _SHORTEST_BEGINNING else []
+    if longer:
+        return min(longer, key=len)
     # Nobody mistypes a name by a hundred letters, and comparing them is slow.
     near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
     return near[0] if near else None

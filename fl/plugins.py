@@ -189,6 +189,11 @@ class Registry(Generic[T]):
         """What this process has registered, by name."""
         return dict(self._registered)
 
+    @property
+    def loading(self) -> bool:
+        """Whether a plug-in file is being loaded."""
+        return self._loading is not None
+
     @contextmanager
     def registering(self, source: str, origin: object) -> Iterator[None]:
         """Attribute what is registered meanwhile to a plug-in file. What an earlier text of it registered is dropped.
@@ -268,6 +273,8 @@ def summary(thing: Any) -> str:
 
 def subclass_problem(found: Any, base: type, name: str) -> str | None:
     """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
+    if isinstance(found, base):
+        return f"got an object of {type(found).__name__}; give the class {type(found).__name__} itself"
     if not isinstance(found, type) or not issubclass(found, base):
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))

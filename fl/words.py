@@ -15,6 +15,7 @@ _PHRASES = {
     "--plugin FILE": "flmarket.load_plugin(FILE)",
     "choose another --out": "choose another out=",
     "train into another --out": "train into another out=",
+    "--fresh-changed": "fresh='changed'",
     "with --set": "with load's overrides",
     "add --rotate": "add rotate=True",
     "raise --episodes": "raise episodes=",

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from des.records import Feedback, Observation, Offer
     from fl.datasets import dataset
     from fl.model_names import model
+    from fl.plugins import PluginError
     from learning.policy import Policy, PolicyContext, policy
     from learning.selection import fill_budget
+    from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
     from scenarios.judging.frames import Results
     from scenarios.plugins import load_plugin
@@ -48,11 +50,13 @@ __all__ = [
     "Mechanism",
     "Observation",
     "Offer",
+    "PluginError",
     "Policy",
     "PolicyContext",
     "Results",
     "RunError",
     "Scenario",
+    "ScenarioError",
     "allocate",
     "dataset",
     "fill_budget",
@@ -76,10 +80,12 @@ _ELSEWHERE = {
     "Mechanism": "des.mechanism",
     "Observation": "des.records",
     "Offer": "des.records",
+    "PluginError": "fl.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
     "Results": "scenarios.judging.frames",
     "Scenario": "scenarios.file.schema",
+    "ScenarioError": "scenarios.file.problems",
     "allocate": "des.allocation",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fl.errors import InputError
 from fl.extras import needs_extra
 from fl.words import in_python, pythonic
 
@@ -35,10 +36,13 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
         overrides: values to change, by dotted key, services by name: ``{"services.mnist.budget": 15}``.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong; names every problem with its line.
+        ScenarioError: it cannot be read, or something in it is wrong; names every problem with its line. An InputError.
+            Whether policies take their options is checked by ``run``, which may replace the policies.
     """
     from scenarios.loader import load as load_scenario
 
+    if isinstance(overrides, str):
+        raise InputError(f"overrides = {overrides!r}: must be a mapping such as {{'rounds': 3}}")
     return load_scenario(_text(scenario), overrides or {})
 
 
@@ -54,7 +58,7 @@ def run(
     engine: Literal["local", "ray"] = "local",
     ray_address: str | None = None,
     out: Place = "runs",
-    fresh: bool = False,
+    fresh: bool | Literal["changed"] = False,
     fail_fast: bool = False,
     progress: bool = True,
     decision_timeout: float | None = None,
@@ -70,7 +74,8 @@ def run(
     Args:
         scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.
         policies: for every service; one run each. A name, a name with the file of a trained agent
-            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names.
+            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with
+            their options. To compare a class with several options, write a subclass for each.
         seeds: one run each; a number N means the seeds 0 to N - 1.
         rounds: to play, instead of the scenario's.
         jobs: runs at a time, each in a process of its own.
@@ -78,16 +83,19 @@ def run(
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
         out: the folder for run directories.
-        fresh: start over, even if a run is complete.
+        fresh: start over, even if a run is complete; with ``"changed"``, only where a policy, an agent or another
+            plug-in has changed since: after you edit a class, its runs are played again, and all others are read.
         fail_fast: end the batch when a run fails.
-        progress: report progress and notes on stderr.
+        progress: report progress, notes and failures on stderr.
         decision_timeout: seconds after which a policy that has not returned fails its run. Runs are then played in
             processes of their own, with ``jobs=1`` too.
 
     Raises:
-        InputError: a scenario, a policy, a data set or a directory cannot be used.
-        BatchFailed: some runs failed; says which, and ``read(*error.complete)`` gives the others.
+        InputError: a scenario, a policy, a data set or a directory cannot be used; or a plug-in file calls this.
+        BatchFailed: some runs failed; names them and the first one's reason; ``read(*error.complete)`` gives the
+            others.
     """
+    _require_no_plugin_file("run")
     from learning.policy import register_classes
     from scenarios.judging.frames import Results
     from scenarios.loader import with_rounds
@@ -96,7 +104,7 @@ def run(
     scenarios = [_scenario(one) for one in ([scenario] if _is_one(scenario) else scenario)]
     if rounds is not None:
         scenarios = [with_rounds(one, rounds) for one in scenarios]
-    names = [policies] if isinstance(policies, str | type) else list(policies)
+    names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
     try:
         played = play_batch(
             scenarios,
@@ -110,6 +118,7 @@ def run(
             fresh=fresh,
             fail_fast=fail_fast,
             progress=progress,
+            failures=progress,
             words=pythonic,
             decision_timeout=decision_timeout,
         )
@@ -128,6 +137,8 @@ def read(*sources: Place) -> "Results":
     """
     from scenarios.judging.frames import Results
 
+    if not sources:
+        raise InputError("no directory is given; name at least one, such as read('runs')")
     return Results([Path(source).expanduser() for source in sources])
 
 
@@ -168,6 +179,7 @@ def train(
         InputError: the scenario, an option, or what is at ``out`` cannot be used.
         RunError: a model's training failed.
     """
+    _require_no_plugin_file("train")
     from scenarios.build import Shelf
     from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
@@ -205,7 +217,9 @@ def parallel_env(
     Args:
         scenario: without a sweep.
         seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
-        flat, gamma, payment_limit: see ``learning.environment.MarketEnv``.
+        flat: whether observations and actions are one Box each instead of Dicts.
+        gamma: discount factor of the absorbing reward, in (0, 1]; the paper's is 0.95.
+        payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
         workers: training threads; results do not depend on it.
 
     Raises:
@@ -245,6 +259,17 @@ def service_env(
 
     market = _scenario(scenario)
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+def _require_no_plugin_file(what: str) -> None:
+    """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
+    from scenarios.plugins import is_loading
+
+    if is_loading():
+        raise InputError(
+            f"a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+            '`if __name__ == "__main__":`'
+        )
 
 
 def _needing_rl(what: str) -> AbstractContextManager[None]:

@@ -59,16 +59,18 @@ class OortLike(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer their bids: with the explored share of the budget to unknown clients, with the rest to the best."""
         require_finite(observation)
-        bids = observation.own_bids
+        bids, available = observation.own_bids, observation.available
         shuffled = observation.rng().permutation(observation.clients)
-        shuffled = shuffled[observation.available[shuffled]]
+        shuffled = shuffled[available[shuffled]]
         unknown = shuffled[np.isnan(self._losses[shuffled])]
         known = shuffled[~np.isnan(self._losses[shuffled])]
         known = known[np.argsort(-self._utilities(known, bids[known], observation.round), kind="stable")]
-        explored = fill_budget(unknown, bids, observation.budget * self._share(observation.round)).clients
+        share = observation.budget * self._share(observation.round)
+        explored = fill_budget(unknown, bids, share, available=available).clients
         rest = unknown[~np.isin(unknown, explored)]
         # What is left over goes to whoever still fits: an unspent budget lapses.
-        return fill_budget(np.concatenate([explored, known, rest]), bids, observation.budget)
+        order = np.concatenate([explored, known, rest])
+        return fill_budget(order, bids, observation.budget, available=available)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Remember each served client's loss, and when it served."""

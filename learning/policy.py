@@ -20,6 +20,7 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
 from fl.blame import blame, describe, refusal
 from fl.errors import InputError
+from fl.options import option_problems
 from fl.plugins import PluginError, Registry, subclass_problem
 
 AS_CONFIGURED = "as-configured"
@@ -155,11 +156,14 @@ def register_classes(policies: Iterable[str | type[Policy]]) -> list[str]:
     """Return the names of policies that play side by side; see ``register_class``. Names stay as they are.
 
     Raises:
-        PluginError: two different classes have one name, or one of them cannot be registered.
+        PluginError: something is not a class of a policy, two different classes have one name, or one of them cannot be
+            registered.
     """
     names: list[str] = []
     known: dict[str, type[Policy]] = {}
     for given in policies:
+        if not isinstance(given, str) and (problem := _problem(given)):
+            raise PluginError(problem)
         name = given if isinstance(given, str) else _name_of(given)[0]
         if not isinstance(given, str) and known.setdefault(name, given) is not given:
             raise PluginError(
@@ -247,6 +251,8 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
         PolicyOptionsError: it does not take these options, or fails with them.
     """
     found = load(name)
+    for _, problem in option_problems(found, options or {}, given=1):
+        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r} {problem}")
     try:
         return found(context, **(options or {}))
     except (KeyboardInterrupt, InputError):  # CheckpointError, for one

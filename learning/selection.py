@@ -14,7 +14,7 @@ def fill_budget(
     payments: FloatArray,
     budget: float,
     *,
-    available: BoolArray | None = None,
+    available: BoolArray,
     stop_at_misfit: bool = False,
 ) -> Offer:
     """Return offers to clients in the given order of preference, as far as the budget goes (eq. 4).
@@ -23,7 +23,8 @@ def fill_budget(
         order: client indices, the best first.
         payments: [C] what each would be paid, money with six decimals.
         budget: B_m, money.
-        available: [C] who can be selected (``Observation.available``), the others are skipped; all if not given.
+        available: [C] who can be selected: ``observation.available``. The others are skipped, because an offer to a
+            client that is offline is an error.
         stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
             fits.
     """
@@ -34,7 +35,7 @@ def fill_budget(
     for client in np.asarray(order).tolist():
         if left < cheapest:
             break
-        if available is not None and not available[client]:
+        if not available[client]:
             continue
         price = int(prices[client])
         if price <= left:

@@ -137,6 +137,11 @@ def loaded() -> list[PluginFile]:
     return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
 
 
+def is_loading() -> bool:
+    """Return whether a plug-in file is being loaded."""
+    return any(registry.loading for registry in REGISTRIES)
+
+
 def packed(scenario: Scenario | None = None) -> list[dict[str, str]]:
     """Return what another process must load before it plays, as JSON can hold it, for ``unpack`` there.
 

@@ -4,6 +4,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ class BigSpender(flmarket.Policy):
 
     def act(self, observation: flmarket.Observation) -> flmarket.Offer:
         order = (-observation.own_bids).argsort()
-        return flmarket.fill_budget(order, observation.own_bids, observation.budget)
+        return flmarket.fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
 
 class Failing(flmarket.Policy):
@@ -93,6 +94,19 @@ def test_a_summary_has_a_row_for_each_policy_and_service(results: flmarket.Resul
     assert row["seeds"] == 2
 
 
+def test_rounds_to_a_target_that_no_run_met_are_missing(tmp_path: Path) -> None:
+    targets = {f"services.{name}.target_accuracy": 0.99 for name in ("digits", "strokes")}
+    scenario = flmarket.load("quickstart", QUICK | targets | {"services.scribbles.target_accuracy": 0.12})
+    found = flmarket.run(scenario, "random", out=tmp_path, progress=False).summary().droplevel(["scenario", "policy"])
+    assert found["target met"].to_dict() == pytest.approx(
+        {"digits": 0, "strokes": 0, "scribbles": 100, "market": 100 / 3}
+    )
+    rounds = found["rounds to target"]
+    assert rounds[["digits", "strokes"]].isna().all()  # "never" in a report
+    assert rounds["scribbles"] <= 5
+    assert rounds["market"] == (5 + 5 + rounds["scribbles"]) / 3  # a lower bound
+
+
 def test_policies_are_compared_seed_by_seed(results: flmarket.Results) -> None:
     compared = results.compare(baseline="random")
     assert set(compared.index.get_level_values("policy")) == {"hqfa", "big-spender"}
@@ -130,7 +144,15 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
     with pytest.raises(flmarket.BatchFailed, match=r"1 of 2 runs failed: quickstart \(failing\) seed 0") as error:
         flmarket.run(scenario, [Failing, "random"], out=tmp_path, progress=False)
     assert len(flmarket.read(*error.value.complete)) == 1
-    assert "ZeroDivisionError('on purpose')" in capsys.readouterr().err
+    [log] = tmp_path.glob("*/failing/*/run.log")
+    reason = "policy 'failing' of service 'digits' failed to act in round 1: ZeroDivisionError('on purpose')"
+    assert str(error.value).startswith(f"1 of 2 runs failed: quickstart (failing) seed 0 ({log}): {reason} (")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(
+        flmarket.BatchFailed, match=r"\); the first: policy 'failing' of service 'digits' failed to act"
+    ):
+        flmarket.run(scenario, Failing, 2, out=tmp_path)
+    assert f"quickstart (failing) seed 0: failed: {reason}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -139,6 +161,14 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ({"scenario": "quickstrat"}, "did you mean"),
         ({"scenario": "quickstart", "policies": "bets"}, "unknown policy 'bets'"),
         ({"scenario": "quickstart", "policies": [dict]}, "not a subclass of flmarket.Policy"),
+        (
+            {"scenario": "quickstart", "policies": ["random", BigSpender(None)]},  # type: ignore[arg-type]
+            "^got an object of BigSpender; give the class BigSpender itself$",
+        ),
+        (
+            {"scenario": "quickstart", "policies": BigSpender(None)},  # type: ignore[arg-type]
+            "^got an object of BigSpender; give the class BigSpender itself$",
+        ),
         ({"scenario": "quickstart", "ray_address": "x"}, "ray_address is for engine = 'ray'"),
         ({"scenario": "quickstart", "engine": "rya"}, "engine = 'rya': must be 'local' or 'ray'"),
         ({"scenario": "quickstart", "jobs": 0}, "jobs = 0: must be an integer of at least 1"),
@@ -158,6 +188,43 @@ def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], p
     with pytest.raises(flmarket.InputError, match=problem):
         flmarket.run(**arguments, out=tmp_path / "runs")  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda: flmarket.load("quickstart", "rounds=3"),  # type: ignore[arg-type]
+            "overrides = 'rounds=3': must be a mapping such as {'rounds': 3}",
+        ),
+        (
+            lambda: flmarket.load("quickstart", {"services.digits.target": 0.9}),
+            "services.digits.target = 0.9: unknown key; did you mean 'target_accuracy'?",
+        ),
+        (flmarket.read, "no directory is given; name at least one, such as read('runs')"),
+        (
+            lambda: flmarket.run("quickstart", f"mahdrl:{__file__}"),
+            f"{__file__}: is not an agent (.safetensors); train one with flmarket train",
+        ),
+    ],
+)
+def test_mistakes_say_what_to_do(call: Callable[[], object], problem: str) -> None:
+    with pytest.raises(flmarket.InputError) as caught:
+        call()
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("call", ["run('quickstart')", "train('quickstart', 'agent')"])
+def test_a_plugin_file_cannot_play_while_it_is_loaded(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"import flmarket\n\nflmarket.{call}\n")
+    with pytest.raises(flmarket.InputError) as caught:
+        flmarket.load_plugin(file)
+    what = call.partition("(")[0]
+    assert str(caught.value) == (
+        f"{file}:3: a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+        '`if __name__ == "__main__":`'
+    )
 
 
 def test_an_agent_is_trained_and_played(tmp_path: Path) -> None:
@@ -204,9 +271,29 @@ def test_two_classes_of_one_name_cannot_play_side_by_side(tmp_path: Path) -> Non
     same = make(0.1)
     assert len(flmarket.run(scenario, [same, same], [0, 0], out=tmp_path / "1", progress=False)) == 1
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1  # the cell is run again
-    with pytest.raises(flmarket.InputError, match="choose another out=, or run again with fresh=True to play"):
+    with pytest.raises(
+        flmarket.InputError, match="run again with fresh='changed' to start over, or choose another out="
+    ):
         flmarket.run(scenario, make(0.5), out=tmp_path / "2", progress=False)
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1
+
+
+def test_after_an_edit_only_the_runs_of_the_edited_class_are_played_again(tmp_path: Path) -> None:
+    def make(markup: float) -> type[flmarket.Policy]:
+        class Markup(BigSpender):
+            extra = markup
+
+        return Markup
+
+    scenario = flmarket.load("quickstart", QUICK)
+    flmarket.run(scenario, ["random", make(0.1)], 2, out=tmp_path, progress=False)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("meta.json")}
+    flmarket.run(scenario, ["random", make(0.9)], 2, out=tmp_path, fresh="changed", progress=False)
+    again = {path for path, time in written.items() if path.stat().st_mtime_ns != time}
+    assert again == {path for path in written if "markup" in path.parts}
+    assert len(again) == 2
+    with pytest.raises(flmarket.InputError, match=r"^fresh = 'edited': must be True, False or 'changed'$"):
+        flmarket.run(scenario, "random", out=tmp_path, fresh="edited")  # type: ignore[arg-type]
 
 
 def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
@@ -216,7 +303,7 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
     (tmp_path / "spender_of_mine.py").write_text(
         "import flmarket\nimport orders_of_mine\n\n\nclass Spender(flmarket.Policy):\n    def act(self, seen):\n"
         "        order = orders_of_mine.dearest(seen.own_bids)\n"
-        "        return flmarket.fill_budget(order, seen.own_bids, seen.budget)\n"
+        "        return flmarket.fill_budget(order, seen.own_bids, seen.budget, available=seen.available)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     spender = importlib.import_module("spender_of_mine").Spender
@@ -284,6 +371,41 @@ def test_a_summary_shows_all_of_its_columns_as_text(results: flmarket.Results) -
     assert all(column in shown for column in summary.columns)
     assert "..." not in shown
     assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_a_part_of_a_summary_shows_all_of_its_columns_too(results: flmarket.Results) -> None:
+    assert "..." not in repr(results.summary().iloc[:2].round(2))
+
+
+def test_variants_of_a_class_are_subclasses_and_options_are_set_by_service(tmp_path: Path) -> None:
+    """As docs/extending.md says."""
+
+    class Markup(flmarket.Policy):
+        def __init__(self, context: flmarket.PolicyContext, *, share: float = 0.1) -> None:
+            super().__init__(context)
+            self.share = share
+
+        def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+            payments = observation.own_bids * (1 + self.share)
+            return flmarket.fill_budget(
+                payments.argsort(), payments, observation.budget, available=observation.available
+            )
+
+    class Generous(Markup):
+        def __init__(self, context: flmarket.PolicyContext) -> None:
+            super().__init__(context, share=0.5)
+
+    played = flmarket.run(flmarket.load("quickstart", QUICK), [Markup, Generous], out=tmp_path / "1", progress=False)
+    markup = played.offers["payment"] / played.offers["bid"] - 1
+    assert markup.groupby(played.offers["policy"]).mean().to_dict() == pytest.approx(
+        {"generous": 0.5, "markup": 0.1}, 1e-4
+    )
+
+    flmarket.policy("markup")(Markup)
+    options = {"services.digits.policy": "markup", "services.digits.policy_options.share": 0.3}
+    played = flmarket.run(flmarket.load("quickstart", QUICK | options), out=tmp_path / "2", progress=False)
+    digits = played.offers.query("service == 'digits'")
+    assert (digits["payment"] / digits["bid"] - 1).mean() == pytest.approx(0.3, 1e-4)
 
 
 def test_an_interrupted_batch_says_how_it_continues(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

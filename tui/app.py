@@ -14,6 +14,7 @@ from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 
+from fl.counting import counted
 from fl.crash import crash_line
 from tui.screens.home import HomeScreen
 from tui.widgets.printable import Printable
@@ -157,8 +158,9 @@ class MarketApp(App[None]):
         try:
             scenario = parse(text, file)
         except ScenarioError as error:
-            problems = "\n".join(map(str, error.problems[:8]))
-            self.notify(problems, title="The scenario has problems", severity="error", timeout=12)
+            # The screen below lists them.
+            found = counted(len(error.problems), "problem")
+            self.notify(f"{found}; mend the scenario first", title="Not run", severity="error", timeout=6)
         else:
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
 

@@ -62,6 +62,8 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises:
         CheckpointError: it is missing, truncated or changed, or of another kind or version.
     """
+    if path.suffix != TENSORS:
+        raise CheckpointError(f"{path}: is not an agent (.safetensors); train one with flmarket train")
     described = path.with_suffix(DESCRIPTION)
     content, text = _bytes(path), _bytes(described)
     try:

@@ -18,6 +18,7 @@ from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
+from scenarios.file.option_checks import mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Scenario, Training
@@ -94,6 +95,9 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _unique_names(readable)
     if not catalogue.played:
         yield from _known_names(readable, catalogue)
+        yield from mechanism_options(readable, catalogue.mechanisms)
+    if catalogue.obstacles:
+        yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
     yield from _market_size(readable)
     yield from check_interventions(readable)

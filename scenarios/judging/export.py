@@ -10,7 +10,7 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
 from fl.printable import is_plain_row
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, sweep_text, swept
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
 
@@ -18,10 +18,11 @@ Shape = Literal["long", "wide"]
 
 
 def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds", shape: Shape = "long") -> int:
-    """Write one table of all complete runs below the sources, with scenario, policy and seed in front of each row.
+    """Write one table of all complete runs below the sources, with the run in front of each row.
 
-    The values are copied as text from the runs' own files. ``scenario`` is the name with its hash, so that sweep points
-    stay apart; the service's own policy becomes ``service_policy``, beside the run's ``policy``.
+    The values are copied as text from the runs' own files. In front stand ``scenario`` (the name with its hash, so that
+    sweep points stay apart), ``policy``, ``seed``, and a column for each swept key, empty for runs without it. The
+    service's own policy becomes ``service_policy``, beside the run's ``policy``.
 
     Args:
         sources: run directories, or directories with runs at any depth below them.
@@ -45,16 +46,17 @@ def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds"
 
 def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow([*KEYS, *names_beside_keys(table)])
-    for run in runs:
-        front = _keys(run)
+    names, fronts = _fronts(runs)
+    writer.writerow([*names, *names_beside_keys(table)])
+    for run, front in zip(runs, fronts, strict=True):
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
 def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     index = ["round", "sim_time"]
+    names, fronts = _fronts(runs)
     frames = []
-    for run in runs:
+    for run, front in zip(runs, fronts, strict=True):
         # As text: the digits stay as they were written.
         rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))
@@ -67,18 +69,23 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
             raise InputError(f"{TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
-        for position, (name, key) in enumerate(zip(KEYS, _keys(run), strict=True)):
-            wide.insert(position, name, [key] * len(wide))
+        for position, (name, value) in enumerate(zip(names, front, strict=True)):
+            wide.insert(position, name, [value] * len(wide))
         frames.append(wide)
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
-def _keys(run: RunDirectory) -> tuple[str, str, int]:
-    """Return a run's keys, checked as its lines are."""
-    found = keys(run)
-    if not is_plain_row(",".join(map(str, found))):
-        raise InputError(f"{run.path}: meta.json names the run as no run is named; play the run again with --fresh")
-    return found
+def _fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns in front of the tables', and each run's values in them, checked as its lines are."""
+    sweeps = [run.sweep() for run in runs]
+    names = swept(sweeps)
+    fronts = []
+    for run, sweep in zip(runs, sweeps, strict=True):
+        found = list(map(str, keys(run)))
+        if not is_plain_row(",".join(found)):
+            raise InputError(f"{run.path}: meta.json names the run as no run is named; play the run again with --fresh")
+        fronts.append([*found, *(sweep_text(sweep.get(name)) for name in names)])
+    return [*KEYS, *names], fronts
 
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:

@@ -1,5 +1,6 @@
 """Complete runs as data frames: what a notebook or a script works with."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
+from fl.counting import counted
 from fl.words import in_python
 from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table, swept
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -20,6 +22,11 @@ LINE = 120
 
 class Summary(pd.DataFrame):
     """A table that shows all of its columns, in several blocks where they are too wide for one."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        """What a selection of columns or rows becomes."""
+        return Summary
 
     def __repr__(self) -> str:
         return self.to_string(float_format="{:.4g}".format, line_width=LINE)
@@ -29,8 +36,8 @@ class Results:
     """What complete runs came to. Logs are read when they are first asked for, and kept.
 
     ``rounds``, ``offers`` and ``events`` hold the runs' logs (docs/logs.md), with the columns ``scenario``, ``policy``
-    and ``seed`` in front and one more for each swept key. In ``rounds``, ``service_policy`` is the policy of the
-    service, beside the run's ``policy``.
+    and ``seed`` in front and one more for each swept key, NaN for runs without it. In ``rounds``, ``service_policy`` is
+    the policy of the service, beside the run's ``policy``.
     """
 
     @in_python()
@@ -48,7 +55,7 @@ class Results:
     def __repr__(self) -> str:
         policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
         scenarios = ", ".join(dict.fromkeys(run.setting.label for run in self.runs))
-        return f"<Results: {len(self)} {'run' if len(self) == 1 else 'runs'} of {scenarios}; {policies}>"
+        return f"<Results: {counted(len(self), 'run')} of {scenarios}; {policies}>"
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()
@@ -79,12 +86,16 @@ class Results:
 
         The row of the service ``market`` is the whole market's. ``flmarket report`` prints the same means with their
         intervals, and says what each measure is.
+
+        ``rounds to target`` is NaN where no run met the target. Where ``target met`` is below 100, it is a lower bound:
+        runs that did not meet the target count with their last round.
         """
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in make_report(self.runs).estimates:
             found = rows.setdefault((row.setting.label, row.policy, row.service), {"service_policy": row.played})
             found["seeds"] = row.seeds
-            found[row.measure.name] = row.interval.estimate
+            never = row.to_target is not None and not row.to_target.reached.any()
+            found[row.measure.name] = math.nan if never else row.interval.estimate
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
         columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
         return Summary(list(rows.values()), index=index, columns=columns)
@@ -128,10 +139,11 @@ class Results:
 
     def _table(self, table: TableName) -> pd.DataFrame:
         frames = []
+        absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
         for run in self.runs:
             frame = read_table(run.directory, table)
             frame.columns = pd.Index(names_beside_keys(table))
-            front = dict(zip(KEYS, keys(run.directory), strict=True)) | dict(run.setting.sweep)
+            front = dict(zip(KEYS, keys(run.directory), strict=True)) | absent | dict(run.setting.sweep)
             for place, (name, value) in enumerate(front.items()):
                 frame.insert(place, name, [value] * len(frame))
             frames.append(frame)

@@ -7,15 +7,16 @@ from typing import Any
 from fl.errors import InputError, shortened
 from fl.extras import needs_extra
 from fl.files import replacing
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys
+from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, sweep_text, swept
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
 
 
 def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:
-    """Write one table of all complete runs below the sources, with scenario, policy and seed in front of each row.
+    """Write one table of all complete runs below the sources, with the run in front of each row.
 
-    Columns are as in ``export``; numbers are 64-bit, what is empty in the logs is null.
+    Columns are as in ``export``; numbers are 64-bit, what is empty in the logs is null. A swept key has numbers or
+    booleans if all of its values are, else the text that it has in CSV.
 
     Returns:
         the number of runs exported.
@@ -31,19 +32,36 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
         name: pa.type_for_alias(column.type.dtype)
         for name, column in zip(names_beside_keys(table), columns, strict=True)
     }
-    schema = pa.schema([*zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True), *types.items()])
     runs = complete_runs(sources)
+    sweeps = [run.sweep() for run in runs]
+    front = dict(zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True))
+    for name in swept(sweeps):
+        front[name] = pa.type_for_alias(_dtype([sweep[name] for sweep in sweeps if name in sweep]))
+    schema = pa.schema([*front.items(), *types.items()])
     try:
         with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
-            for run in runs:
+            for run, sweep in zip(runs, sweeps, strict=True):
                 rows = _read(run, table, types)
-                for place, value in enumerate(keys(run)):
-                    column = pa.array([value] * len(rows), schema.field(place).type)
-                    rows = rows.add_column(place, schema.field(place), column)
+                values = dict(zip(KEYS, keys(run), strict=True)) | sweep
+                for place, (name, type_) in enumerate(front.items()):
+                    value = values.get(name)
+                    if pa.types.is_string(type_) and value is not None:
+                        value = sweep_text(value)
+                    rows = rows.add_column(place, schema.field(place), pa.array([value] * len(rows), type_))
                 writer.write_table(rows)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error}") from error
     return len(runs)
+
+
+def _dtype(values: Sequence[Any]) -> str:
+    """Return the type that holds all values of a swept key."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {int}:
+        return "int64"
+    return "float64" if kinds <= {int, float} else "string"
 
 
 def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:

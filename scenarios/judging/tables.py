@@ -1,6 +1,7 @@
 """The tables of complete runs, as data frames or side by side in one table with the run in front of each row."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,18 @@ def keys(run: RunDirectory) -> tuple[str, str, int]:
     """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart."""
     meta = recorded(run)
     return f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]
+
+
+def swept(sweeps: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys that any of these sweep points has, each once: a column each, behind ``KEYS``."""
+    return list(dict.fromkeys(key for sweep in sweeps for key in sweep))
+
+
+def sweep_text(value: Any) -> str:
+    """Return a swept value as a table's text: text as it is, anything else as JSON, and nothing where there is none."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def names_beside_keys(name: TableName) -> list[str]:

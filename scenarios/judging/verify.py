@@ -53,12 +53,11 @@ def verify(run: RunDirectory) -> Verdict:
     """Check a run's logs. The plug-ins that it was played with are not needed.
 
     Raises:
-        InputError: a file is missing or is not the table it should be.
+        InputError: the run failed or was interrupted; or a file is missing or is not the table it should be.
     """
     verdict = Verdict(run.path)
     if run.state is not State.COMPLETE:
-        verdict.problems.append("the run is not complete")
-        return verdict
+        raise InputError(f"{run.path}: {run.unfinished()}")
     verdict.problems += run.damage(digests=True)
     try:
         logs, problems = read_logs(run)

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fl.errors import InputError
 from fl.files import WriteError, find_below, read_own, unfinished, write_durably
@@ -30,11 +30,16 @@ SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
 _FRESH = "choose another --out, or run again with --fresh to start over"
+PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
 _RESULTS = {*(table.path(Path()).name for table in TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
+
+
+Fresh = bool | Literal["changed"]
+"""Which runs start over: all, none, or those whose policies, agents or other plug-ins have changed since."""
 
 
 class RunDirectoryError(InputError):
@@ -49,6 +54,10 @@ def unwritable(path: Path, error: OSError) -> RunDirectoryError | WriteError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return WriteError(path, error)
     return RunDirectoryError(f"{path}: cannot be written: {error.strerror}")
+
+
+class ChangedError(RunDirectoryError):
+    """A run was played, or begun, with a plug-in or an agent that is different now."""
 
 
 class State(Enum):
@@ -110,6 +119,19 @@ class RunDirectory:
         except ValueError as error:
             raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
 
+    def unfinished(self) -> str:
+        """Return why a run that is not complete has no results: ``failed: ...``, or ``interrupted``. As ``meta``."""
+        if not (self.path / META).exists():
+            return "interrupted, or still being played"
+        return f"failed: {self.meta().get('error') or 'see run.log'}"
+
+    def sweep(self) -> dict[str, Any]:
+        """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
+        sweep = self.meta().get("sweep", {})
+        if not isinstance(sweep, dict):
+            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {_FRESH}")
+        return sweep
+
     def damage(self, *, digests: bool) -> list[str]:
         """Return a sentence for each file of a complete run that is not what meta.json records; none if all are.
 
@@ -168,8 +190,13 @@ class RunDirectory:
         finally:
             os.close(descriptor)
 
-    def prepare(self, scenario: str, *, fresh: bool = False) -> None:
+    def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.
+
+        Args:
+            scenario: the text of scenario.toml.
+            fresh: start over what is there; with ``changed``, only a complete run, which the caller has found to have
+                changed.
 
         Raises:
             RunDirectoryError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds
@@ -177,7 +204,7 @@ class RunDirectory:
             WriteError: the disk is full.
         """
         state = self.state
-        if fresh and state is not State.ABSENT:
+        if (fresh is True and state is not State.ABSENT) or (fresh and state is State.COMPLETE):
             self._clear()
         elif state is State.COMPLETE:
             raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")
@@ -246,6 +273,7 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
+            ChangedError: it was played with other agents or plug-ins.
             TableError: a table was written by another version of flmarket.
         """
         self.require_whole(digests=True)
@@ -259,16 +287,12 @@ class RunDirectory:
                     "choose another --out, or run again with --fresh"
                 )
         if meta.get("agents", {}) != agents:
-            raise RunDirectoryError(
-                f"{self.path / META}: belongs to a run with another learned agent; "
-                "choose another --out, or run again with --fresh to play the current one"
-            )
+            raise ChangedError(f"{self.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
         played = meta.get("plugins", {})
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
-                raise RunDirectoryError(
-                    f"{self.path / META}: belongs to a run with a different version of {thing}; "
-                    "choose another --out, or run again with --fresh to play the current one"
+                raise ChangedError(
+                    f"{self.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
                 )
 
     def _begun(self, scenario: str) -> bool:
@@ -317,6 +341,13 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     return list(dict.fromkeys(found))
 
 
+def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
+    """Return the directories among and below the given ones of runs that have begun and not ended, by their paths."""
+    found = [path.parent for source in sources for path in sorted(source.rglob(SCENARIO))]
+    begun = [path for path in found if path.name.startswith("seed-") and not (path / META).exists()]
+    return [RunDirectory(path) for path in dict.fromkeys(begun)]
+
+
 def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
@@ -325,9 +356,13 @@ def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
             have the size that it had when the run ended.
     """
     sources = list(sources)
-    runs = [run for run in find_runs(sources) if run.state is State.COMPLETE]
+    found = find_runs(sources)
+    runs = [run for run in found if run.state is State.COMPLETE]
     for run in runs:
         run.require_whole(digests=False)
     if not runs:
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}")
+        unfinished = [*found, *find_interrupted(sources)]
+        first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
+        more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+        raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
     return runs

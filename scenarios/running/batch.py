@@ -15,7 +15,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
-from scenarios.logs.directory import LOG, RunDirectory, State
+from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
@@ -36,14 +36,21 @@ class BatchFailed(RunError):  # noqa: N818 - it names what happened
         failed: labels of those that failed.
     """
 
-    def __init__(self, result: "BatchResult") -> None:
+    def __init__(self, result: "BatchResult", reason: str) -> None:
+        """Describe the failures.
+
+        Args:
+            result: what became of all runs.
+            reason: why the first one failed.
+        """
         self.result = result
         self.complete = [run.directory.path for run in result.complete]
         self.failed = [run.label for run in result.failed]
         count, total = len(self.failed), len(self.failed) + len(self.complete)
         logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
         what = "the run failed" if total == 1 else f"{count} of {total} runs failed"
-        super().__init__(f"{what}: {', '.join(self.failed[:3])} ({logs})")
+        why = f": {reason}" if count == 1 else f"; the first: {reason}"
+        super().__init__(f"{what}: {', '.join(self.failed[:3])}{', ...' if count > 3 else ''} ({logs}){why}")
 
 
 @dataclass
@@ -64,9 +71,10 @@ def play_batch(
     workers: int | None = None,
     engine: Literal["local", "ray"] = "local",
     ray_address: str | None = None,
-    fresh: bool = False,
+    fresh: Fresh = False,
     fail_fast: bool = False,
     progress: bool = True,
+    failures: bool = True,
     words: Callable[[str], str] = str,
     decision_timeout: float | None = None,
     first: Worker | None = None,
@@ -79,7 +87,8 @@ def play_batch(
         workers: training threads of each run; cores divided by jobs if not given.
         engine: this machine, or a Ray cluster.
         ray_address: the cluster's; a local one is started if not given.
-        progress: report progress and notes; failures are reported in any case.
+        progress: report progress and notes.
+        failures: report failures when they happen; what is raised in the end names them in any case.
         words: puts what is reported into the words of whoever reads it; see ``fl.words``.
 
     Raises:
@@ -94,6 +103,8 @@ def play_batch(
         raise InputError(f"engine = {engine!r}: must be 'local' or 'ray'")
     if ray_address is not None and engine != "ray":
         raise InputError("ray_address is for engine = 'ray'")
+    if fresh not in (True, False, "changed"):
+        raise InputError(f"fresh = {fresh!r}: must be True, False or 'changed'")
     _require_count("jobs", jobs, 1)
     if workers is not None:
         _require_count("workers", workers, 0)
@@ -106,7 +117,7 @@ def play_batch(
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        observer = stack.enter_context(reporter(len(runs), quiet=not progress, words=words))
+        observer = stack.enter_context(reporter(len(runs), quiet=not progress, silent=not failures, words=words))
         for note in notes(scenarios, shelf) if progress else ():
             observer.note(note)
         result = run_all(
@@ -122,7 +133,7 @@ def play_batch(
             first=first,
         )
     if result.failed:
-        raise BatchFailed(result)
+        raise BatchFailed(result, observer.reasons[0])
     if missing := [run.label for run in runs if run not in result.complete]:
         raise RunError(f"{len(missing)} of {len(runs)} runs ended without a result: {', '.join(missing[:3])}")
     return result
@@ -213,25 +224,32 @@ def _seeds(seeds: Any) -> list[int]:
     return checked
 
 
-def due(runs: Iterable[Run], *, fresh: bool = False) -> tuple[list[Run], list[Run]]:
+def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
     """Return the runs that are to be played, and those that are complete. All directories are looked at first.
 
     Raises:
         RunDirectoryError: a directory holds something else.
+        ChangedError: a complete run was played with other agents or plug-ins, and ``fresh`` is not set.
         CheckpointError: a learned agent cannot be read.
     """
     todo: list[Run] = []
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
     for run in runs:
-        if run.directory.state is State.COMPLETE and not fresh:
+        if run.directory.state is State.COMPLETE and fresh is not True:
             key = run.digest, run.policy
             if key not in agents:
                 agents[key] = agents_of(run.scenario)
             plugins = plugins_of(run.scenario)
-            run.directory.check_is(
-                digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
-            )
+            try:
+                run.directory.check_is(
+                    digest=run.digest, policy=run.policy, seed=run.seed, agents=agents[key], plugins=plugins
+                )
+            except ChangedError:
+                if not fresh:
+                    raise
+                todo.append(run)
+                continue
             run.directory.drop_checkpoints()
             complete.append(run)
         else:
@@ -246,7 +264,7 @@ def run_all(
     *,
     jobs: int = 1,
     workers: int = 1,
-    fresh: bool = False,
+    fresh: Fresh = False,
     fail_fast: bool = False,
     cluster: "Cluster | None" = None,
     decision_timeout: float | None = None,
@@ -261,7 +279,8 @@ def run_all(
         jobs: runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
             ``decision_timeout`` is given: a policy that ends its process then ends this one.
         workers: training threads of a run.
-        fresh: start runs over, complete or not.
+        fresh: start runs over, complete or not: all of them, or with ``changed`` those whose agents or plug-ins have
+            changed.
         fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
         decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
@@ -303,7 +322,7 @@ def run_all(
 
 
 def _run_here(
-    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: bool, fail_fast: bool
+    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: Fresh, fail_fast: bool
 ) -> list[Run]:
     failed = []
     for run in runs:

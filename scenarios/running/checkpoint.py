@@ -27,7 +27,7 @@ from fl.errors import RunError
 from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectoryError
+from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.writing import Mark, TableWriter
 
 INTERVAL = 5.0
@@ -155,6 +155,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
 
     Raises:
         RunDirectoryError: a checkpoint belongs to another run, or was made by other versions.
+        ChangedError: it was made with other agents or plug-ins.
     """
     for path in _complete(folder):
         try:
@@ -163,9 +164,11 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
             continue
         for key, value in identity.items():
             if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
-                raise RunDirectoryError(
+                changed = key in _CALLED
+                remedy = PLAY_CHANGED if changed else "run again with --fresh, or choose another --out"
+                raise (ChangedError if changed else RunDirectoryError)(
                     f"{folder.parent}: contains an interrupted run with another {_CALLED.get(key, key)} ({other}, here "
-                    f"{value}), so its results could not be the same; run again with --fresh, or choose another --out"
+                    f"{value}), so its results could not be the same; {remedy}"
                 )
         yield checkpoint
 

@@ -22,7 +22,7 @@ from fl.extras import needs_extra
 from fl.installation import ROOT, fingerprint, require_same_installation
 from scenarios.build import Shelf
 from scenarios.loader import dumps
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
 from scenarios.running.runner import Run, execute, message_of
@@ -120,7 +120,7 @@ class Cluster:
             self._ray.shutdown()
 
     def play(
-        self, runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, fresh: bool = False, fail_fast: bool = False
+        self, runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, fresh: Fresh = False, fail_fast: bool = False
     ) -> list[Run]:
         """Play runs; return those that failed.
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 from fl.errors import InputError, RunError
 from fl.files import append_own
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import LOG
+from scenarios.logs.directory import LOG, Fresh
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.process import Messages, Worker
 from scenarios.running.record import Doing
@@ -40,7 +40,7 @@ class Pool:
         jobs: int,
         *,
         workers: int,
-        fresh: bool,
+        fresh: Fresh,
         first: Worker | None = None,
         decision_timeout: float | None = None,
     ) -> None:
@@ -49,7 +49,7 @@ class Pool:
         Args:
             jobs: processes at most.
             workers: training threads of each.
-            fresh: start runs over.
+            fresh: start runs over; see ``run_all``.
             first: a process that has been started already.
             decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
         """

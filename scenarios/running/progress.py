@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from fl.console import SafeConsole
+from fl.counting import counted
 from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
@@ -26,16 +27,19 @@ PLAIN_INTERVAL = 5.0
 
 
 @contextmanager
-def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "Iterator[QuietReporter]":
+def reporter(
+    runs: int, *, quiet: bool, silent: bool = False, words: Callable[[str], str] = str
+) -> "Iterator[QuietReporter]":
     """Return what reports a batch on stderr, in the way that suits where stderr goes.
 
     Args:
         runs: how many there are.
         quiet: report failures only.
+        silent: report nothing.
         words: puts a line into the words of whoever reads it; see ``fl.words``.
     """
-    console = SafeConsole(stderr=True)
-    if quiet:
+    console = SafeConsole(stderr=True, quiet=silent)
+    if quiet or silent:
         yield QuietReporter(console, words)
     elif console.is_terminal or console.is_jupyter:
         with LiveReporter(console, runs, words) as live:
@@ -45,10 +49,15 @@ def reporter(runs: int, *, quiet: bool, words: Callable[[str], str] = str) -> "I
 
 
 class QuietReporter:
-    """Reports failures, and what may never end."""
+    """Reports failures, and what may never end.
+
+    Attributes:
+        reasons: why runs failed, in the order in which they did.
+    """
 
     def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
         self._console, self._words = console, words
+        self.reasons: list[str] = []
 
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""
@@ -68,6 +77,7 @@ class QuietReporter:
 
     def failed(self, run: Run, error: Exception) -> None:
         """Report at once what failed and where the log is."""
+        self.reasons.append(str(error))
         self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
 
     def slow(self, run: Run | None, what: str) -> None:
@@ -90,7 +100,7 @@ class PlainReporter(QuietReporter):
     def started(self, run: Run) -> None:
         """Write that a run begins."""
         self._begun[run.directory.path] = self._reported[run.directory.path] = time.monotonic()
-        self._line(f"{run.label}: {run.scenario.rounds} rounds")
+        self._line(f"{run.label}: {counted(run.scenario.rounds, 'round')}")
 
     def round_done(self, run: Run, progress: RunProgress) -> None:
         """Write how far the run is, if a service left or some time has passed."""

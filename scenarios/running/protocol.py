@@ -90,6 +90,7 @@ class Hello:
         hash8: the hash in the name of the run's directory.
         policy: the run's label: a policy for all services, or ``as-configured``.
         seed: the run's seed.
+        sweep: the values of the sweep point, by key.
     """
 
     directory: str
@@ -97,6 +98,7 @@ class Hello:
     hash8: str
     policy: str
     seed: int
+    sweep: Mapping[str, Any]
     version: int = VERSION
 
 

@@ -26,7 +26,7 @@ from learning.policy import PolicyOptionsError
 from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps
-from scenarios.logs.directory import CHECKPOINT, LOG, RunDirectory, unwritable
+from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 
@@ -72,7 +72,7 @@ def execute(
     shelf: Shelf,
     *,
     workers: int = 1,
-    fresh: bool = False,
+    fresh: Fresh = False,
     ready: Callable[[], None] | None = None,
     observers: Iterable[Observer] = (),
     create: CreatePolicy = build_policy,
@@ -84,7 +84,8 @@ def execute(
         run: what to run.
         shelf: gives the data sets.
         workers: training threads; the results do not depend on it.
-        fresh: start over what is there, complete or not.
+        fresh: start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed,
+            which the caller has checked for a complete run.
         ready: called before the first round, when the directory is there.
         observers: get every round's report, after it has been written.
         create: creates each policy.
@@ -101,7 +102,7 @@ def execute(
             meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
-                    ending = _play(run, shelf, workers, meta, log, ready, observers, create)
+                    ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
             except (Exception, SystemExit, GeneratorExit) as error:  # plug-ins raise these, too
                 message = message_of(error)
                 log.exception("failed: %s", message)
@@ -121,6 +122,7 @@ def _play(
     ready: Callable[[], None] | None,
     observers: Iterable[Observer],
     create: CreatePolicy,
+    fresh: Fresh,
 ) -> dict[str, Any]:
     """Play what is left of the run; return what meta.json records of its end."""
     folder = run.directory.path / CHECKPOINT
@@ -133,7 +135,13 @@ def _play(
         meta["kernel"] = dict(setup.federation.kernels)
         identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
         identity["plugins"] = {thing: record["sha256"] for thing, record in meta["plugins"].items()}
-        tables, checkpoint = resume(folder, identity, setup, log.warning)
+        try:
+            tables, checkpoint = resume(folder, identity, setup, log.warning)
+        except ChangedError:
+            if not fresh:
+                raise
+            run.directory.drop_checkpoints()
+            tables, checkpoint = resume(folder, identity, setup, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
         def seconds() -> float:

@@ -143,7 +143,8 @@ class Server:
 
         def ready() -> None:
             place = str(run.directory.path)
-            self._send("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed)))
+            sweep = dict(run.sweep)
+            self._send("hello", **asdict(Hello(place, dumps(run.scenario), run.digest, run.policy, run.seed, sweep)))
             self._send("state", **control.state)
             kept = list(rounds_text(run.directory.path))  # of an interrupted run that resumes
             for text in kept:

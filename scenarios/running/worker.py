@@ -35,7 +35,7 @@ from learning.policy import load
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import packed, unpack
 from scenarios.running.observer import Progress
 from scenarios.running.record import Record
@@ -44,7 +44,7 @@ from scenarios.running.watch import CreateWatched
 from scenarios.trial import require_playable
 
 
-def order(run: Run, *, workers: int, fresh: bool) -> str:
+def order(run: Run, *, workers: int, fresh: Fresh) -> str:
     """Return the line that asks for a run."""
     return json.dumps(
         {

@@ -16,7 +16,7 @@ NAN, INF = float("nan"), float("inf")
 BAD = {
     "no Offer": ([0, 1], None, "act() must return an Offer, not list"),
     "nothing": (None, None, "act() must return an Offer, not NoneType"),
-    "two clients, one payment": (Offer(np.array([0, 1]), np.array([2.1])), None, "not of shapes (2,) and (1,)"),
+    "two clients, a number": (Offer(np.array([0, 1]), np.array(2.1)), None, "not of shapes (2,) and ()"),
     "a table": (Offer(np.array([[0]]), np.array([[2.1]])), None, "not of shapes (1, 1) and (1, 1)"),
     "a number": (Offer(0, 2.1), None, "not of shapes () and ()"),
     "ragged lists": (Offer([[0], [1, 2]], [2.1, 2.1]), None, "clients and payments must be lists of the same length"),
@@ -47,6 +47,11 @@ BAD = {
         "add up to 10.000001, over the budget of 10.000000 (eq. 4)",
     ),
 }
+
+
+def test_two_clients_and_one_payment_are_refused_where_the_offer_is_made() -> None:
+    with pytest.raises(ValueError, match=r"^an offer has one payment for each client, not 1 payment for 2 clients$"):
+        Offer(np.array([0, 1]), np.array([2.1]))
 
 
 @pytest.fixture

@@ -178,6 +178,16 @@ def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.Monk
         exec(compile(short, "README.md", "exec"), names)  # noqa: S102 - our own page
 
 
+def test_the_policy_of_the_readme_copes_with_clients_that_are_offline(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    program = next(block for block in blocks((ROOT / "README.md").read_text(), "python") if "BigSpender" in block)
+    exec(program.partition("scenario =")[0], names)  # noqa: S102 - our own page
+    shock = {"round": 1, "key": "clients.offline", "value": list(range(6))}
+    scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2, "interventions": [shock]})
+    played = flmarket.run(scenario, names["BigSpender"], out=tmp_path, progress=False)
+    assert played.offers["client"].min() >= 6
+
+
 def test_the_program_of_the_page_on_logs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2})

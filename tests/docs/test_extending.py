@@ -67,18 +67,30 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
-    assert set(BY_FILE[0]) == {"markup.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
+    assert set(BY_FILE[0]) == {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))
     assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
     assert "valid: 2 rounds" in printed
     assert "same bytes again" in printed
 
+    [alone] = Path("runs").glob("quickstart-*/one-client")
+    assert set(pd.read_csv(alone / "seed-0000" / "rounds.csv")["wanted"]) == {1}
     [surrogate] = Path("runs").glob("quickstart-*/markup")
     offers = pd.read_csv(surrogate / "seed-0000" / "offers.csv")
     assert (offers["payment"] > offers["bid"]).all()
     offers = pd.concat(map(pd.read_csv, Path("runs").glob("bars-*/as-configured/*/offers.csv")))
     served = offers[offers["outcome"] == "served"]
     assert (served["paid"] < served["payment"]).any()  # next-price
+
+
+def test_the_policy_copes_with_clients_that_are_offline(run: Run) -> None:
+    shock = "interventions=[{round=1, key='clients.offline', value=[0, 1, 2, 3, 4, 5]}]"
+    run(
+        "flmarket run quickstart --plugin markup.py --policy markup --set training.backend=surrogate --rounds 2 "
+        f'--out offline --set "{shock}"'
+    )
+    [offers] = Path("offline").rglob("offers.csv")
+    assert pd.read_csv(offers)["client"].min() >= 6
 
 
 def test_the_same_files_work_as_an_installed_package(

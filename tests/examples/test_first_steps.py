@@ -47,6 +47,17 @@ def test_the_two_values_that_the_notebook_changes_differ_from_the_scenario() -> 
         assert flmarket.load("quickstart", {key: value}) != flmarket.load("quickstart")
 
 
+def test_the_notebooks_policy_copes_with_clients_that_are_offline(tmp_path: Path) -> None:
+    cells = ["".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text())["cells"]]
+    [cell] = [cell for cell in cells if cell.startswith("class BigSpender")]
+    names = {"flmarket": flmarket, "__name__": __name__}
+    exec(cell, names)  # noqa: S102 - our own notebook
+    shock = {"round": 1, "key": "clients.offline", "value": list(range(6))}
+    scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2, "interventions": [shock]})
+    played = flmarket.run(scenario, names["BigSpender"], out=tmp_path, progress=False)  # type: ignore[arg-type]
+    assert played.offers["client"].min() >= 6
+
+
 def test_from_import_to_a_plot_in_ten_cells(tmp_path: Path) -> None:
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     assert len(cells) == 10

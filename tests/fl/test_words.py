@@ -2,6 +2,7 @@
 
 import pytest
 
+from fl.counting import counted
 from fl.errors import InputError
 from fl.words import in_python, pythonic
 from scenarios.file.problems import Problem, ScenarioError
@@ -15,6 +16,7 @@ from scenarios.file.problems import Problem, ScenarioError
         ("--policy mahdrl:: the path must follow", "policies='mahdrl:': the path must follow"),
         ("--rounds 0: must be at least 1", "rounds=0: must be at least 1"),
         ("choose another --out, or run again with --fresh", "choose another out=, or run again with fresh=True"),
+        ("run again with --fresh-changed to start over", "run again with fresh='changed' to start over"),
         ("continue with --resume, or choose another --out", "continue with resume=True, or choose another out="),
         ("--out '': must name a file", "out='': must name a file"),
         ("load it with --plugin FILE", "load it with flmarket.load_plugin(FILE)"),
@@ -44,3 +46,8 @@ def test_every_error_is_reworded_on_its_way_to_python() -> None:
     assert str(problems.value) == "policies='x': unknown (flmarket.load_plugin(FILE) loads your own)"
     with pytest.raises(ValueError, match=r"^--fresh$"):
         refuse(ValueError("--fresh"))
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds"), (1000, "1,000 rounds")])
+def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
+    assert counted(number, "round") == text

@@ -124,25 +124,34 @@ def test_every_heuristic_keeps_the_constraints_and_leaves_nobody_who_fits(
     [(False, [0, 2, 3]), (True, [0])],  # 5 + 3 + 2 = 10, past client 1 who asks 8; or end with client 1
 )
 def test_filling_the_budget(stop: bool, chosen: list[int]) -> None:
-    offer = fill_budget([0, 1, 2, 3], np.array([5.0, 8.0, 3.0, 2.0]), 10.0, stop_at_misfit=stop)
+    offer = fill_budget(
+        [0, 1, 2, 3], np.array([5.0, 8.0, 3.0, 2.0]), 10.0, available=np.ones(4, bool), stop_at_misfit=stop
+    )
     assert offer.clients.tolist() == chosen
     assert offer.clients.dtype == np.int64
     assert offer.payments.tolist() == [[5.0, 8.0, 3.0, 2.0][client] for client in chosen]
 
 
 def test_filling_the_budget_keeps_the_order_of_choice() -> None:
-    assert fill_budget(np.array([2, 0, 1]), np.ones(3), 3.0).clients.tolist() == [2, 0, 1]
+    assert fill_budget(np.array([2, 0, 1]), np.ones(3), 3.0, available=np.ones(3, bool)).clients.tolist() == [2, 0, 1]
+
+
+def test_filling_the_budget_skips_clients_that_are_offline() -> None:
+    online = np.array([True, False, True])
+    assert fill_budget([1, 2, 0], np.ones(3), 3.0, available=online).clients.tolist() == [2, 0]
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'available'"):
+        fill_budget([1, 2, 0], np.ones(3), 3.0)  # type: ignore[call-arg]
 
 
 def test_filling_the_budget_counts_in_micro_units() -> None:
     # In floating point, 0.1 + 0.1 + 0.1 > 0.3.
-    assert fill_budget([0, 1, 2], np.full(3, 0.1), 0.3).clients.tolist() == [0, 1, 2]
-    assert fill_budget([0, 1, 2], np.full(3, 0.100001), 0.3).clients.tolist() == [0, 1]
+    assert fill_budget([0, 1, 2], np.full(3, 0.1), 0.3, available=np.ones(3, bool)).clients.tolist() == [0, 1, 2]
+    assert fill_budget([0, 1, 2], np.full(3, 0.100001), 0.3, available=np.ones(3, bool)).clients.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("budget", [0.0, 1.999999])
 def test_filling_a_budget_below_every_bid(budget: float) -> None:
-    offer = fill_budget([0, 1], np.array([2.0, 3.0]), budget)
+    offer = fill_budget([0, 1], np.array([2.0, 3.0]), budget, available=np.ones(2, bool))
     assert (offer.clients.shape, offer.payments.shape) == ((0,), (0,))
 
 

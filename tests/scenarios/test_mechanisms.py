@@ -10,7 +10,7 @@ from des.allocation import allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS, MechanismOptionsError, create
 from fl.plugins import PluginError
-from scenarios.build import Shelf, build
+from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse
 from scenarios.running.batch import plan
@@ -61,14 +61,23 @@ def test_an_unknown_mechanism_is_named_with_its_line(two_services: str) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ("{ share = 2 }", "mechanism 'discount': share must be 0 to 1, not 2"),
-        ("{ shares = 1 }", "unexpected keyword argument 'shares'"),
+        ({"share": 2}, "mechanism 'discount': share must be 0 to 1, not 2"),
+        ({"shares": 1}, "mechanism 'discount' takes no option 'shares'; did you mean 'share'?"),
     ],
 )
-def test_options_that_it_does_not_take(two_services: str, discount: str, options: str, problem: str) -> None:
-    scenario = parse(two_services + f'\n[market]\nmechanism = "discount"\noptions = {options}\n')
-    with pytest.raises(MechanismOptionsError, match=problem):
-        build(scenario, 0, Shelf())
+def test_options_that_it_does_not_take(discount: str, options: dict[str, int], problem: str) -> None:
+    with pytest.raises(MechanismOptionsError) as caught:
+        create("discount", options)
+    assert str(caught.value).startswith(problem)
+
+
+def test_an_option_that_it_does_not_have_is_a_problem_of_its_line(two_services: str, discount: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(two_services + '\n[market]\nmechanism = "discount"\noptions = { shares = 1 }\n', "mine.toml")
+    assert str(error.value) == (
+        f"mine.toml:{len(two_services.splitlines()) + 4}: market.options.shares: mechanism 'discount' takes no option "
+        "'shares'; did you mean 'share'?"
+    )
 
 
 @pytest.mark.parametrize(

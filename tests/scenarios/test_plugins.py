@@ -36,7 +36,8 @@ SPENDER = """
 
         def act(self, observation):
             payments = observation.own_bids + MARKUP
-            return fill_budget(range(observation.clients), payments, observation.budget)
+            everyone, available = range(observation.clients), observation.available
+            return fill_budget(everyone, payments, observation.budget, available=available)
 """
 
 Write = Callable[..., Path]
@@ -240,8 +241,9 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
         due(runs)
     assert str(caught.value) == (
         f"{runs[0].directory.path / META}: belongs to a run with a different version of policy big-spender; "
-        "choose another --out, or run again with --fresh to play the current one"
+        "run again with --fresh-changed to start over, or choose another --out"
     )
+    assert due(runs, fresh="changed") == (runs[:1], runs[1:])
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
     with pytest.raises(PluginError, match=r"was played with a different version of mine\.py, which defines policy"):
         rerun(runs[0].directory, shelf)
@@ -275,6 +277,10 @@ def test_a_run_is_not_resumed_with_another_text(
         execute(run, shelf, workers=0)
     assert old in str(caught.value)
     assert new in str(caught.value)
+    assert str(caught.value).endswith("; run again with --fresh-changed to start over, or choose another --out")
+    execute(run, shelf, workers=0, fresh="changed")
+    assert run.directory.meta()["plugins"]["policy big-spender"]["sha256"] == new
+    assert "after round" not in (run.directory.path / "run.log").read_text()  # it did not continue
 
 
 def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:

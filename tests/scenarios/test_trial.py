@@ -25,7 +25,8 @@ class Frugal(Policy):
 @mechanism("lottery")
 class Lottery(Mechanism):
     def __init__(self, *, tickets):
-        pass
+        if tickets > 1:
+            raise ValueError("tickets must be at most 1")
 
     def clear(self, book):
         raise NotImplementedError
@@ -45,9 +46,9 @@ CASES = [
         "policy 'frugal' of service 'alpha': share must be at most 1 (mine.py:9)",
     ),
     (
-        'policy = "lcfa"\n[market]\nmechanism = "lottery"\noptions = { prizes = 2 }',
+        'policy = "lcfa"\n[market]\nmechanism = "lottery"\noptions = { tickets = 2 }',
         "market.options",
-        "mechanism 'lottery': Lottery.__init__() got an unexpected keyword argument 'prizes'",
+        "mechanism 'lottery': tickets must be at most 1 (mine.py:19)",
     ),
     ("model", "training.model", "model 'narrow' for 10 labels and images of 1 x 28 x 28: "),
 ]
@@ -106,15 +107,32 @@ def test_a_class_without_its_method_is_no_plugin(
 
 
 def test_a_policy_that_fails_names_its_file_and_line(
-    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(PLUGINS.replace("return Offer.none()", "return observation.own_bids[99]"))
     flmarket.load_plugin("mine.py")
     Path("market.toml").write_text(scenario_with(one_service, 'policy = "frugal"\npolicy_options = { share = 1 }'))
-    with pytest.raises(flmarket.BatchFailed):
+    with pytest.raises(flmarket.BatchFailed) as caught:
         flmarket.run("market.toml", progress=False)
-    assert "policy 'frugal' of service 'alpha' failed to act in round 1: IndexError(" in (
-        err := capsys.readouterr().err
+    assert ": policy 'frugal' of service 'alpha' failed to act in round 1: IndexError(" in str(caught.value)
+    assert str(caught.value).endswith(" (mine.py:12)")
+
+
+def test_validate_names_options_that_do_not_exist_with_all_else_that_is_wrong(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGINS)
+    text = one_service.replace("data_size = [20, 40]", "data_size = [20, 4000]")
+    text = text.replace('policy = "random"', 'policy = "frugal"\npolicy_options = { shares = 1 }\ncheckpoint = "a.st"')
+    (tmp_path / "bad.toml").write_text(
+        text + '[market]\nmechanism = "lottery"\noptions = { prizes = 2, tickets = 1 }\n'
     )
-    assert " (mine.py:12) (log: " in err
+    done = shell.flmarket("validate", "bad.toml", "--plugin", "mine.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "bad.toml:8: clients.data_size: 4,000 images are more than the 1,438 training images of digits",
+        "bad.toml:22: services.alpha.policy: policy 'frugal' needs the option 'share'",
+        "bad.toml:23: services.alpha.policy_options.shares: policy 'frugal' takes no option 'shares'; did you mean "
+        "'share'?",
+        "bad.toml:24: services.alpha.checkpoint: policy 'frugal' takes no checkpoint",
+        "bad.toml:27: market.options.prizes: mechanism 'lottery' takes no option 'prizes'; choose from tickets",
+    ]

@@ -99,7 +99,7 @@ def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, ph
     market = market_of(scenario, seed)
     session = Session("small")
     session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",
-                     seed=seed, hash8="00000000")  # fmt: skip
+                     seed=seed, hash8="00000000", sweep={})  # fmt: skip
     policies = {
         s.name: create(s.policy, PolicyContext(s.name, 3, 8, 1, 12, s.budget, s.target_accuracy, s.reward_base), {})
         for s in scenario.services

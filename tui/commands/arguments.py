@@ -1,5 +1,6 @@
 """Arguments and options that several commands take, and the checks they share."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +47,12 @@ def load_all(
         try:
             scenarios.append(load(source, overrides, catalogue=catalogue))
         except ScenarioError as error:
-            problems += error.problems
+            for problem in error.problems:
+                if rounds is not None and problem.file == f"--set rounds={rounds}":
+                    problem = replace(problem, file=f"--rounds {rounds}", key="")
+                if len(sources) > 1 and problem.file.startswith("--"):
+                    problem = replace(problem, message=f"{problem.message} (in {source})")
+                problems.append(problem)
     if problems:
         raise ScenarioError(problems)
     return scenarios

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fl.counting import counted
 from fl.errors import InputError
 from tui.commands.arguments import Runs
 from tui.commands.console import result
@@ -25,7 +26,7 @@ def export(
         typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
     ] = "long",
 ) -> None:
-    """Gather the logs of runs into one file, with columns for scenario, policy and seed."""
+    """Gather the logs of runs into one file, with columns for scenario, policy, seed and swept keys."""
     from scenarios.judging.export import export, export_file
 
     if (csv is None) == (parquet is None):
@@ -41,4 +42,4 @@ def export(
     else:
         export(runs, sys.stdout, table, shape)
         return
-    result(f"{parquet or csv}: {table} of {count} run{'s' if count > 1 else ''}")
+    result(f"{parquet or csv}: {table} of {counted(count, 'run')}")

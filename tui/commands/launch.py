@@ -7,6 +7,9 @@ from fl.crash import DEFECT
 from fl.errors import InputError
 from fl.files import find_below
 
+MOST_SHOWN = 10
+"""Runs that a message lists."""
+
 
 def start(what: str | None, out: Path) -> None:
     """Start the app with a scenario or a run, or at home.
@@ -60,5 +63,6 @@ def run_directory(path: Path) -> Path:
         return found[0]
     if not found:
         raise InputError(f"{path}: not a run directory; a run directory has a scenario.toml and the tables")
-    shown = "\n".join(f"  {run}" for run in found[:10])
-    raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}")
+    shown = "\n".join(f"  {run}" for run in found[:MOST_SHOWN])
+    more = f"\n  ({len(found) - MOST_SHOWN} more)" if len(found) > MOST_SHOWN else ""
+    raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}{more}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.counting import counted
 from tui.commands.arguments import Plugins, Runs, load_plugins
 from tui.commands.console import note, result, stdout
 
@@ -42,8 +43,9 @@ def report(
     if figures is not None:
         from scenarios.judging.figures import save
 
-        for path in save(found, figures):
-            note(f"figure: {path}")
+        written = save(found, figures)
+        names = ", ".join(dict.fromkeys(path.stem for path in written))
+        note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     if style is None and sys.stdout.isatty():
         _draw(made, stdout())
     elif style == "html":

@@ -14,6 +14,7 @@ from tui.commands.console import note, stdout
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
+    from scenarios.logs.directory import Fresh
 
 
 def run(
@@ -43,6 +44,10 @@ def run(
         float | None,
         typer.Option(metavar="SECONDS", help="Fail a run whose policy has not returned after so long. Off by default."),
     ] = None,
+    fresh_changed: Annotated[
+        bool,
+        typer.Option("--fresh-changed", help="Start over where a policy, an agent or another plug-in has changed."),
+    ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End the batch when a run fails.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
@@ -57,6 +62,7 @@ def run(
     from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
+    again: Fresh = fresh or ("changed" if fresh_changed else False)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
     with ExitStack() as stack:
@@ -75,7 +81,7 @@ def run(
         check_policies(policy or [])
         scenarios = load_all(sources, assignments or [], rounds)
         if dry_run:
-            _list(scenarios, policy or [], chosen_seeds, out, fresh=fresh)
+            _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
             return
         if first:
             markets = [point.scenario for scenario in scenarios for point in points(scenario)]
@@ -92,7 +98,7 @@ def run(
                 workers=workers,
                 engine=engine,
                 ray_address=ray_address,
-                fresh=fresh,
+                fresh=again,
                 fail_fast=fail_fast,
                 progress=not quiet,
                 decision_timeout=decision_timeout,
@@ -115,7 +121,7 @@ def _not_ours(policies: Iterable[str]) -> list[str]:
 
 
 def _list(
-    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: bool
+    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: "Fresh"
 ) -> None:
     """Print what would run, and what is already complete."""
     from scenarios.build import Shelf
@@ -128,7 +134,7 @@ def _list(
     for planned in runs:
         if planned in complete:
             word = "complete"
-        elif planned.directory.state is State.INCOMPLETE and not fresh:
+        elif planned.directory.state is State.INCOMPLETE and fresh is not True:
             word = "resume"
         else:
             word = "run"

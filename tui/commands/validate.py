@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from fl.counting import counted
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 from tui.commands.console import note, result
 
@@ -22,8 +23,8 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
 
     for source, scenario in zip(sources, scenarios, strict=True):
         services, count = len(scenario.services), len(points(scenario))
-        sweep = f", a sweep of {count} points" if count > 1 else ""
-        counts = f"{services} service{'s' * (services > 1)}, {scenario.rounds} rounds"
+        sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
+        counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):

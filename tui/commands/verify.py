@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fl.cores import usable_cores
+from fl.counting import counted
 from fl.errors import InputError, RunError
 from tui.commands.arguments import Plugins, Runs, load_plugins
 from tui.commands.console import note, result
@@ -22,12 +23,13 @@ def verify(
 ) -> None:
     """Check from the logs that every constraint holds and that the money adds up.
 
-    Ends with status 1 if a run has a problem, else with 2 if something could not be checked.
+    Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
+    or was interrupted.
     """
-    from scenarios.logs.directory import find_runs
+    from scenarios.logs.directory import find_interrupted, find_runs
 
     load_plugins(plugin)
-    found = find_runs(runs)
+    found = [*find_runs(runs), *find_interrupted(runs)]
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
     statuses = [_verify(run, again=rerun) for run in found]
@@ -57,7 +59,8 @@ def _verify(run: "RunDirectory", *, again: bool) -> int:
         _print(run, problem)
     if problems:
         return FAILED
-    _print(run, f"valid: {verdict.rounds} rounds, {verdict.offers} offers, {text(verdict.paid)} paid{same}")
+    counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
+    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
     if obstacle is None:
         return 0
     _print(run, f"not played again: {obstacle}")

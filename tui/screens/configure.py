@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Footer, OptionList, Static, Tab, TabbedContent, TabPane
 
+from fl.counting import counted
 from fl.files import replacing_text
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service, Timeline, Training
@@ -214,7 +215,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         box = self.query_one("#form-problems", Static)
         count = len(self.problems)
         lines = [str(problem) for problem in self.problems[:3]]
-        more = [f"{count - 3} more problem{'s' * (count > 4)}"] if count > 3 else []
+        more = [f"{counted(count - 3, 'more problem')}"] if count > 3 else []
         box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid")
         box.set_class(bool(count), "-wrong")
 

@@ -8,7 +8,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.widgets import Button, Footer, Static
 
 Result = TypeVar("Result")
 
@@ -23,7 +23,14 @@ class Box(VerticalScroll, can_focus=False):
 class Dialog(ModalScreen[Result | None]):
     """A box in the centre of the screen; esc leaves it without a result."""
 
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    BINDINGS = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("question_mark,f1", "app.help", "Help", key_display="F1"),  # a text field takes the ? for itself
+    ]
+
+    def on_mount(self) -> None:
+        """Show the keys of the dialog in place of those of the screen below."""
+        self.mount(Footer())
 
     def action_cancel(self) -> None:
         """Leave without a result."""

@@ -12,6 +12,8 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from fl.counting import counted
+
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
     from tui.watching.catalogue import Entry
@@ -145,7 +147,7 @@ or in the folder given with --out."""
         chosen = self.chosen
         if isinstance(chosen, int):
             session = self._navigator.runs.sessions[chosen]
-            played = f"{session.phase.value}, {len(session.history)} rounds played"
+            played = f"{session.phase.value}, {counted(len(session.history), 'round')} played"
             shown = Content(f"{session.label}\n\n{played}\n\nPress enter to open it.")
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:

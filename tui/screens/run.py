@@ -5,6 +5,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Key
@@ -41,8 +42,25 @@ class Choice:
     resumes: bool = False
 
 
+class _Seed(Input):
+    """The field of the seed. It leaves other characters than digits to the keys of the dialog."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return whether a key is typed into the field."""
+        return super().check_consume_key(key, character) and (character or "").isdigit()
+
+
 class RunDialog(Dialog[Choice]):
     """Asks how to run a scenario. Enter opens a complete run; replacing it takes the button “Run again”."""
+
+    NAME = "Run"
+    HELP = """\
+The seed decides all that is random: the same scenario, policies and seed give the same run. Each marked policy plays a
+run of its own, in which all services use it; “as configured” leaves each service the policy of the scenario.
+
+A run that is complete can be opened, or run again, which replaces it. One that was interrupted resumes from its last
+checkpoint, or starts over."""
+    BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
         super().__init__()
@@ -55,7 +73,7 @@ class RunDialog(Dialog[Choice]):
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
                 yield Label("seed")
-                yield Input("0", type="integer", id="seed", compact=True)
+                yield _Seed("0", type="integer", id="seed", compact=True)
                 yield Tick("start paused", id="paused", compact=True)
                 yield Tick("start over", id="over", compact=True)
             if len(self._points) > 1:

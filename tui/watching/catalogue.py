@@ -1,5 +1,6 @@
 """What the home screen lists: the scenarios and runs found on this machine."""
 
+import tomllib
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,8 @@ class Entry:
         kind: built-in, file or run.
         name: its name in the list.
         path: the scenario file, or the run's directory.
-        state: of a run, the word of ``run_state``, or ``unreadable``; an entry stays the same entry when it changes.
+        state: of a run, the word of ``run_state``, or ``unreadable``; of a file, whether it has problems. An entry
+            stays the same entry when its state changes.
     """
 
     kind: str
@@ -28,7 +30,7 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Its line in the list: the name, and a run's state."""
+        """Its line in the list: the name, and the state."""
         return f"{self.name} ({self.state})" if self.state else self.name
 
     @property
@@ -49,15 +51,19 @@ def builtins() -> list[Entry]:
 
 
 def own_files(folder: Path) -> list[Entry]:
-    """Return the scenario files in a folder, without other TOML files."""
+    """Return the scenario files in a folder, without other TOML files; those that are no valid TOML are marked."""
     found = []
     for path in sorted(folder.glob("*.toml")):
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeError):
             continue
-        if "[[services]]" in text:
-            found.append(Entry("file", path.name, path))
+        try:
+            is_scenario, state = "services" in tomllib.loads(text), ""
+        except (ValueError, RecursionError):  # it may be one that is being written
+            is_scenario, state = "services" in text, "has problems"
+        if is_scenario:
+            found.append(Entry("file", path.name, path, state))
     return found
 
 

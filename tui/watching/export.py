@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from fl.files import replacing, replacing_text
-from scenarios.judging.tables import KEYS, TableName, names_beside_keys
+from scenarios.judging.tables import KEYS, TableName, names_beside_keys, sweep_text
 from tui.watching.session import Session
 
 
@@ -17,11 +17,12 @@ def write_csv(session: Session, table: TableName, path: Path) -> int:
     """
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
+    keys += map(sweep_text, session.sweep.values())
     rounds = list(session.history.rounds)
     count = 0
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*KEYS, *names_beside_keys(table)])
+        writer.writerow([*KEYS, *session.sweep, *names_beside_keys(table)])
         for logged in rounds:
             for row in csv.reader(io.StringIO(logged.text[table])):
                 writer.writerow([*keys, *row])

@@ -112,6 +112,7 @@ class RunnerFeed:
                     policy=str(found.get("policy")),
                     seed=int(found.get("seed", 0)),
                     hash8=str(found.get("hash8")),
+                    sweep=found.get("sweep", {}),
                 )
             case {"type": "round", "text": dict(text)}:
                 self.session.add(text)

@@ -54,6 +54,7 @@ class Session:
         scenario, world: what is run; None until it is known.
         directory: the run's directory; None until it is known.
         policy, seed, hash8: the run's labels, as in its directory.
+        sweep: the values of its sweep point, by key; of another process's run they are known when it is complete.
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
         hurry: the rounds that a fork shares with its original, and plays again first.
@@ -67,6 +68,7 @@ class Session:
         self.world: World | None = None
         self.directory: Path | None = None
         self.policy, self.seed, self.hash8 = "", 0, ""
+        self.sweep: Mapping[str, Any] = {}
         self.error: str | None = None
         self.slow: str | None = None
         self.hurry = hurry
@@ -116,7 +118,9 @@ class Session:
         for watcher in waiting:
             watcher.post_message(SessionChanged(self))
 
-    def identify(self, directory: Path, scenario: str, *, policy: str, seed: int, hash8: str) -> None:
+    def identify(
+        self, directory: Path, scenario: str, *, policy: str, seed: int, hash8: str, sweep: Mapping[str, Any]
+    ) -> None:
         """Set what is run, and where.
 
         Raises:
@@ -125,6 +129,7 @@ class Session:
         found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
         self.world = World(found, seed)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
+        self.sweep = sweep
         self.scenario = found
         self.changed()
 

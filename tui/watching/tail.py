@@ -76,7 +76,8 @@ class DirectoryFeed:
         if not (seed.isascii() and seed.isdigit()):
             raise LogError("not a run directory; its name must be seed-NNNN")
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
-        self.session.identify(self._path, scenario, policy=self._path.parent.name, seed=int(seed), hash8=hash8)
+        policy = self._path.parent.name
+        self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={})
 
     def _follow(self) -> None:
         while not self._stop.is_set():
@@ -97,6 +98,7 @@ class DirectoryFeed:
         run = RunDirectory(self._path)
         error = run.meta().get("error")
         if run.state is State.COMPLETE:
+            self.session.sweep = run.sweep()
             self.session.move(Phase.COMPLETE)
         else:
             self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / 'run.log'}")

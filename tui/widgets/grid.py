@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 
+from fl.counting import counted
 from tui.watching.book import Verdict, cash
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView
@@ -161,5 +162,5 @@ In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] traini
         self.target.show(view)
         if view.book is not None:
             now = view.book.conditions
-            words = f"{view.book.clients} with {now.cores} core{'s' * (now.cores > 1)} each"
+            words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
             self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from des.money import MICRO, to_micro
+from fl.counting import counted
 from scenarios.build import population_spec
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
@@ -40,10 +41,10 @@ def _scenario_preview(scenario: Scenario) -> RenderableType:
 def story(scenario: Scenario) -> Iterator[str]:
     """Yield sentences that describe a scenario."""
     clients, services = scenario.clients, scenario.services
-    cores = "1 core" if clients.cores == 1 else f"{clients.cores} cores"
+    cores = counted(clients.cores, "core")
     yield (
-        f"{len(services)} service{'s' * (len(services) > 1)} compete{'s' * (len(services) == 1)} for {clients.count} "
-        f"clients with {cores} each, over at most {scenario.rounds} rounds."
+        f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
+        f"{counted(clients.count, 'client')} with {cores} each, over at most {counted(scenario.rounds, 'round')}."
     )
     low, high = min(clients.data_size), max(clients.data_size)
     cost = clients.cost
@@ -98,7 +99,8 @@ def _run_preview(entry: Entry) -> RenderableType:
     state = run_state(entry.path)
     scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
     number, rows = last_services(entry.path)
-    words = f"{state}, {number} of {scenario.rounds} rounds, policy {entry.path.parent.name}, {entry.path.name}"
+    played = f"{number} of {counted(scenario.rounds, 'round')}"
+    words = f"{state}, {played}, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(

@@ -34,6 +34,23 @@ def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
     assert len(found) == len(expected)
     for name in found:
         pd.testing.assert_series_equal(found[name], expected[name], check_dtype=False)
+
+
+@pytest.mark.parametrize("table", ["rounds", "offers", "events"])
+def test_parquet_has_the_columns_of_a_sweep(table: TableName, sweep_runs: Path, tmp_path: Path) -> None:
+    from scenarios.judging.parquet import export_parquet
+
+    export_parquet([sweep_runs], tmp_path / "all.parquet", table)
+    export_file([sweep_runs], tmp_path / "all.csv", table)
+    found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")
+    assert list(found.columns) == list(expected.columns)
+    for name in found:
+        pd.testing.assert_series_equal(found[name], expected[name], check_dtype=False)
+
+
+def test_no_complete_run_is_an_error(tmp_path: Path) -> None:
+    from scenarios.judging.parquet import export_parquet
+
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no complete run"):
-        export_parquet([tmp_path / "empty"], tmp_path / "none.parquet", table)
+        export_parquet([tmp_path / "empty"], tmp_path / "none.parquet")

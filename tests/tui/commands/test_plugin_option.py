@@ -16,7 +16,8 @@ class BigSpender(Policy):
     privileged = True
 
     def act(self, observation):
-        return fill_budget(range(observation.clients), observation.own_bids + 1, observation.budget)
+        everyone, available = range(observation.clients), observation.available
+        return fill_budget(everyone, observation.own_bids + 1, observation.budget, available=available)
 """
 
 
@@ -49,6 +50,21 @@ def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shel
     assert shell("verify", "runs", "--rerun", *plugin)[:1] == (0,)
     status, out, _ = shell("report", "runs", *plugin)
     assert (status, "big-spender*" in out) == (0, True)  # privileged
+
+
+def test_after_an_edit_of_the_file_its_runs_alone_start_over(shell: Shell, tmp_path: Path) -> None:
+    words = "run", "market.toml", "--policy", "big-spender", "--policy", "lcfa", "--plugin", "mine.py", "--workers", "0"
+    words += "--set", "training.backend=surrogate", "--set", "training.local_epochs=2"
+    assert shell(*words)[0] == 0
+    (tmp_path / "mine.py").write_text(PLUGIN.replace("+ 1", "+ 0.5"))
+    status, _, err = shell(*words)
+    assert (status, "--fresh-changed" in err) == (2, True)
+    _, out, _ = shell(*words, "--fresh-changed", "--dry-run")
+    assert [line.split()[0] for line in out.splitlines()] == ["run", "complete", "1"]
+    status, _, err = shell(*words, "--fresh-changed")
+    assert status == 0, err
+    assert "small (lcfa) seed 0: already complete, skipped" in err
+    assert "small (big-spender) seed 0: complete in" in err
 
 
 def test_without_the_file_its_names_are_unknown(shell: Shell) -> None:

@@ -25,3 +25,11 @@ def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, process
     assert "one.toml:2: rouns: unknown key; did you mean 'rounds'?" in done.stderr
     assert "two.toml:1:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_option_names_each_scenario_that_it_is_wrong_for(flmarket: Flmarket) -> None:
+    done = flmarket("validate", "quickstart", "paper", "--set", "clients.core=1")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"--set clients.core=1: unknown key; did you mean 'cores'? (in {name})" for name in ("quickstart", "paper")
+    ]

@@ -4,7 +4,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from flmarket import Observation, Offer, Policy, run
+import numpy as np
+import pytest
+
+from flmarket import BatchFailed, InputError, Observation, Offer, Policy, read, run
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -31,6 +34,32 @@ def test_a_folder_without_runs_is_bad_input(tmp_path: Path, flmarket: Flmarket) 
     assert done.returncode == 2
     assert "nowhere" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+    class Stranger(Policy):
+        def act(self, observation: Observation) -> Offer:
+            return Offer(np.array([99]), np.array([1.0]))
+
+    (tmp_path / "small.toml").write_text(one_service)
+    with pytest.raises(BatchFailed):
+        run(tmp_path / "small.toml", Stranger, out=tmp_path / "runs", progress=False)
+    [failed] = [path.parent.relative_to(tmp_path) for path in tmp_path.rglob("meta.json")]
+    reason = "failed: policy 'stranger' of service 'alpha', round 1, client 99: unknown client; clients are 0 to 7"
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "runs")
+    assert str(caught.value) == f"no complete run in {tmp_path / 'runs'}; not complete: {tmp_path / failed}: {reason}"
+
+    interrupted = tmp_path / failed.parent.with_name("lcfa") / "seed-0000"
+    interrupted.mkdir(parents=True)
+    (interrupted / "scenario.toml").write_bytes((tmp_path / failed / "scenario.toml").read_bytes())
+    done = flmarket("verify", "runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == (
+        f"{failed}: not checked: {reason}\n"
+        f"{interrupted.relative_to(tmp_path)}: not checked: interrupted, or still being played\n"
+    )
+    assert done.stderr == "2 of 2 runs could not be checked in full\n"
 
 
 HERMIT = """

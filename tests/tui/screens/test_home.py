@@ -91,6 +91,22 @@ async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run
         await until(pilot, lambda: "did you mean 'hqfa'?" in text(screen.query_one("#preview", Static)))
         await pilot.press("enter")
         assert pilot.app.screen is screen
+        assert [it.message for it in pilot.app._notifications] == ["1 problem; mend the scenario first"]
+
+
+async def test_a_file_that_is_no_toml_is_listed_as_having_problems_and_previewed_with_its_line(
+    app: MarketApp, small: Path
+) -> None:
+    (small / "typo.toml").write_text((small / "small.toml").read_text().replace("[[services]]", "[[services]", 1))
+    (small / "other.toml").write_text('[tool.mine]\nname = "x"\n')
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        assert [entry.title for entry in screen.entries if entry.kind == "file"] == [
+            "small.toml",
+            "typo.toml (has problems)",
+        ]
+        await pilot.press("slash", *"typo", "enter")
+        await until(pilot, lambda: "typo.toml has problems:" in text(screen.query_one("#preview", Static)))
 
 
 async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Callable[..., Session]) -> None:

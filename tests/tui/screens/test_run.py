@@ -4,9 +4,10 @@ from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 
-from textual.widgets import Button, Input, SelectionList, Static
+import pytest
+from textual.widgets import Button, Footer, Input, SelectionList, Static
 
-from scenarios.loader import dumps, parse
+from scenarios.loader import builtin_text, dumps, parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
@@ -14,6 +15,8 @@ from scenarios.running.seeds import parse_seeds
 from support.screens import until
 from tui.app import MarketApp
 from tui.commands.run import run
+from tui.screens.dialog import Box
+from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import Choice, RunDialog
 
@@ -26,6 +29,40 @@ async def test_a_run_starts_with_the_seed_that_the_command_line_starts_with(app:
         dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
         await app.push_screen(dialog)
         assert dialog.query_one("#seed", Input).value == str(first)
+
+
+@pytest.mark.parametrize("scenario", ["quickstart", "swept"])
+async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario: str) -> None:
+    text = builtin_text("quickstart") + ('[sweep]\n"clients.cores" = [1, 2]\n' if scenario == "swept" else "")
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = RunDialog(parse(text), text, "small.toml", app.out)
+        app.push_screen(dialog)
+        await pilot.pause()
+        box = dialog.query_one(Box)
+        assert (box.scroll_y, box.max_scroll_y) == (0, 0)
+        for widget in (
+            box.query(Static).first(),
+            *(dialog.query_one(f"#{name}") for name in ("policies", "go", "cancel")),
+        ):
+            assert box.region.contains_region(widget.region)
+        assert dialog.query_one("#policies").region.height >= 3
+
+
+@pytest.mark.parametrize("key", ["question_mark", "f1"])
+async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
+    app: MarketApp, scenario_text: str, key: str
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
+        await pilot.pause()
+        keys = {found.binding.description for found in app.screen.active_bindings.values() if found.binding.show}
+        assert {"Cancel", "Help"} <= keys
+        assert app.screen.query_one(Footer).region.bottom == 30
+        await pilot.press(key)
+        await pilot.pause()
+        shown = " ".join(str(widget.render()) for widget in app.screen.query(Static))
+        assert isinstance(app.screen, HelpScreen)
+        assert "The seed decides all that is random" in shown
 
 
 async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(

@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from support.screens import until, watching
 from tui.app import MarketApp
+from tui.watching.export import write_csv
 from tui.watching.session import Session
 
 Play = Callable[..., Session]
@@ -41,6 +42,15 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")
         await pilot.press("enter")
         assert "cannot be written" in str(app.screen.query_one(".problem").render())
+
+
+def test_csv_has_the_columns_of_a_sweep(play_small: Play, tmp_path: Path) -> None:
+    session = play_small()
+    session.sweep = {"clients.cores": 1, "clients.emd": [0.2, 0.8]}
+    write_csv(session, "rounds", tmp_path / "rounds.csv")
+    header, first, *_ = (tmp_path / "rounds.csv").read_text().splitlines()
+    assert header.startswith("scenario,policy,seed,clients.cores,clients.emd,round,")
+    assert first.startswith('small-00000000,as-configured,1,1,"[0.2, 0.8]",1,')
 
 
 async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:

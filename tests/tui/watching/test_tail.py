@@ -62,10 +62,11 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    RunDirectory(place).finish({"status": status, "error": "it diverged"})
+    RunDirectory(place).finish({"status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase
+    assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
     assert [r.text for r in session.history.rounds] == [r.text for r in source.history.rounds]
     assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
     assert ("it diverged" in (session.error or "")) == (status == "failed")
@@ -137,7 +138,13 @@ def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> N
     other = place.with_name("seed-0002")
     other.mkdir()
     (other / "scenario.toml").write_text("")
-    with pytest.raises(InputError, match="contains 2 runs; choose one:"):
+    with pytest.raises(InputError, match="contains 2 runs; choose one:") as caught:
+        run_directory(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1 + 2
+    for seed in range(3, 13):
+        (place.with_name(f"seed-{seed:04d}")).mkdir()
+        (place.with_name(f"seed-{seed:04d}") / "scenario.toml").write_text("")
+    with pytest.raises(InputError, match=r"contains 12 runs; choose one:(\n  .*){10}\n  \(2 more\)$"):
         run_directory(tmp_path)
     with pytest.raises(InputError, match="no such directory"):
         run_directory(tmp_path / "nothing")

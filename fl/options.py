@@ -1,0 +1,36 @@
+"""Which options a plug-in takes: the keyword arguments of its class, checked before it is created."""
+
+from collections.abc import Callable, Iterator, Mapping
+from inspect import Parameter, signature
+from typing import Any
+
+from fl.names import suggest
+
+_NAMED = frozenset({Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD})
+_CHECKPOINT = "checkpoint"
+"""The one keyword that a scenario gives by a key of its own."""
+
+
+def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``.
+
+    Args:
+        thing: the plug-in's class.
+        options: what it would be created with.
+        given: how many arguments flmarket itself passes before them.
+    """
+    try:
+        parameters = list(signature(thing).parameters.values())
+    except Exception:  # of a plug-in's own making; creating it will show what is wrong
+        return
+    own = {it.name: it for it in parameters[given:] if it.kind in _NAMED}
+    if all(it.kind is not Parameter.VAR_KEYWORD for it in parameters):
+        known = [name for name in own if name != _CHECKPOINT]
+        for name in options:
+            if name == _CHECKPOINT and name not in own:
+                yield name, "takes no checkpoint"
+            elif name not in own:
+                yield name, f"takes no option {name!r}{suggest(name, known) or '; it has none'}"
+    for name, parameter in own.items():
+        if parameter.default is Parameter.empty and name not in options:
+            yield name, f"needs a {name}" if name == _CHECKPOINT else f"needs the option {name!r}"

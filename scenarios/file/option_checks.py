@@ -1,0 +1,58 @@
+"""Whether policies and the mechanism take the options that a scenario gives them, as far as their names go."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from des.mechanisms import DEFAULT, MECHANISMS
+from fl.errors import InputError
+from fl.options import option_problems
+from fl.plugins import Registry
+from learning.policy import POLICIES
+from scenarios.file.problems import Finding, Path
+from scenarios.file.readable import Readable
+
+
+def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:
+    """Yield options of the mechanism that do not exist, or that it lacks; its name is checked elsewhere."""
+    name = readable.get("market", "mechanism") if "mechanism" in readable.keys("market") else DEFAULT
+    given: dict[Path, tuple[str, Any]] = {
+        ("market", "options", key): (key, value) for key, value in _table(readable, "market", "options")
+    }
+    if given and name in known:
+        yield from _check(MECHANISMS, name, given, ("market", "mechanism"))
+
+
+def policy_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:
+    """Yield options and checkpoints that the services' own policies do not take, and options that they lack.
+
+    Not part of reading a scenario: an option may be meant for the policy that ``--policy`` puts in the place of these.
+    Only what has options is loaded, because some policies bring torch.
+    """
+    for i in readable.places("services"):
+        at: Path = ("services", i)
+        name, checkpoint = readable.get(*at, "policy"), readable.get(*at, "checkpoint")
+        given: dict[Path, tuple[str, Any]] = {
+            (*at, "policy_options", key): (key, value) for key, value in _table(readable, *at, "policy_options")
+        }
+        if checkpoint is not None:
+            given[*at, "checkpoint"] = "checkpoint", checkpoint
+        if given and name in known:
+            yield from _check(POLICIES, name, given, (*at, "policy"), context=1)
+
+
+def _check(
+    registry: Registry[Any], name: str, given: Mapping[Path, tuple[str, Any]], at: Path, context: int = 0
+) -> Iterator[Finding]:
+    try:
+        thing = registry.load(name)
+    except InputError as error:  # a package that cannot be imported
+        yield Finding(at, str(error))
+        return
+    places = {key: path for path, (key, _) in given.items()}
+    for key, problem in option_problems(thing, dict(given.values()), context):
+        yield Finding(places.get(key, at), f"{registry.kind} {name!r} {problem}")
+
+
+def _table(readable: Readable, *path: str | int) -> list[tuple[str, Any]]:
+    found = readable.get(*path)
+    return list(found.items()) if isinstance(found, Mapping) else []
