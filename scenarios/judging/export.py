@@ -81,10 +81,9 @@ def _fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
     names = swept(sweeps)
     fronts = []
     for run, sweep in zip(runs, sweeps, strict=True):
-        found = list(map(str, keys(run)))
-        if not is_plain_row(",".join(found)):
+        fronts.append([*map(str, keys(run)), *(sweep_text(sweep.get(name)) for name in names)])
+        if not all(is_plain_row(text) for text in (*names, *fronts[-1])):
             raise InputError(f"{run.path}: meta.json names the run as no run is named; play the run again with --fresh")
-        fronts.append([*found, *(sweep_text(sweep.get(name)) for name in names)])
     return [*KEYS, *names], fronts
 
 

@@ -343,7 +343,7 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
 
 def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
     """Return the directories among and below the given ones of runs that have begun and not ended, by their paths."""
-    found = [path.parent for source in sources for path in sorted(source.rglob(SCENARIO))]
+    found = [path.parent for source in sources for path in find_below(source, SCENARIO)]
     begun = [path for path in found if path.name.startswith("seed-") and not (path / META).exists()]
     return [RunDirectory(path) for path in dict.fromkeys(begun)]
 
