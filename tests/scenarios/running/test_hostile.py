@@ -171,7 +171,7 @@ def test_in_python_what_can_be_caught_fails_its_run_and_no_other(
 ) -> None:
     flmarket.load_plugin("mine.py")
     with pytest.raises(flmarket.BatchFailed) as caught:
-        flmarket.run("market.toml", [*CATCHABLE, "random"], progress=False)
+        flmarket.run("market.toml", [*CATCHABLE, "random"])
     assert [path.parent.name for path in caught.value.complete] == ["random"]
     said = capsys.readouterr().err
     assert all(message in said for message in CATCHABLE.values())
@@ -193,7 +193,7 @@ def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, folder:
 def test_in_python_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flmarket.load_plugin("mine.py")
     with pytest.raises(flmarket.BatchFailed):
-        flmarket.run("market.toml", "holds-the-lock", decision_timeout=1, progress=False)
+        flmarket.run("market.toml", "holds-the-lock", decision_timeout=1)
     assert "round 2: act() did not return within 1 s (decision_timeout=)" in capsys.readouterr().err
 
 
@@ -316,7 +316,7 @@ def test_a_state_that_cannot_be_stored_fails_its_run(
     (folder / "mine.py").write_text(REMEMBERS.replace("STATE", state))
     flmarket.load_plugin("mine.py")
     with pytest.raises(flmarket.BatchFailed):
-        flmarket.run("market.toml", ["remembers", "random"], progress=False)
+        flmarket.run("market.toml", ["remembers", "random"])
     failed = "failed: policy 'remembers' of service 'alpha' failed to return its state: "
     assert failed + message in capsys.readouterr().err
     assert run_directory(folder, "random").state is State.COMPLETE
@@ -333,7 +333,7 @@ def test_a_state_that_cannot_be_restored_fails_its_run(
     flmarket.load_plugin("mine.py")
     for message in ("failed to act in round 3: ", "failed to restore its state: SystemExit(0) (mine.py:19)"):
         with pytest.raises(flmarket.BatchFailed):
-            flmarket.run("market.toml", "remembers", progress=False)
+            flmarket.run("market.toml", "remembers")
         assert message in capsys.readouterr().err
 
 
