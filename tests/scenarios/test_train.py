@@ -269,6 +269,24 @@ def test_a_name_that_is_too_long(tmp_path):
         run(small(), 0, tmp_path / ("x" * 300 + ".safetensors"), Shelf())
 
 
+def test_what_is_not_asked_for_is_trained_as_the_shipped_agents_were():
+    """Other defaults would make other agents of the same command."""
+    default = Plan(
+        episodes=200,
+        seed=0,
+        epsilon=(1.0, 0.05),
+        epsilon_episodes=100,
+        evaluate_every=25,
+        evaluation_seeds=(900_001, 900_002, 900_003),
+        seats=(),
+        together=1,
+    )
+    assert Plan() == default
+    assert plan_training(load("paper"), "mahdrl", options={}, command="").plan == default
+    # Exploration ends half-way.
+    assert plan_training(load("paper"), "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
+
+
 def test_hyper_parameters_are_checked():
     assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
         "share": False,
