@@ -110,6 +110,18 @@ def test_the_statistic_can_be_the_interquartile_mean():
     first = np.array([0.0, 1.0, 1.0, 50.0])
     found = paired_bootstrap(first, np.zeros(4), statistic=interquartile_mean, resamples=200)
     assert found.estimate == 1.0
+    # Two of eight are left out at each end: three times the outlier is drawn in 7 % of the resamples.
+    outlier = np.array([1.0] * 7 + [1000.0])
+    found = paired_bootstrap(outlier, np.zeros(8), statistic=interquartile_mean, level=0.8, resamples=2000)
+    assert found == Interval(estimate=1.0, low=1.0, high=1.0, level=0.8)
+
+
+def test_the_fast_way_for_the_mean_is_the_mean_of_each_resample():
+    rng = np.random.default_rng(2)
+    first, second = rng.random((3, 8)), rng.random((3, 8))
+    fast = paired_bootstrap(first, second, resamples=300)
+    slow = paired_bootstrap(first, second, statistic=lambda values: float(values.mean()), resamples=300)
+    assert (fast.estimate, fast.low, fast.high) == pytest.approx((slow.estimate, slow.low, slow.high))
 
 
 def test_the_same_seed_gives_the_same_interval():
