@@ -287,6 +287,15 @@ def test_what_is_not_asked_for_is_trained_as_the_shipped_agents_were():
     assert plan_training(load("paper"), "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
 
 
+def test_the_markets_of_a_training_follow_from_its_seed():
+    """Other ones would make another agent of the same command."""
+    assert [Plan(seed=seed).market_seed(episode) for seed, episode in ((0, 1), (0, 2), (1, 1))] == [
+        538993023785078215,
+        2510970874349195595,
+        498730562159144482,
+    ]
+
+
 def test_hyper_parameters_are_checked():
     assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
         "share": False,

@@ -349,6 +349,11 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
     assert verify(RunDirectory(run)).problems == []
     change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
     assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
+    # The size of its test split is not known either; six decimals of the accuracy leave a narrow range of rewards.
+    with (run / "rounds.csv").open(newline="") as file:
+        reward = float(next(csv.DictReader(file))["reward"])
+    change(run / "rounds.csv", "reward", str(1.001 * reward), lambda row: True)
+    assert f"the reward {1.001 * reward} is not 60.0^accuracy = " in "\n".join(verify(RunDirectory(run)).problems)
 
 
 def test_what_must_be_empty_is_named(run: Path) -> None:
