@@ -10,6 +10,7 @@ import torch
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, random_offer
+from learning.mahdrl.credit import Baseline, advantages, progress
 from learning.mahdrl.learner import Learner, Settings
 from learning.mahdrl.losses import critic_loss, set_values, win_loss
 from learning.mahdrl.rivalry import STANDING, Rivals
@@ -187,6 +188,20 @@ def test_the_same_seed_learns_the_same(make_market, share):
         states.append(learner.state())
     for name in states[0]:
         np.testing.assert_array_equal(states[0][name], states[1][name])
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, weighted):
+    settings = Settings(weighted=weighted, horizon=2)
+    learner, curves = Learner(("s0",), shape(["s0"]), 0, settings), []
+    for episode in (1, 2):
+        play(learner, make_market(["s0"], seed=episode), episode, epsilon=1.0)
+        curves.append(progress(learner._episodes["s0"].accuracies))
+    baseline = Baseline(1, 6)
+    assert baseline.deviations(0, curves[0]) is None  # nothing is stored of the first episode
+    weights = baseline.errors(0) if weighted else np.ones(6)
+    expected = advantages(baseline.deviations(0, curves[1]), weights, horizon=2, scale=settings.scale)
+    np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
 
 
 def test_the_shipped_agent_was_trained_with_the_defaults():
