@@ -75,6 +75,14 @@ def test_two_market_seeds_give_the_interval_of_a_binomial():
     assert not wide.excludes_zero
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"),
+    [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.1, False), (0.0, 0.1, False), (-0.1, 0.0, False)],
+)
+def test_an_interval_that_touches_zero_includes_it(low, high, excludes):
+    assert Interval(estimate=0.0, low=low, high=high, level=0.95).excludes_zero is excludes
+
+
 def test_training_seeds_are_resampled_as_a_whole():
     """Two agents, one 1 better and one no better, in 50 markets each: 100 runs, but only two agents."""
     first = np.repeat([[0.0], [1.0]], 50, axis=1)
