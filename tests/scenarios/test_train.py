@@ -152,6 +152,18 @@ def test_training_explores_and_evaluations_do_not(tmp_path):
     assert 0.0 < rows[0].reward < 1.0
 
 
+def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
+    training, rows = small(rotate=True), []
+    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(5,), seats=("mnist",))
+
+    def opened(episode, seed, seats):
+        return open_table(training, seats, episode, seed, Shelf(), 1)
+
+    for _ in range(2):
+        train(Watcher(), opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
+    assert [(row.episode, row.phase) for row in rows] == [(1, "train"), (1, "evaluate")] * 2
+
+
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
 def test_all_services_leave_in_the_first_round(tmp_path, policy):
     easy = [f"services.{name}.target_accuracy=0.01" for name in ("mnist", "fashion-mnist", "emnist")]
