@@ -52,6 +52,16 @@ def test_a_service_s_round_in_the_ledger() -> None:
     ledger.check()
 
 
+def test_all_that_a_service_has_can_be_offered_and_paid() -> None:
+    ledger = Ledger(["alpha"], clients=1)
+    ledger.grant("alpha", 10)
+    ledger.hold("alpha", 10)
+    ledger.pay("alpha", 0, 0)
+    ledger.pay("alpha", 0, 10)
+    assert ledger.accounts["alpha"].paid == 10
+    ledger.check()
+
+
 def test_the_ledger_refuses_to_create_or_overdraw_money() -> None:
     ledger = Ledger(["alpha"], clients=1)
     with pytest.raises(LedgerError, match=r"alpha: a budget of -0\.000001 is negative"):

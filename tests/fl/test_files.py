@@ -108,18 +108,24 @@ def test_a_link_stays_one_and_what_it_points_to_is_replaced(tmp_path: Path) -> N
     assert (target.read_text(), names(target.parent), names(link.parent)) == ("new", ["table.csv"], ["table.csv"])
 
 
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_standard_output_by_name_is_written_where_it_goes(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "stream"),
+    [
+        ("/dev/stdout", "stdout"), ("/dev/fd/1", "stdout"), ("/proc/self/fd/1", "stdout"), ("/dev/stderr", "stderr"),
+        ("/dev/fd/2", "stderr"),
+    ],
+)  # fmt: skip
+def test_standard_output_by_name_is_written_where_it_goes(tmp_path: Path, name: str, stream: str) -> None:
     """Also where the shell appends it to a file: what the file held stays."""
     path = tmp_path / "out.txt"
     path.write_text("before\n")
     program = (
         "import sys; from pathlib import Path; from fl.files import replacing_text\n"
         "with replacing_text(Path(sys.argv[1])) as file: file.write('rows\\n')\n"
-        "print('after')"
+        "print('after', file=getattr(sys, sys.argv[2]))"
     )
     with path.open("a") as out:
-        subprocess.run([sys.executable, "-c", program, name], stdout=out, check=True)
+        subprocess.run([sys.executable, "-c", program, name, stream], check=True, **{stream: out})
     assert path.read_text() == "before\nrows\nafter\n"
 
 

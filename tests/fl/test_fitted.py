@@ -1,5 +1,6 @@
 """Fits: the user's own go first, what is missing names the command, and files are checked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ def test_adding_replaces_the_same_data_set_and_of_curves_the_same_regime(own: Pa
     add(own / "surrogate.json", [entry("surrogate", value=3.0)])
     assert surrogate_fit("kmnist", REGIME).parameters == {"eta1": 3.0}
     assert surrogate_fit("kmnist", other).parameters == {"eta1": 1.0}
+
+
+def test_the_same_fits_make_the_same_file_in_whatever_order_they_come(own: Path) -> None:
+    kmnist, qmnist = entry(dataset="kmnist"), entry(dataset="qmnist")
+    add(own / "one" / "dqi.json", [replace(kmnist, parameters={"eta2": 2.0, "eta1": 1.0}), qmnist])
+    add(own / "other" / "dqi.json", [qmnist])
+    add(own / "other" / "dqi.json", [replace(kmnist, parameters={"eta1": 1.0, "eta2": 2.0})])
+    assert (own / "one" / "dqi.json").read_bytes() == (own / "other" / "dqi.json").read_bytes()
 
 
 def test_the_digest_is_of_what_results_depend_on() -> None:

@@ -75,6 +75,14 @@ def test_two_market_seeds_give_the_interval_of_a_binomial():
     assert not wide.excludes_zero
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"),
+    [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.1, False), (0.0, 0.1, False), (-0.1, 0.0, False)],
+)
+def test_an_interval_that_touches_zero_includes_it(low, high, excludes):
+    assert Interval(estimate=0.0, low=low, high=high, level=0.95).excludes_zero is excludes
+
+
 def test_training_seeds_are_resampled_as_a_whole():
     """Two agents, one 1 better and one no better, in 50 markets each: 100 runs, but only two agents."""
     first = np.repeat([[0.0], [1.0]], 50, axis=1)
@@ -110,6 +118,18 @@ def test_the_statistic_can_be_the_interquartile_mean():
     first = np.array([0.0, 1.0, 1.0, 50.0])
     found = paired_bootstrap(first, np.zeros(4), statistic=interquartile_mean, resamples=200)
     assert found.estimate == 1.0
+    # Two of eight are left out at each end: three times the outlier is drawn in 7 % of the resamples.
+    outlier = np.array([1.0] * 7 + [1000.0])
+    found = paired_bootstrap(outlier, np.zeros(8), statistic=interquartile_mean, level=0.8, resamples=2000)
+    assert found == Interval(estimate=1.0, low=1.0, high=1.0, level=0.8)
+
+
+def test_the_fast_way_for_the_mean_is_the_mean_of_each_resample():
+    rng = np.random.default_rng(2)
+    first, second = rng.random((3, 8)), rng.random((3, 8))
+    fast = paired_bootstrap(first, second, resamples=300)
+    slow = paired_bootstrap(first, second, statistic=lambda values: float(values.mean()), resamples=300)
+    assert (fast.estimate, fast.low, fast.high) == pytest.approx((slow.estimate, slow.low, slow.high))
 
 
 def test_the_same_seed_gives_the_same_interval():

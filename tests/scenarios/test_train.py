@@ -152,6 +152,18 @@ def test_training_explores_and_evaluations_do_not(tmp_path):
     assert 0.0 < rows[0].reward < 1.0
 
 
+def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
+    training, rows = small(rotate=True), []
+    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(5,), seats=("mnist",))
+
+    def opened(episode, seed, seats):
+        return open_table(training, seats, episode, seed, Shelf(), 1)
+
+    for _ in range(2):
+        train(Watcher(), opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
+    assert [(row.episode, row.phase) for row in rows] == [(1, "train"), (1, "evaluate")] * 2
+
+
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
 def test_all_services_leave_in_the_first_round(tmp_path, policy):
     easy = [f"services.{name}.target_accuracy=0.01" for name in ("mnist", "fashion-mnist", "emnist")]
@@ -267,6 +279,33 @@ def test_a_folder_is_no_agent(out):
 def test_a_name_that_is_too_long(tmp_path):
     with pytest.raises(InputError, match="cannot be written: File name too long"):
         run(small(), 0, tmp_path / ("x" * 300 + ".safetensors"), Shelf())
+
+
+def test_what_is_not_asked_for_is_trained_as_the_shipped_agents_were():
+    """Other defaults would make other agents of the same command."""
+    default = Plan(
+        episodes=200,
+        seed=0,
+        epsilon=(1.0, 0.05),
+        epsilon_episodes=100,
+        evaluate_every=25,
+        evaluation_seeds=(900_001, 900_002, 900_003),
+        seats=(),
+        together=1,
+    )
+    assert Plan() == default
+    assert plan_training(load("paper"), "mahdrl", options={}, command="").plan == default
+    # Exploration ends half-way.
+    assert plan_training(load("paper"), "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
+
+
+def test_the_markets_of_a_training_follow_from_its_seed():
+    """Other ones would make another agent of the same command."""
+    assert [Plan(seed=seed).market_seed(episode) for seed, episode in ((0, 1), (0, 2), (1, 1))] == [
+        538993023785078215,
+        2510970874349195595,
+        498730562159144482,
+    ]
 
 
 def test_hyper_parameters_are_checked():

@@ -1,5 +1,8 @@
 """`mahdrl`: its losses by hand, its symmetries, odd markets, and that it learns."""
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +10,12 @@ import torch
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, random_offer
+from learning.mahdrl.credit import Baseline, advantages, progress
 from learning.mahdrl.learner import Learner, Settings
 from learning.mahdrl.losses import critic_loss, set_values, win_loss
 from learning.mahdrl.rivalry import STANDING, Rivals
 from learning.mahdrl.shape import Shape
+from learning.mahdrl.trained import shipped
 from learning.policy import create
 
 
@@ -60,6 +65,15 @@ def test_only_contested_offers_teach_the_chance_to_be_served():
     assert win_loss(win, batch, cores=1).item() == pytest.approx(one, rel=1e-5)
     two = -(np.log(7 / 16) + np.log(9 / 16)) / 2
     assert win_loss(win, batch, cores=2).item() == pytest.approx(two, rel=1e-5)
+
+
+@pytest.mark.parametrize(("cores", "chance"), [(1, 1 / 64), (2, 10 / 64), (3, 37 / 64)])
+def test_the_chance_to_be_served_is_that_of_fewer_than_k_who_outbid(cores, chance):
+    # Each of three rivals outbids with a chance of 3/4, at each of 5 prices of each of 3 clients.
+    brain = Brain.initial(stream(5, "test"), 1)
+    brain = Brain(brain.quality, brain.count, constant(WIN, [np.log(3.0)]).numpy())
+    found = brain.chances(np.zeros((3, 5, 3, STANDING)), cores)
+    np.testing.assert_allclose(found, np.full((3, 5), chance), rtol=1e-5)
 
 
 def test_renaming_clients_renames_the_offer(make_observation):
@@ -174,6 +188,24 @@ def test_the_same_seed_learns_the_same(make_market, share):
         states.append(learner.state())
     for name in states[0]:
         np.testing.assert_array_equal(states[0][name], states[1][name])
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, weighted):
+    settings = Settings(weighted=weighted, horizon=2)
+    learner, curves = Learner(("s0",), shape(["s0"]), 0, settings), []
+    for episode in (1, 2):
+        play(learner, make_market(["s0"], seed=episode), episode, epsilon=1.0)
+        curves.append(progress(learner._episodes["s0"].accuracies))
+    baseline = Baseline(1, 6)
+    assert baseline.deviations(0, curves[0]) is None  # nothing is stored of the first episode
+    weights = baseline.errors(0) if weighted else np.ones(6)
+    expected = advantages(baseline.deviations(0, curves[1]), weights, horizon=2, scale=settings.scale)
+    np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
+
+
+def test_the_shipped_agent_was_trained_with_the_defaults():
+    assert asdict(Settings()) == json.loads(shipped("mahdrl").with_suffix(".json").read_text())["settings"]
 
 
 def test_it_learns_which_clients_are_worth_it(make_market, make_context):

@@ -128,6 +128,13 @@ def test_the_number_is_that_of_the_clients_served_if_any_are():
     assert plan(np.zeros(2), number, prices, chance, budget=20.0).clients.tolist() == [0, 1]
 
 
+def test_a_client_that_does_not_fit_counts_for_nothing():
+    # After client 0, client 1 is too dear. Two clients promise 0.9 + 0.12 log 2 < 1; three would, 0.9 + 0.12 log 3 > 1.
+    prices, chance = bids_only([5.0, 8.0, 5.0])
+    number = CountValue(nobody=0.0, slope=0.12, curvature=0.0)
+    assert plan(np.array([1.0, 0.9, 0.8]), number, prices, chance, budget=10.0).clients.tolist() == [0]
+
+
 def test_what_a_number_of_clients_is_worth():
     value = CountValue(nobody=-1.0, slope=2.0, curvature=-0.5)
     log3 = np.log(3.0)

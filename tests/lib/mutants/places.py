@@ -21,7 +21,12 @@ MODULES = (
 LEFT_OUT = ("fl/calibrate_*.py",)
 
 RULES = ("scenarios/judging/test_verify.py", "scenarios/judging/test_mutations.py")
-TRAINING = ("learning/mahdrl/test_learner.py", "learning/mahdrl/test_board.py", "scenarios/test_train.py")
+TRAINING = (
+    "learning/mahdrl/test_training.py",
+    "learning/mahdrl/test_learner.py",
+    "learning/mahdrl/test_board.py",
+    "scenarios/test_train.py",
+)
 ELSEWHERE = {
     "fl/backends.py": ("scenarios/test_backends.py",),
     "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),

@@ -116,7 +116,13 @@ def test_measures_are_those_computed_by_hand(out: Path) -> None:
         ("one", "b", "normalised reward"): ((2**0.5 + 6) / 8 + 2**0.5 / 2) / 2,  # 4^x / 4^0.5
         ("one", "a", "served"): 4,
         ("one", "a", "refused"): 4,
+        ("one", "market", "final accuracy"): ((75 + 50) / 2 + 25) / 2,
+        ("one", "market", "AUC"): ((50 + 43.75) / 2 + 25) / 2,
+        ("one", "market", "target met"): (50 + 0) / 2,
         ("one", "market", "spent"): (60 + 80) / 2,
+        ("one", "market", "cost per point"): (60 / (75 + 50) + 80 / 50) / 2,
+        ("one", "market", "served"): (6 + 8) / 2,
+        ("one", "market", "refused"): 8,
         ("one", "market", "income Jain"): 0.5,  # client 0 has it all
         ("one", "market", "core use"): (100 * 6 / 8 + 100 * 8 / 8) / 2,
         ("one", "market", "services Jain"): (jain([0.75, 1.0]) + jain([0.25, 0.5])) / 2,

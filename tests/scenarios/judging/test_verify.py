@@ -79,6 +79,16 @@ def test_a_run_of_ours_is_good(good: Path) -> None:
     assert (verdict.rounds, verdict.offers > 20, verdict.paid > 0) == (6, True, True)
 
 
+def test_data_may_cost_nothing(two_services: str, tmp_path: Path) -> None:
+    """Bids of 0 are legal; with offers at the bid, nobody is paid anything."""
+    free = ["rounds=1", "clients.cost={per_sample=0, per_emd=0}"]
+    [run] = plan([parse(two_services, overrides=free)], ["random"], [0], tmp_path, Shelf())
+    assert not run_all([run], Shelf(), Observer(), workers=0).failed
+    assert verify(run.directory).problems == []
+    with (run.directory.path / "offers.csv").open(newline="") as file:
+        assert {row["bid"] for row in csv.DictReader(file)} == {"0.000000"}
+
+
 class Markup(Behaviour):
     """Each client asks a quarter more than its cost."""
 
@@ -332,6 +342,14 @@ def test_the_last_bit_of_a_reward_counts_where_the_accuracy_is_known(run: Path) 
     assert problem.endswith(f"is not 60.0^accuracy = {reward}")
 
 
+def test_an_unknown_service_hides_nothing_that_follows(run: Path) -> None:
+    change(run / "offers.csv", "service", "omega", lambda row: True)
+    change(run / "offers.csv", "bid", "0.123456", lambda row: row["round"] == "6")
+    problems = "\n".join(verify(RunDirectory(run)).problems)
+    assert "omega" in problems
+    assert "the bid 0.123456 does not follow from the cost of its data, " in problems
+
+
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
     change(run / "events.csv", "amount", "0.600000", lambda row: row["event"] == "bid")
     [problem] = verify(RunDirectory(run)).problems
@@ -349,6 +367,11 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
     assert verify(RunDirectory(run)).problems == []
     change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
     assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
+    # The size of its test split is not known either; six decimals of the accuracy leave a narrow range of rewards.
+    with (run / "rounds.csv").open(newline="") as file:
+        reward = float(next(csv.DictReader(file))["reward"])
+    change(run / "rounds.csv", "reward", str(1.001 * reward), lambda row: True)
+    assert f"the reward {1.001 * reward} is not 60.0^accuracy = " in "\n".join(verify(RunDirectory(run)).problems)
 
 
 def test_what_must_be_empty_is_named(run: Path) -> None:

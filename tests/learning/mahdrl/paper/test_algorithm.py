@@ -198,6 +198,33 @@ def test_what_is_stored_is_the_whole_continuous_action(make_market):
     assert (stored[chosen == 0] > 0).any(), "also of clients that were not chosen"
 
 
+def test_payments_are_explored_by_an_ornstein_uhlenbeck_process(make_market):
+    names = ("s0", "s1", "s2")
+    learner, market = Learner(names, shape(), 7, Settings(noise=0.5, reversion=0.25)), make_market(names, rounds=3)
+    learner.begin(1)
+    xi = 0.0
+    for n in (1, 2, 3):
+        observations = market.open_round()
+        learner.act(observations, 0.0)
+        plain = learner._continuous["s1"]
+        offers = learner.act(observations, 0.5)
+        xi = xi + 0.5 * stream(7, "noise", 1, n).normal(size=learner._noise.shape) - 0.25 * xi
+        np.testing.assert_allclose(learner._continuous["s1"], np.clip(plain + xi[1], 0.0, 1.0), atol=1e-6)
+        market.close_round(offers)
+    learner.begin(2)
+    assert (learner._noise == 0.0).all(), "each episode starts anew"
+
+
+def test_without_learned_payments_none_are_explored(make_market):
+    names = ("s0", "s1", "s2")
+    learner = Learner(names, shape(), 0, Settings(payments="bid"))
+    learner.begin(1)
+    observations = make_market(names).open_round()
+    for name, offer in learner.act(observations, 1.0).items():
+        assert len(offer.clients) > 0
+        np.testing.assert_allclose(offer.payments, observations[name].own_bids[offer.clients])
+
+
 @pytest.mark.parametrize("network", ["slots", "clients"])
 @pytest.mark.parametrize("target", ["td", "double", "advantage"])
 def test_it_plays_and_learns_through_episodes(make_market, network, target):

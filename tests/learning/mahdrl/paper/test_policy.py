@@ -1,12 +1,14 @@
 """`mahdrl-paper` in a market: the agent that comes with flmarket plays the paper's, and no other."""
 
 import json
+from dataclasses import asdict
 from shutil import copy
 
 import numpy as np
 import pytest
 
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.trained import shipped
 from learning.play import play
 from learning.policy import create
@@ -26,6 +28,17 @@ def test_the_shipped_agent_plays_the_papers_market():
     play(market, seat(market, dict.fromkeys(names, "mahdrl-paper")), [lambda report: offers.append(report)])
     assert len(offers) == 3
     assert all(len(report.feedback[name].served) > 0 for report in offers for name in report.feedback)
+
+
+def test_the_shipped_agent_was_trained_with_the_defaults():
+    described = json.loads(shipped("mahdrl-paper").with_suffix(".json").read_text())["settings"]
+    assert asdict(Settings()) | {"hidden": list(Settings().hidden)} == described
+
+
+def test_a_value_is_cut_to_what_discounted_rewards_of_one_add_up_to():
+    assert Settings(discount=0.75).highest_value == 4.0
+    assert Settings(discount=0.75, bounded=False).highest_value == float("inf")
+    assert Settings(discount=1.0).highest_value == float("inf")
 
 
 def test_it_fits_no_other_market():
