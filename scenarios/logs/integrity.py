@@ -30,7 +30,7 @@ def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
     """
     files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
     body = {**meta, _FILES: files}
-    return (json.dumps({**body, _SELF: _digest(body)}, indent=2, sort_keys=True) + "\n").encode()
+    return _written(body)
 
 
 def unseal(content: bytes) -> dict[str, Any]:
@@ -47,9 +47,10 @@ def unseal(content: bytes) -> dict[str, Any]:
         raise ValueError("not a JSON object")  # noqa: TRY004 - of the content, not of an argument
     if _SELF not in meta:
         raise ValueError("no digests; made by an earlier version of flmarket")
-    if meta.pop(_SELF) != _digest(meta):
+    body = {key: value for key, value in meta.items() if key != _SELF}
+    if content != _written(body):  # to the byte: lines in another order mean the same, and are damage all the same
         raise ValueError("checksum mismatch")
-    return meta
+    return body
 
 
 def damage(
@@ -98,6 +99,11 @@ def _sha256(path: Path, size: int) -> str:
             digest.update(block)
             size -= len(block)
     return digest.hexdigest()
+
+
+def _written(body: Mapping[str, Any]) -> bytes:
+    """Return the content of meta.json."""
+    return (json.dumps({**body, _SELF: _digest(body)}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _digest(body: Mapping[str, Any]) -> str:

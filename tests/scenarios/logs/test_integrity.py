@@ -109,6 +109,15 @@ def test_a_changed_value_in_meta_json_is_found(run: Run) -> None:
         run.directory.meta()
 
 
+def test_lines_of_meta_json_in_another_order_are_found(run: Run) -> None:
+    """They mean the same to whoever reads JSON, but nobody has written them."""
+    path = run.directory.path / "meta.json"
+    meta = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(meta.items())), indent=2) + "\n")
+    with pytest.raises(RunDirectoryError, match="checksum mismatch"):
+        run.directory.meta()
+
+
 def test_meta_json_without_digests_is_from_an_earlier_version(run: Run) -> None:
     path = run.directory.path / "meta.json"
     meta = json.loads(path.read_text())
