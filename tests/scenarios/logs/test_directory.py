@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +97,27 @@ def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
         run.prepare("x")  # it can go on
 
 
-def test_runs_are_found_below_2000_nested_folders(tmp_path: Path) -> None:
+@pytest.fixture
+def deep_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is removed here, from below: pytest's own clean-up recurses, and would fail for ever after."""
+    yield tmp_path
+    subprocess.run(["find", str(tmp_path), "-mindepth", "1", "-delete"], check=True)  # noqa: S607
+
+
+def test_runs_are_found_below_2000_nested_folders(deep_path: Path) -> None:
     """Deeper than Python's stack; the path is still one that the system takes."""
-    deep = tmp_path
+    deep = deep_path
     for _ in range(1900):
         deep /= "a"
         deep.mkdir()
     (deep / "meta.json").touch()
-    (tmp_path / "meta.json").touch()
-    (tmp_path / "a" / "loop").symlink_to(tmp_path)
-    assert [run.path for run in find_runs([tmp_path])] == [deep, tmp_path]
+    (deep_path / "meta.json").touch()
+    (deep_path / "a" / "loop").symlink_to(deep_path)
+    assert [run.path for run in find_runs([deep_path])] == [deep, deep_path]
 
 
-def test_folders_too_deep_for_the_system_are_an_input_error(tmp_path: Path) -> None:
-    place, name = os.open(tmp_path, os.O_RDONLY), "x" * 200
+def test_folders_too_deep_for_the_system_are_an_input_error(deep_path: Path) -> None:
+    place, name = os.open(deep_path, os.O_RDONLY), "x" * 200
     for _ in range(25):
         os.mkdir(name, dir_fd=place)
         below = os.open(name, os.O_RDONLY, dir_fd=place)
@@ -116,7 +125,7 @@ def test_folders_too_deep_for_the_system_are_an_input_error(tmp_path: Path) -> N
         place = below
     os.close(place)
     with pytest.raises(InputError, match=r"cannot be read: File name too long"):
-        find_runs([tmp_path])
+        find_runs([deep_path])
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc", "", "a/b", "x\n", "-x", "..", "x" * 201])
