@@ -30,7 +30,8 @@ def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
     """
     files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
     body = {**meta, _FILES: files}
-    return _written(body)
+    blank = (json.dumps({**body, _SELF: ""}, indent=2, sort_keys=True) + "\n").encode()
+    return blank.replace(_line(""), _line(hashlib.sha256(blank).hexdigest()))
 
 
 def unseal(content: bytes) -> dict[str, Any]:
@@ -47,10 +48,11 @@ def unseal(content: bytes) -> dict[str, Any]:
         raise ValueError("not a JSON object")  # noqa: TRY004 - of the content, not of an argument
     if _SELF not in meta:
         raise ValueError("no digests; made by an earlier version of flmarket")
-    body = {key: value for key, value in meta.items() if key != _SELF}
-    if content != _written(body):  # to the byte: lines in another order mean the same, and are damage all the same
+    found = meta.pop(_SELF)
+    # To the byte: lines in another order mean the same, and are damage all the same.
+    if not isinstance(found, str) or hashlib.sha256(content.replace(_line(found), _line(""))).hexdigest() != found:
         raise ValueError("checksum mismatch")
-    return body
+    return meta
 
 
 def damage(
@@ -101,10 +103,6 @@ def _sha256(path: Path, size: int) -> str:
     return digest.hexdigest()
 
 
-def _written(body: Mapping[str, Any]) -> bytes:
-    """Return the content of meta.json."""
-    return (json.dumps({**body, _SELF: _digest(body)}, indent=2, sort_keys=True) + "\n").encode()
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+def _line(digest: str) -> bytes:
+    """Return the line of meta.json's own digest, which is that of the file without it. Nested keys stand further in."""
+    return f'\n  "{_SELF}": "{digest}"'.encode(errors="replace")

@@ -62,6 +62,8 @@ def run(
     from scenarios.running.seeds import parse_seeds
 
     chosen_seeds = parse_seeds(seeds)
+    if fresh and fresh_changed:
+        raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
     again: Fresh = fresh or ("changed" if fresh_changed else False)
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
