@@ -98,6 +98,10 @@ def test_a_directory_that_cannot_be_written_is_named_and_left_alone(batch: Path)
         (["quickstart", "--workers", "-1"], "workers"),
         (["quickstart", "--ray-address", "x"], "--ray-address is for --engine ray"),
         (["quickstart", "--jobs", "0"], "jobs"),
+        (
+            ["quickstart", "--fresh", "--fresh-changed"],
+            "choose one of --fresh, which starts all runs over, and --fresh-ch",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_status_2_and_no_traceback(
