@@ -9,6 +9,7 @@ import html
 import logging
 import secrets
 import shlex
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -64,6 +65,17 @@ class LoopbackServer(Server):
         """Log in lines, where textual-serve would log tracebacks with the values of variables."""
         logging.basicConfig(level=logging.WARNING, handlers=[_Lines()], force=True)
 
+    def serve(self, debug: bool = False) -> None:
+        """Serve until interrupted. The port is listened on before the address is printed: whoever reads it may connect.
+
+        Raises:
+            OSError: the port cannot be used.
+        """
+        self.debug = debug
+        self.initialize_logging()
+        with socket.create_server((HOST, self.port)) as listening:
+            web.run_app(self._make_app(), sock=listening, print=None)
+
     async def on_startup(self, app: web.Application) -> None:
         """Print the address."""
         result(f"Open {self.address}\nPress Ctrl+C to quit.")
@@ -106,8 +118,8 @@ class LoopbackServer(Server):
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
         """Return the page."""
-        socket = html.escape(f"ws://{request.host}/ws/{self._token}")
-        return web.Response(text=_PAGE.format(socket=socket, most=MOST_SESSIONS), content_type="text/html")
+        address = html.escape(f"ws://{request.host}/ws/{self._token}")
+        return web.Response(text=_PAGE.format(socket=address, most=MOST_SESSIONS), content_type="text/html")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Serve one window."""
