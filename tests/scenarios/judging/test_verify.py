@@ -140,7 +140,7 @@ def has_left(row: dict[str, str]) -> bool:
     [
         ("offers", "payment", "0.100000", served, "below the bid"),
         ("offers", "payment", "9.000000", served, "over the budget"),
-        ("offers", "bid", "-0.100000", served, "is below the bid -0.100000 (eq. 5)"),
+        ("offers", "bid", "-0.100000", served, ": the bid -0.100000 is negative (eq. 5)"),
         ("offers", "bid", "0.123456", served, "does not follow from the cost of its data, "),
         ("offers", "data_size", "21", served, "a data size of 21 is not in the scenario"),
         ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
