@@ -6,9 +6,10 @@ from pathlib import Path
 
 from fl.errors import InputError
 from fl.files import read_own
-from scenarios.build import Shelf
+from scenarios.build import Shelf, kernels_of
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
+from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
@@ -24,7 +25,8 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
         workers: training threads.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU.
+        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU, or in
+            another arithmetic.
         RunError: the run failed this time.
     """
     meta = recorded(run)
@@ -38,6 +40,12 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
     for name, found in data.items():
         if dict(shelf.get(name).digests) != found.get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    for service, kernel in kernels_of(scenario, shelf).items():
+        if (then := arithmetic(meta).get(service)) != kernel:
+            raise InputError(
+                f"{run.path}: service {service!r} was trained in the arithmetic {then!r}, which is {kernel!r} here; "
+                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
+            )
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = RunDirectory(Path(folder))
         execute(Run(scenario, meta["policy"], meta["seed"], again, meta["hash"], {}), shelf, workers=workers)
