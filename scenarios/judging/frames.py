@@ -15,7 +15,7 @@ from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table, swept
+from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, read_table, swept
 from scenarios.logs.arithmetic import mixtures
 
 LINE = 120
@@ -146,6 +146,7 @@ class Results:
 
     def _table(self, table: TableName) -> pd.DataFrame:
         frames = []
+        fronts([run.directory for run in self.runs])  # refuses what a spreadsheet or a terminal would act on
         absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
         for run in self.runs:
             frame = read_table(run.directory, table)

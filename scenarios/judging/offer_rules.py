@@ -95,7 +95,9 @@ def payments(logs: Logs) -> Iterator[str]:
     paper = logs.scenario.market.mechanism == DEFAULT
     for row in logs.offers:
         bid, payment, paid = row["bid"], row["payment"], row["paid"]
-        if bid < 0 or payment < bid:
+        if bid < 0:
+            yield f"{at_client(row)}: the bid {money(bid)} is negative (eq. 5)"
+        elif payment < bid:
             yield f"{at_client(row)}: the payment {money(payment)} is below the bid {money(bid)} (eq. 5)"
         if (paid is not None) != (row["outcome"] is Outcome.SERVED):
             yield f"{at_client(row)}: was {row['outcome']}, but was {'not ' if paid is None else ''}paid"

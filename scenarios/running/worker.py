@@ -6,8 +6,9 @@ It reads one line of JSON for each run, and writes one for each round and one fo
     {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
     {"type": "end", "error": null, "kind": null}
 
-``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created, ``{"do": "load", ...}`` whether
-plug-ins can be loaded; an end answers both. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
+``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
+``{"do": "load", ...}`` loads plug-ins, and ``{"do": "create", "scenario": ...}`` creates all that a scenario names: the
+end says no more than that the process survived. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
 
 What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
@@ -21,17 +22,20 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from des.records import RoundReport
 from fl.crash import guarded
+from fl.datasets import load as load_dataset
 from fl.errors import InputError, RunError
-from learning.policy import load
+from learning.policy import agent_digest, load
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
@@ -41,7 +45,7 @@ from scenarios.running.observer import Progress
 from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.watch import CreateWatched
-from scenarios.trial import require_playable
+from scenarios.trial import obstacles, require_playable
 
 
 def order(run: Run, *, workers: int, fresh: Fresh) -> str:
@@ -67,6 +71,21 @@ def order(run: Run, *, workers: int, fresh: Fresh) -> str:
 def trial(scenario: Scenario) -> str:
     """Return the line that asks whether a scenario can be played."""
     return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
+
+
+def loading(plugins: Sequence[Mapping[str, str]], policies: Sequence[tuple[str, str | None]] = ()) -> str:
+    """Return the line that asks to load plug-in files (as ``scenarios.plugins.unpack`` takes them) and policies.
+
+    Args:
+        plugins: the files.
+        policies: names of policies, each with its checkpoint.
+    """
+    return json.dumps({"do": "load", "plugins": plugins, "policies": policies})
+
+
+def creation(scenario: Scenario) -> str:
+    """Return the line that asks to create all that a run of a scenario creates."""
+    return json.dumps({"do": "create", "scenario": dumps(scenario), "plugins": packed(scenario)})
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -102,9 +121,12 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
                 with record.doing(f"loading {package.get('path') or package['thing']}"):
                     unpack([package])
             if asked["do"] == "load":
-                for name in asked["policies"]:
-                    with record.doing(f"importing policy {name!r}"):
-                        load(name)
+                for name, checkpoint in asked["policies"]:
+                    _load(name, checkpoint, record)
+            elif asked["do"] == "create":
+                offline = Shelf(partial(load_dataset, download=False))
+                with record.doing("creating what it names"):  # until a policy begins
+                    deque(obstacles(offline, parse(asked["scenario"]), create), maxlen=0)
             elif asked["do"] == "try":
                 require_playable(parse(asked["scenario"]), shelf, create)
             else:
@@ -123,6 +145,14 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
             end["error"], end["kind"] = message_of(error), "run"
         send(end)
+
+
+def _load(policy: str, checkpoint: str | None, record: Record) -> None:
+    with suppress(BaseException):  # whoever needs it reports what is wrong
+        with record.doing(f"importing policy {policy!r}"):
+            load(policy)
+        with record.doing(f"policy {policy!r}: agent_digest()"):
+            agent_digest(policy, checkpoint)
 
 
 def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:

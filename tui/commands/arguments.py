@@ -9,6 +9,7 @@ import typer
 if TYPE_CHECKING:
     from scenarios.file.checks import Catalogue
     from scenarios.file.schema import Scenario
+    from scenarios.running.rehearsal import Rehearsal
 
 Sources = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.")]
 Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
@@ -58,15 +59,22 @@ def load_all(
     return scenarios
 
 
-def load_plugins(files: list[Path] | None) -> None:
-    """Load the files of ``--plugin``.
+def load_plugins(files: list[Path] | None, rehearsal: "Rehearsal | None" = None) -> None:
+    """Load the files of ``--plugin``, in another process first: one that ends or hangs its process does so there.
+
+    Args:
+        files: the files, if any.
+        rehearsal: the other process, if the command has one; otherwise it ends here.
 
     Raises:
-        PluginError: one cannot be used.
+        InputError: a plug-in cannot be used.
     """
     if files:
         from scenarios.plugins import load_plugin
+        from scenarios.running.rehearsal import Rehearsal
 
+        with Rehearsal() as own:
+            (rehearsal or own).load(files)
         for file in files:
             load_plugin(file)
 

@@ -431,6 +431,27 @@ def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) ->
     assert done.stderr.count("cannot be written: No space left on device; the same command continues from what") == 2
 
 
+NO_WRITES = """\
+import resource
+from flmarket import Offer, Policy, policy
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@policy("idle")
+class Idle(Policy):
+    def act(self, observation):
+        return Offer.none()
+"""
+
+
+def test_where_no_file_can_be_written_at_all_a_batch_fails_with_a_line(folder: Path) -> None:
+    (folder / "disk.py").write_text(NO_WRITES)
+    done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", "2", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == "no worker process can be started: File too large"
+
+
 WANDERS = """\
 import os, sys
 from flmarket import Offer, Policy, policy
