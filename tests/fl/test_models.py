@@ -109,7 +109,7 @@ def test_built_in_models_start_in_torch_s_default_distribution_without_torch_s_g
         distance = np.abs(np.arange(1, len(values) + 1) / len(values) - expected).max()
         assert distance < 2.3 / np.sqrt(len(values))
     # No two parameters share their numbers, nor do two seeds.
-    firsts = {float(p.ravel()[0]) * p[0].numel() ** 0.5 for model in built for p in model.parameters()}
+    firsts = {float(p.detach().ravel()[0]) * p[0].numel() ** 0.5 for model in built for p in model.parameters()}
     assert len(firsts) == sum(1 for model in built for _ in model.parameters())
 
 
