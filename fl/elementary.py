@@ -58,7 +58,7 @@ def exp(x: FloatArray) -> FloatArray: ...
 def exp(x: Any) -> Any:
     """Return e^x; infinity where it is too large for a float."""
     if isinstance(x, np.ndarray):
-        limited = np.clip(x, _LEAST, _MOST)
+        limited = np.minimum(np.maximum(x, _LEAST), _MOST)
         whole = np.rint(limited * _PER_LN2)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.ldexp(_polynomial(_EXP, _less(limited, whole)), whole.astype(np.int32))
@@ -81,13 +81,15 @@ def log(x: Any) -> Any:
         ValueError: a single number is not above 0, or not finite.
     """
     if isinstance(x, np.ndarray):
+        if not x.size or (x.min() > 0.0 and x.max() < math.inf):
+            part, exponent = np.frexp(x)
+            small = part < _SQRT_HALF
+            part += part * small  # doubles the small ones
+            exponent -= small
+            return _log(part, exponent)
         proper = (x > 0.0) & (x < math.inf)
-        part, exponent = np.frexp(np.where(proper, x, 1.0))
-        small = part < _SQRT_HALF
-        value = _log(np.where(small, 2.0 * part, part), exponent - small.astype(np.int32))
-        if proper.all():
-            return value
-        return np.where(proper, value, np.where(x == 0.0, -math.inf, np.where(x > 0.0, x, math.nan)))
+        improper = np.where(x == 0.0, -math.inf, np.where(x > 0.0, x, math.nan))
+        return np.where(proper, log(np.where(proper, x, 1.0)), improper)
     if not 0.0 < x < math.inf:
         raise ValueError(f"only positive finite numbers have a logarithm, not {x}")
     mantissa, binary = math.frexp(x)
@@ -155,9 +157,10 @@ def _log(part: Any, exponent: Any) -> Any:
 
 def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
     """Return the polynomial's value by Horner's rule; the coefficient of the highest power comes first."""
-    value: Any = coefficients[0]
-    for coefficient in coefficients[1:]:
-        value = value * x + coefficient
+    value: Any = coefficients[0] * x + coefficients[1]
+    for coefficient in coefficients[2:]:
+        value *= x
+        value += coefficient
     return value
 
 
