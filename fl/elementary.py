@@ -110,7 +110,7 @@ def power(base: Any, exponent: Any) -> Any:
 
 def sigmoid(x: FloatArray) -> FloatArray:
     """Return the logistic function 1 / (1 + e^-x)."""
-    value: FloatArray = 1.0 / (1.0 + exp(-np.maximum(x, -700.0)))
+    value: FloatArray = 1.0 / (1.0 + exp(-x))
     return value
 
 
