@@ -6,9 +6,10 @@ from pathlib import Path
 
 from fl.errors import InputError, RunError
 from fl.files import read_own
-from scenarios.build import Shelf
+from scenarios.build import Shelf, kernels_of
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
+from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
@@ -27,7 +28,8 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
         apart: play it in a process of its own, which is then all that a plug-in can end.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU.
+        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU, or in
+            another arithmetic.
         RunError: the run failed this time.
     """
     meta = recorded(run)
@@ -41,6 +43,12 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
     for name, found in data.items():
         if dict(shelf.get(name).digests) != found.get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    for service, kernel in kernels_of(scenario, shelf).items():
+        if (then := arithmetic(meta).get(service)) != kernel:
+            raise InputError(
+                f"{run.path}: service {service!r} was trained in the arithmetic {then!r}, which is {kernel!r} here; "
+                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
+            )
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
         if apart:

@@ -15,6 +15,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
+from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
@@ -132,6 +133,9 @@ def play_batch(
             decision_timeout=decision_timeout,
             first=first,
         )
+        complete = ((run.scenario.name, arithmetic(run.directory.meta())) for run in result.complete)
+        for note in mixtures(complete) if progress else ():
+            observer.note(note)
     if result.failed:
         raise BatchFailed(result, observer.reasons[0])
     if missing := [run.label for run in runs if run not in result.complete]:
