@@ -408,6 +408,14 @@ def test_a_round_lasts_as_long_as_its_slot(one_service: str, tmp_path: Path) -> 
     assert verify(planned.directory).problems == []
 
 
+@pytest.mark.parametrize("number", ["0", "7"])
+def test_a_round_that_the_scenario_has_not_is_named_and_not_derived(number: str, run: Path) -> None:
+    change(run / "rounds.csv", "round", number, lambda row: True)
+    problems = verify(RunDirectory(run)).problems
+    assert "rounds.csv does not have one row for each round and service, in order" in problems
+    assert not [text for text in problems if text.startswith(f"round {number}: ") and "should be" in text]
+
+
 class Even(Mechanism):
     """Clients with even numbers serve whoever pays most, for the bid; the others nobody."""
 
