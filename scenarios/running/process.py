@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from select import select
 from typing import IO, Any, Self
@@ -74,27 +74,31 @@ class Worker:
         self._process.kill()
         self.stop()
 
-    def answers(self, order: str, limit: float) -> bool:
+    def answers(self, order: str, limit: float, notify: Callable[[str], None]) -> bool:
         """Send an order that is answered by one line, and wait for it. Call this before ``listen``.
 
         Args:
             order: see ``worker``.
-            limit: seconds from when the process has got ready and begins; one that takes longer is ended.
+            limit: seconds that anything it does may take; a process that is at it for longer is ended.
+            notify: called with a line about what takes long.
 
         Returns:
             whether the answer came. If not, the process is gone, and ``obituary`` returns the reason.
         """
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         self.send(order)
-        began = None
+        noted = None
         while not self.lost:
             if select([self._process.stdout], [], [], _TICK)[0]:
                 return bool(self._process.stdout.readline())
-            doing = self.doing
-            began = began or (doing.since if doing else None)
-            if began is not None and time.monotonic() - began > limit:
-                self.kill(f"{doing.what if doing else 'its process'} did not return within {limit:g} s")
+            if (doing := self.doing) is None:
+                continue
+            if doing.seconds > limit:
+                self.kill(f"{doing.what} did not return within {limit:g} s")
                 break
+            if doing.slow and noted != doing.since:
+                noted = doing.since
+                notify(doing.slow)
         return False
 
     def prepare(self, datasets: Sequence[str]) -> None:

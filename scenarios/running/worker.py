@@ -7,8 +7,8 @@ It reads one line of JSON for each run, and writes one for each round and one fo
     {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
-``{"do": "load", ...}`` loads plug-ins, and ``{"do": "create", "scenario": ...}`` creates all that a scenario names: the
-end says no more than that the process survived. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
+``{"do": "load", ...}`` loads plug-ins, and ``{"do": "check", ...}`` reads and checks a scenario file: the end says no
+more than that the process survived. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
 
 What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
@@ -22,10 +22,9 @@ import queue
 import signal
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -33,12 +32,15 @@ from typing import Any
 
 from des.records import RoundReport
 from fl.crash import guarded
+from fl.datasets import info
 from fl.datasets import load as load_dataset
 from fl.errors import InputError, RunError
 from learning.policy import agent_digest, load
 from scenarios.build import Shelf
+from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, parse
+from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.loader import load as load_scenario
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import packed, unpack
 from scenarios.running.observer import Progress
@@ -73,19 +75,24 @@ def trial(scenario: Scenario) -> str:
     return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
 
 
-def loading(plugins: Sequence[Mapping[str, str]], policies: Sequence[tuple[str, str | None]] = ()) -> str:
-    """Return the line that asks to load plug-in files (as ``scenarios.plugins.unpack`` takes them) and policies.
+def loading(
+    plugins: Sequence[Mapping[str, str]] = (),
+    policies: Sequence[tuple[str, str | None]] = (),
+    datasets: Sequence[str] = (),
+) -> str:
+    """Return the line that asks to load plug-ins.
 
     Args:
-        plugins: the files.
+        plugins: files, as ``scenarios.plugins.unpack`` takes them.
         policies: names of policies, each with its checkpoint.
+        datasets: names of data sets.
     """
-    return json.dumps({"do": "load", "plugins": plugins, "policies": policies})
+    return json.dumps({"do": "load", "plugins": plugins, "policies": policies, "datasets": datasets})
 
 
-def creation(scenario: Scenario) -> str:
-    """Return the line that asks to create all that a run of a scenario creates."""
-    return json.dumps({"do": "create", "scenario": dumps(scenario), "plugins": packed(scenario)})
+def checking(source: str, overrides: Sequence[str], *, create: bool) -> str:
+    """Return the line that asks to check a scenario file, and on demand to create what a run of it creates."""
+    return json.dumps({"do": "check", "source": source, "overrides": overrides, "create": create, "plugins": packed()})
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -121,12 +128,9 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
                 with record.doing(f"loading {package.get('path') or package['thing']}"):
                     unpack([package])
             if asked["do"] == "load":
-                for name, checkpoint in asked["policies"]:
-                    _load(name, checkpoint, record)
-            elif asked["do"] == "create":
-                offline = Shelf(partial(load_dataset, download=False))
-                with record.doing("creating what it names"):  # until a policy begins
-                    deque(obstacles(offline, parse(asked["scenario"]), create), maxlen=0)
+                _load(asked["policies"], asked["datasets"], record)
+            elif asked["do"] == "check":
+                _check(asked["source"], asked["overrides"], create if asked["create"] else None, record)
             elif asked["do"] == "try":
                 require_playable(parse(asked["scenario"]), shelf, create)
             else:
@@ -147,12 +151,25 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         send(end)
 
 
-def _load(policy: str, checkpoint: str | None, record: Record) -> None:
-    with suppress(BaseException):  # whoever needs it reports what is wrong
-        with record.doing(f"importing policy {policy!r}"):
-            load(policy)
-        with record.doing(f"policy {policy!r}: agent_digest()"):
-            agent_digest(policy, checkpoint)
+def _load(policies: Iterable[tuple[str, str | None]], datasets: Iterable[str], record: Record) -> None:
+    """Load plug-ins. What is wrong with one is reported by whoever needs it."""
+    for name, checkpoint in policies:
+        with suppress(BaseException):
+            with record.doing(f"importing policy {name!r}"):
+                load(name)
+            with record.doing(f"policy {name!r}: agent_digest()"):
+                agent_digest(name, checkpoint)
+    for name in datasets:
+        with suppress(BaseException), record.doing(f"making data set {name!r}"):
+            info(name)
+
+
+def _check(source: str, overrides: Sequence[str], create: CreateWatched | None, record: Record) -> None:
+    """Check a scenario file. What is wrong with it is reported by whoever does the same after this."""
+    shelf = Shelf(partial(load_dataset, download=False))
+    tried = partial(obstacles, shelf, create=create) if create else None
+    with record.doing(f"checking {source}"), suppress(ScenarioError):
+        load_scenario(source, overrides, catalogue=replace(installed(), obstacles=tried))
 
 
 def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:

@@ -76,11 +76,11 @@ def run(
         from scenarios.running.rehearsal import Rehearsal
         from tui.commands.results import print_results
 
-        rehearsal = stack.enter_context(Rehearsal(first))
+        rehearsal = stack.enter_context(Rehearsal(first, note))
         load_plugins(plugin, rehearsal)
         rehearsal.policies(map(parted, policy or []))
         check_policies(policy or [])
-        scenarios = load_all(sources, assignments or [], rounds)
+        scenarios = load_all(sources, assignments or [], rounds, rehearsal=rehearsal)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
         rehearsal.policies((service.policy, service.checkpoint) for market in markets for service in market.services)
         if dry_run:

@@ -12,7 +12,7 @@ import typer
 
 from fl.errors import RunError
 from tui.commands.arguments import Assignments, Plugins, Quiet, Source, load_all, load_plugins
-from tui.commands.console import result, stderr
+from tui.commands.console import note, result, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,9 +67,9 @@ def train(
     from scenarios.running.seeds import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
-    with Rehearsal() as rehearsal:
+    with Rehearsal(notify=note) as rehearsal:
         load_plugins(plugin, rehearsal)
-        (scenario,) = load_all([source], [*(assignments or []), *backends])
+        (scenario,) = load_all([source], [*(assignments or []), *backends], rehearsal=rehearsal)
         rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in scenario.services)])
 
     from scenarios.running.batch import threads  # brings torch

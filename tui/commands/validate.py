@@ -1,6 +1,5 @@
 """``flmarket validate``: every problem of the files it is given, or one line for each that has none."""
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -15,12 +14,14 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from scenarios.build import Shelf
     from scenarios.file.checks import installed
     from scenarios.loader import points
+    from scenarios.running.rehearsal import Rehearsal
     from scenarios.trial import absent, obstacles
 
-    _rehearse(sources, assignments or [], plugin)
     shelf = Shelf(partial(load, download=False))
-    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
-    scenarios = load_all(sources, assignments or [], catalogue=catalogue)
+    with Rehearsal(notify=note) as rehearsal:
+        load_plugins(plugin, rehearsal)
+        catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+        scenarios = load_all(sources, assignments or [], catalogue=catalogue, rehearsal=rehearsal)
 
     for source, scenario in zip(sources, scenarios, strict=True):
         services, count = len(scenario.services), len(points(scenario))
@@ -30,23 +31,3 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):
         note(f"note: data set {name!r} is not here; flmarket run downloads it first")
-
-
-def _rehearse(sources: list[str], assignments: list[str], plugin: Plugins) -> None:
-    """Load plug-ins; let another process create what the scenarios name first, in case that ends or hangs a process."""
-    from scenarios.plugins import any_foreign
-
-    if not plugin and not any_foreign():
-        return
-    from scenarios.loader import ScenarioError, points
-    from scenarios.running.rehearsal import Rehearsal
-
-    with Rehearsal() as rehearsal:
-        load_plugins(plugin, rehearsal)
-        for source in sources:
-            with suppress(ScenarioError):  # reported with the problems of the other files
-                (scenario,) = load_all([source], assignments)
-                markets = [point.scenario for point in points(scenario)]
-                rehearsal.policies((it.policy, it.checkpoint) for market in markets for it in market.services)
-                for market in markets:
-                    rehearsal.create(market)

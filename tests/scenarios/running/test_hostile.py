@@ -2,12 +2,16 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import flmarket
-from scenarios.loader import dumps, parse
+from scenarios.build import Shelf
+from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory, State
+from scenarios.running.batch import plan, run_all
+from scenarios.running.process import Worker
 from support import shell
 
 POLICIES = """\
@@ -271,6 +275,22 @@ def test_ray_refuses_the_decision_timeout(folder: Path) -> None:
         "--decision-timeout is not for --engine ray: a task cannot end a policy that hangs; play with --jobs, or "
         "cancel the task\n"
     )
+
+
+def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_it(folder: Path) -> None:
+    """Ray's workers would try it again and again; this machine's own worker has tried it before."""
+    (folder / "mine.py").write_text(DEFINITION.replace("IN_INIT", "os._exit(0)").replace("AT_IMPORT", ""))
+    flmarket.load_plugin("mine.py")
+    shelf, played = Shelf(), []
+    runs = plan([load("market.toml")], ["mine"], [0], folder / "runs", shelf)
+    cluster = SimpleNamespace(play=lambda *_, **__: played.append("run"))
+    with Worker() as first, pytest.raises(flmarket.InputError, match="its process ended with status 0") as refused:
+        run_all(runs, shelf, SimpleNamespace(), cluster=cluster, first=first)  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "scenario 'small' cannot be played: its process ended with status 0 "
+        "(policy 'mine' of service 'alpha': __init__())"
+    )
+    assert not played
 
 
 REMEMBERS = """\

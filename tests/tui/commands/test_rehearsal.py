@@ -89,17 +89,17 @@ def test_validate_outlives_what_it_creates(in_init: str, ended: str, folder: Pat
     done = shell.process("validate", "market.toml", "--plugin", "mine.py", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        f"scenario 'small' cannot be played: {ended} (policy 'mine' of service 'alpha': __init__())"
+        f"market.toml: cannot be checked: {ended} (policy 'mine' of service 'alpha': __init__())"
     )
 
 
 def test_validate_ends_what_never_returns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.running.rehearsal.LIMIT", 3.0)
+    monkeypatch.setattr("scenarios.running.rehearsal.LONG", 3.0)
     write(folder, in_init="time.sleep(1000)")
     done = shell.flmarket("validate", "market.toml", "--plugin", "mine.py", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "scenario 'small' cannot be played: policy 'mine' of service 'alpha': __init__() did not return within 3 s\n"
+        "market.toml: cannot be checked: policy 'mine' of service 'alpha': __init__() did not return within 3 s\n"
     )
 
 
@@ -121,7 +121,6 @@ def test_validate_still_shows_the_problems_of_all_files(folder: Path) -> None:
         ("run", "market.toml"),
         ("run", "market.toml", "--dry-run"),
         ("run", "fair.toml", "--policy", "mine"),
-        ("validate", "market.toml"),
         TRAIN,
     ],
     ids=" ".join,
@@ -133,6 +132,50 @@ def test_what_ends_the_process_when_its_agent_is_asked_for_is_bad_input(command:
     assert done.stderr == (
         "a plug-in cannot be loaded: its process ended with status 0 (policy 'mine': agent_digest())\n"
     )
+
+
+DATASET = """\
+import os
+from flmarket import dataset
+
+
+@dataset("mine")
+def mine():
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "ended"),
+    [
+        (("validate", "market.toml"), "market.toml: cannot be checked: its process ended with status 0 (checking "),
+        (("run", "market.toml"), "market.toml: cannot be checked: its process ended with status 0 (checking "),
+        (
+            ("train", "market.toml", "--out", "agent"),
+            "market.toml: cannot be checked: its process ended with status 0 ",
+        ),
+        (("datasets",), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+        (("verify", "runs"), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+        (("tui",), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_data_set_that_ends_the_process_that_makes_it_is_bad_input(
+    command: tuple[str, ...], ended: str, folder: Path
+) -> None:
+    (folder / "mine.py").write_text(DATASET)
+    (folder / "market.toml").write_text((folder / "fair.toml").read_text().replace('"digits"', '"mine"'))
+    done = shell.process(*command, "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(ended)
+
+
+def test_what_takes_long_to_load_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
+    write(folder, at_import="time.sleep(2)")
+    done = shell.flmarket("policies", "--plugin", "mine.py", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr == "loading mine.py has not returned for 0.5 s\n"
 
 
 @pytest.mark.parametrize("place", ["in_init", "in_act"])
