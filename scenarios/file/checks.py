@@ -4,12 +4,12 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
-from fl.backends import BACKENDS
+from fl.backends import BACKENDS, REAL
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
@@ -21,7 +21,8 @@ from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
-from scenarios.file.schema import Scenario, Training
+from scenarios.file.regimes import KEYS, choose
+from scenarios.file.schema import Scenario
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -248,7 +249,8 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
     # An absent key has its default; of a broken one nothing is known.
     present = readable.keys()
     fitted = readable.get("dqi") == "fitted" or "dqi" not in present
-    backend = BACKENDS.get(_in_training(readable, "backend", ("training",)))
+    written = "backend" in readable.keys("training")
+    backend = BACKENDS.get(readable.get("training", "backend")) if written else REAL
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
         if name not in used:
@@ -265,14 +267,10 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
 def _regime(readable: Readable, dataset: str) -> Regime | None:
     """Return the training regime of a data set, or None where a key of it is broken."""
     tables: tuple[Path, ...] = (("training", "by_dataset", dataset), ("training",))
-    values = {field.name: _in_training(readable, field.name, *tables) for field in fields(Regime)}
-    return None if None in values.values() else Regime(**values)
-
-
-def _in_training(readable: Readable, key: str, *tables: Path) -> Any:
-    """Return the value of a key in the first table that has it, else its default; None where it is broken."""
-    place = next((table for table in tables if key in readable.keys(*table)), None)
-    return Training.model_fields[key].default if place is None else readable.get(*place, key)
+    written = [{key: readable.get(*table, key) for key in readable.keys(*table) if key in KEYS} for table in tables]
+    if any(value is None for table in written for value in table.values()):
+        return None
+    return choose(dataset, written).regime
 
 
 def _what(cost: float, size: int, emd: float) -> str:

@@ -6,6 +6,7 @@ from fl import fused
 from fl.datasets import info
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
+from scenarios.file import regimes
 from scenarios.file.schema import Scenario
 
 
@@ -25,6 +26,12 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
             found.append(f"data set {name!r} is a plug-in: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    found += [
+        f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
+        f"{chosen.regime}"
+        for chosen in regimes.of_markets(scenarios)
+        if chosen.departs
+    ]
     obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}
     return found + [
         f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
