@@ -14,7 +14,7 @@ from fl.surrogate import Curve
 from fl.traces import Trace
 from learning.targets import RoundsToTarget
 from scenarios.build import Shelf
-from scenarios.calibration.figures import draw_surrogate
+from scenarios.calibration.figures import draw_surrogate, figure_name
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
@@ -127,7 +127,7 @@ def calibrate_surrogate(
         add(out / "surrogate.json", [entry])
         add(own_folder() / "surrogate.json", [entry])
         curves = {row.policy: (row.real_curve, row.surrogate_curve) for row in rows}
-        draw_surrogate(out / f"surrogate-{name}.png", name, curves, service.target_accuracy)
+        draw_surrogate(out / figure_name("surrogate", name), name, curves, service.target_accuracy)
         report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
         comparisons += rows
     with replacing_text(out / "surrogate.md") as file:

@@ -14,6 +14,7 @@ from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.names import unknown_plugin
+from fl.own_files import is_path
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
@@ -56,7 +57,7 @@ class Catalogue:
     """What a scenario may name.
 
     Attributes:
-        datasets: names of the data sets.
+        datasets: names of the data sets; paths of a user's own files may be named as well.
         facts: returns what is known of a data set, by name.
         policies: names of the policies.
         models: names of the models.
@@ -105,10 +106,10 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
-        if name in catalogue.datasets and name not in used:
+        if name is not None and name not in used and (name in catalogue.datasets or is_path(name)):
             try:
                 used[name] = catalogue.facts(name)
-            except InputError as error:  # of a plug-in, which is loaded for them
+            except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(readable, used)
     yield from _emds(readable, used)
@@ -140,10 +141,10 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
     for path, kind, known in named:
         name = readable.get(*path)
-        if name is not None and name not in known:
+        if name is not None and name not in known and not (kind == "data set" and is_path(name)):
             yield Finding(path, unknown_plugin(kind, name, known))
     for name in readable.keys("training", "by_dataset"):
-        if name not in catalogue.datasets:
+        if name not in catalogue.datasets and not is_path(name):
             yield Finding(("training", "by_dataset", name), unknown_plugin("data set", name, catalogue.datasets))
 
 

@@ -9,6 +9,8 @@ from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file import regimes
 from scenarios.file.schema import Scenario
 
+_OWN = {"plug-in": "a plug-in", "file": "your own"}
+
 
 def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     """Return the notes on a batch of these scenarios, each once."""
@@ -22,8 +24,8 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
         )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         dataset = shelf.get(name)
-        if dataset.info.source == "plug-in":
-            found.append(f"data set {name!r} is a plug-in: meta.json holds its digests; publish them with any result")
+        if (what := _OWN.get(dataset.info.source)) is not None:
+            found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
     found += [

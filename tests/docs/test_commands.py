@@ -169,7 +169,7 @@ def test_the_scenario_of_the_readme_runs_on_the_surrogate_as_it_stands(tmp_path:
     [text] = [block for block in blocks((ROOT / "README.md").read_text(), "toml") if "[[services]]" in block]
     assert "[training" not in text
     (tmp_path / "market.toml").write_text(text)
-    run("flmarket run market.toml --set training.backend=surrogate".split(), tmp_path)
+    run(["flmarket", "run", "market.toml", "--set", "training.backend=surrogate"], tmp_path)
     runs = [json.loads(path.read_text()) for path in tmp_path.glob("runs/two-services-*/*/*/meta.json")]
     assert sorted(meta["sweep"]["clients.cores"] for meta in runs) == [1, 2]
     for meta in runs:
