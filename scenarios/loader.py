@@ -14,8 +14,8 @@ from scenarios.file.checks import Catalogue, installed
 from scenarios.file.overrides import Overrides
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
-from scenarios.file.regimes import settled
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import settled
 from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
 from scenarios.file.toml_text import dumps

@@ -6,15 +6,12 @@ curve and DQI; a data set without such fits has the general default. Fits of the
 scenario means the same on every machine.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fl.fitted import shipped_regime
 from fl.regime import Regime
-
-if TYPE_CHECKING:
-    from scenarios.file.schema import Scenario
 
 Origin = Literal["scenario", "fits", "default"]
 """Where the value of a key comes from."""
@@ -70,39 +67,3 @@ def choose(dataset: str, tables: Sequence[Mapping[str, Any]]) -> Chosen:
         values[key] = getattr(rest, key) if written is None else written
         origins[key] = origin if written is None else "scenario"  # type: ignore[assignment]
     return Chosen(dataset, Regime(**values), origins)
-
-
-def of_markets(scenarios: Iterable["Scenario"]) -> list[Chosen]:
-    """Return the regimes of all data sets that the services of some scenarios learn, each once."""
-    found: list[Chosen] = []
-    for scenario in scenarios:
-        for name in dict.fromkeys(service.dataset for service in scenario.services):
-            if (chosen := scenario.regime_of(name)) not in found:
-                found.append(chosen)
-    return found
-
-
-def settled(scenario: "Scenario") -> "Scenario":
-    """Return the scenario with the regime of each of its data sets written out: what a run directory keeps.
-
-    A value that all data sets share, or the general default, goes into ``[training]``; what differs for one goes into
-    its ``[training.by_dataset.NAME]``. A settled scenario trains the same whatever fits later versions come with.
-    """
-    training = scenario.training
-    left_out = [key for key in KEYS if getattr(training, key) is None]
-    if not left_out:
-        return scenario
-    regimes = {service.dataset: scenario.training_for(service.dataset) for service in scenario.services}
-    data = training.model_dump(exclude_none=True)
-    for key in left_out:
-        values = {
-            name: getattr(regime, key)
-            for name, regime in regimes.items()
-            if key not in data["by_dataset"].get(name, {})
-        }
-        shared = set(values.values())
-        data[key] = shared.pop() if len(shared) == 1 else getattr(Regime(), key)
-        for name, value in sorted(values.items()):
-            if value != data[key]:
-                data["by_dataset"].setdefault(name, {})[key] = value
-    return scenario.model_copy(update={"training": type(training).model_validate(data)})

@@ -6,8 +6,8 @@ from fl import fused
 from fl.datasets import info
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
-from scenarios.file import regimes
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import regimes_of
 
 _OWN = {"plug-in": "a plug-in", "file": "your own"}
 
@@ -31,7 +31,7 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
     found += [
         f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
         f"{chosen.regime}"
-        for chosen in regimes.of_markets(scenarios)
+        for chosen in regimes_of(scenarios)
         if chosen.departs
     ]
     obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}

@@ -24,8 +24,8 @@ from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
-from scenarios.file import regimes
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import regimes_of
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
@@ -244,7 +244,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "backend": run.scenario.training.backend,
         "training": {
             chosen.dataset: asdict(chosen.regime) | {"from": dict(chosen.origins)}
-            for chosen in regimes.of_markets([run.scenario])
+            for chosen in regimes_of([run.scenario])
         },
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,

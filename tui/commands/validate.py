@@ -12,8 +12,8 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
     from fl.datasets import load
     from scenarios.build import Shelf
-    from scenarios.file import regimes
     from scenarios.file.checks import installed
+    from scenarios.file.settled import regimes_of
     from scenarios.loader import points
     from scenarios.trial import absent, obstacles
 
@@ -28,7 +28,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
         counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
-        for chosen in regimes.of_markets(markets):
+        for chosen in regimes_of(markets):
             result(f"  {chosen}")
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):

@@ -10,8 +10,9 @@ from fl.datasets import names
 from fl.fitted import Fit, add, dqi_fit, shipped_regime
 from fl.regime import Regime
 from scenarios.file.problems import ScenarioError
-from scenarios.file.regimes import KEYS, of_markets, settled
+from scenarios.file.regimes import KEYS
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import regimes_of, settled
 from scenarios.loader import digest, dumps, load, parse, points
 
 SMALLEST = """\
@@ -47,7 +48,7 @@ FITTED = [name for name in names() if shipped_regime(name)]
 
 
 def words(scenario: Scenario) -> list[str]:
-    return [str(chosen) for chosen in of_markets([scenario])]
+    return [str(chosen) for chosen in regimes_of([scenario])]
 
 
 def test_six_data_sets_come_with_fits() -> None:
