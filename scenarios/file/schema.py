@@ -214,7 +214,10 @@ class Service(Table):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
     name: Name = Field(description="Unique in the scenario.")
-    dataset: str = Field(description="Data set that it learns; `flmarket datasets` lists them.")
+    dataset: str = Field(
+        description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or of an "
+        ".npz: docs/data.md."
+    )
     budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
         ge=0,
         le=LARGEST_SUM,

@@ -1,5 +1,6 @@
 """`flmarket validate`: every problem of every file."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,14 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, f
         "  fashion-mnist: cnn, local_epochs 2, batch_size 10, learning_rate 0.025, momentum 0 (as the scenario says)",
         "  emnist-digits: cnn, local_epochs 1, batch_size 10, learning_rate 0.03, momentum 0 (as the scenario says)",
     ]
+
+
+def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: Flmarket) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "scenario.md").read_text()
+    example, shown = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0], re.findall(r"^    (.*\n)", page, re.M)
+    (tmp_path / "market.toml").write_text(example)
+    done = flmarket("validate", "market.toml", cwd=tmp_path)
+    assert done.stdout == "".join(shown[: len(done.stdout.splitlines())])
 
 
 def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, process: Flmarket) -> None:
