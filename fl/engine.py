@@ -33,7 +33,7 @@ class FusedTrainer:
         return fused.train(
             self._architecture,
             parameters,
-            pixels.squeeze(1),
+            _for_kernel(pixels),
             labels,
             order,
             batch_size=regime.batch_size,
@@ -49,12 +49,17 @@ class FusedTrainer:
         return fused.correct(
             self._architecture,
             parameters,
-            pixels.squeeze(1),
+            _for_kernel(pixels),
             labels,
             scale=self._scale,
             offset=self._offset,
             kernel=self._kernel,
         )
+
+
+def _for_kernel(pixels: Pixels) -> Pixels:
+    """Return images as the kernel takes them: [n, H, W] of one channel, else [n, C, H, W]."""
+    return pixels[:, 0] if pixels.shape[1] == 1 else pixels
 
 
 @dataclass(frozen=True)
