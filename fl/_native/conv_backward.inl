@@ -39,16 +39,18 @@ static void conv2_gradient(const typename G::Features &f, const float *d_out, co
             for (int r = 0; r < ROWS; r++)
                 FL_UNROLL
                 for (int v = 0; v < TAP_VECTORS; v++) sum[r][v] = load(dw + r * TAP_ROW + v * LANES);
-            for (int window = 0; window < G::WINDOWS; window++) {
-                const V d = broadcast(d_out[window * MAPS2 + map]);
-                const float *in = s.cells[0] + start[f.winner2[window][map]] +
-                                  (window / G::GRID * 2 + row) * G::CELL_ROW + window % G::GRID * 2 * DEPTH;
-                FL_UNROLL
-                for (int r = 0; r < ROWS; r++)
+            for (int y = 0, window = 0; y < G::GRID; y++)
+                for (int x = 0; x < G::GRID; x++, window++) {
+                    const V d = broadcast(d_out[window * MAPS2 + map]);
+                    const float *in = s.cells[0] + start[f.winner2[window][map]] + (2 * y + row) * G::CELL_ROW +
+                                      2 * x * DEPTH;
+                    FL_FORGET(in);
                     FL_UNROLL
-                    for (int v = 0; v < TAP_VECTORS; v++)
-                        sum[r][v] = fma(d, load(in + r * G::CELL_ROW + v * LANES), sum[r][v]);
-            }
+                    for (int r = 0; r < ROWS; r++)
+                        FL_UNROLL
+                        for (int v = 0; v < TAP_VECTORS; v++)
+                            sum[r][v] = fma(d, load(in + r * G::CELL_ROW + v * LANES), sum[r][v]);
+                }
             FL_UNROLL
             for (int r = 0; r < ROWS; r++)
                 FL_UNROLL
@@ -79,6 +81,7 @@ static void conv2_backward(const float *parameters, const typename G::Features &
                 const V d = broadcast(d_out[window * MAPS2 + map]);
                 const float *weight =
                     parameters + G::WEIGHT2 + map * KERNEL2 + start[f.winner2[window][map]] + row * TAP_ROW;
+                FL_FORGET(weight);
                 FL_UNROLL
                 for (int r = 0; r < INPUT2_BLOCK; r++)
                     FL_UNROLL

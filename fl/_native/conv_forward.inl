@@ -14,12 +14,11 @@ constexpr int COLUMNS2_BLOCK = LANES == 16 ? 10 : 3;  // * 2 rows * MAPS2_VECTOR
 template <bool TRAINING, bool MARK_SHUT>
 FL_INLINE void pool(const V (&in)[4], float *out, int32_t *winner) {
     const V top = larger(in[1], in[0]), bottom = larger(in[3], in[2]), best = larger(bottom, top);
-    const VI unordered = VI((in[0] != in[0]) | (in[1] != in[1])) | VI((in[2] != in[2]) | (in[3] != in[3]));
     if constexpr (TRAINING) {
         const VI which = bottom > top ? 2 - VI(in[3] > in[2]) : -VI(in[1] > in[0]);
         store(winner, MARK_SHUT ? which | VI(best <= V{}) : which);
     }
-    store(out, V(VI(relu(best)) | unordered));
+    store(out, unless_nan(relu(best), in[0], in[1], in[2], in[3]));
 }
 
 template <class G>
@@ -70,11 +69,13 @@ static void conv1_forward(const float *parameters, const float *spread, typename
                 FL_UNROLL
                 for (int c = 0; c < 4; c++) sum[m][c] = broadcast(bias[m]);
             for (int channel = 0; channel < G::CHANNELS; channel++)
-                for (int ky = 0; ky < TAPS; ky++, weight += TAPS) {  // not unrolled: loads kept for later would spill
+                for (int ky = 0; ky < TAPS; ky++, weight += TAPS) {
                     const float *rows[2] = {spread + spread_row<G>(channel, ky) + cell,
                                             spread + spread_row<G>(channel, ky + 1) + cell};
                     FL_UNROLL
-                    for (int kx = 0; kx < TAPS; kx++)
+                    for (int kx = 0; kx < TAPS; kx++) {
+                        FL_FORGET(rows[0]);
+                        FL_FORGET(rows[1]);
                         FL_UNROLL
                         for (int c = 0; c < 4; c++) {
                             const V in = load(rows[c / 2] + (kx + c % 2) * 2 * G::SPREAD);
@@ -82,6 +83,7 @@ static void conv1_forward(const float *parameters, const float *spread, typename
                             for (int m = 0; m < MAPS1_BLOCK; m++)
                                 sum[m][c] = fma(in, broadcast(weight[m * G::TAPS1 + kx]), sum[m][c]);
                         }
+                    }
                 }
             FL_UNROLL
             for (int m = 0; m < MAPS1_BLOCK; m++)

@@ -22,6 +22,9 @@
 #define FL_UNROLL _Pragma("GCC unroll 64")
 #endif
 
+// Hides from the compiler where a pointer comes from. Else it keeps what it loaded for later, and spills accumulators.
+#define FL_FORGET(pointer) asm("" : "+r"(pointer))
+
 constexpr int VIRTUAL_LANES = 16;  // what layouts are padded to, and what sums along lanes are made of
 
 typedef float V __attribute__((vector_size(4 * LANES)));
@@ -75,6 +78,21 @@ FL_INLINE V larger(V a, V b) {
     return V(_mm256_max_ps(__m256(a), __m256(b)));
 #else
     return a > b ? a : b;
+#endif
+}
+
+// x, or not a number where a, b, c or d is not a number.
+FL_INLINE V unless_nan(V x, V a, V b, V c, V d) {
+#if LANES == 16
+    const __mmask16 nan = _mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_UNORD_Q) |
+                          _mm512_cmp_ps_mask(__m512(c), __m512(d), _CMP_UNORD_Q);
+    return V(_mm512_mask_mov_ps(__m512(x), nan, __m512(broadcast(__builtin_nanf("")))));
+#elif LANES == 8
+    const __m256 nan = _mm256_or_ps(_mm256_cmp_ps(__m256(a), __m256(b), _CMP_UNORD_Q),
+                                    _mm256_cmp_ps(__m256(c), __m256(d), _CMP_UNORD_Q));
+    return V(_mm256_or_ps(__m256(x), nan));
+#else
+    return V(VI(x) | ((a != a) | (b != b) | (c != c) | (d != d)));
 #endif
 }
 FL_INLINE V relu(V x) { return larger(V{}, x); }  // keeps NaN, as torch does
