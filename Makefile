@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots attack mutants clean
+.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots golden attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -54,6 +54,9 @@ bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet ma
 
 PEERS := .venv-peers
 bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`
+
+golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a change that is meant to change logs
+	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
 
 MINUTES := 60
 attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, hostile plug-ins, failing disks; continues where it ended
