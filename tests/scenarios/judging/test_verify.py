@@ -7,9 +7,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from des.allocation import NO_CORE, allocate
 from des.behaviour import Behaviour
+from des.mechanism import Book, Clearing, Mechanism
+from des.mechanisms import MECHANISMS
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
@@ -402,6 +406,40 @@ def test_a_round_lasts_as_long_as_its_slot(one_service: str, tmp_path: Path) -> 
     with (planned.directory.path / "rounds.csv").open(newline="") as file:
         assert [row["sim_time"] for row in csv.DictReader(file)] == ["5.0", "10.0", "15.0"]
     assert verify(planned.directory).problems == []
+
+
+@pytest.mark.parametrize("number", ["0", "7"])
+def test_a_round_that_the_scenario_has_not_is_named_and_not_derived(number: str, run: Path) -> None:
+    change(run / "rounds.csv", "round", number, lambda row: True)
+    problems = verify(RunDirectory(run)).problems
+    assert "rounds.csv does not have one row for each round and service, in order" in problems
+    assert not [text for text in problems if text.startswith(f"round {number}: ") and "should be" in text]
+
+
+class Even(Mechanism):
+    """Clients with even numbers serve whoever pays most, for the bid; the others nobody."""
+
+    def clear(self, book: Book) -> Clearing:
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(np.where(book.clients % 2 == 0, core, NO_CORE), book.bids)
+
+
+@pytest.mark.parametrize("name", ["even", "unpaid"])
+def test_another_mechanism_may_refuse_and_charge_as_it_likes(
+    name: str, one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it is called: here names before and after that of the paper's."""
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register(name, Even)
+    scenario = parse(one_service, overrides=["rounds=2", f"market.mechanism={name}"])
+    [planned] = plan([scenario], [], [0], tmp_path, Shelf())
+    execute(planned, Shelf())
+    offers = planned.directory.path / "offers.csv"
+    assert "outbid" in offers.read_text()
+    assert verify(planned.directory).problems == []
+    change(offers, "paid", "6.400000", served)
+    [problem, *_] = [text for text in verify(planned.directory).problems if "was paid" in text]
+    assert "was paid 6.400000, but the payment offered is " in problem
 
 
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
