@@ -3,7 +3,7 @@
 from setuptools import Extension, setup
 
 SOURCES = ["module.cpp", "kernel_portable.cpp", "kernel_avx2.cpp", "kernel_avx512.cpp"]
-SHARED = ["kernel.h", "simd.inl", "dense.inl", "conv.inl", "network.inl"]
+SHARED = [f"{name}.inl" for name in INCLUDED] + ["kernel.h"]
 
 setup(
     ext_modules=[
@@ -16,7 +16,7 @@ setup(
             extra_compile_args=[
                 "-std=c++17",
                 "-O3",
-                "-ffp-contract=fast",
+                "-ffp-contract=off",
                 "-fno-predictive-commoning",  # else gcc carries loads from iteration to iteration, and spills them
                 "-fno-math-errno",
                 "-fno-exceptions",

@@ -8,9 +8,9 @@ from des.mechanism import Book, Mechanism, clear
 from des.population import Population
 from des.records import Kind, Outcome
 from des.round import Round
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, UInt32Array
+from fl.draws import draw_key, uniforms
 from fl.jobs import TrainingJob
-from fl.streams import stream
 
 
 class Platform:
@@ -21,7 +21,7 @@ class Platform:
         self._mechanism = mechanism
         self._timeline = timeline
         self._patience = timeline.patience
-        self._seed = seed
+        self._ties = draw_key(seed, "ties")
 
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs.
@@ -36,7 +36,7 @@ class Platform:
 
         def tie_order(client: int) -> FloatArray:
             # One number for each service, not a permutation: a service added at the end does not change the order.
-            return stream(self._seed, "ties", current.number, client).random(len(current.services))
+            return tie_order_of(self._ties, current.number, len(current.services), client)
 
         bids = current.world.bid[services, clients]
         book = Book(services, clients, payments, bids, current.conditions.cores, tie_order)
@@ -61,6 +61,19 @@ class Platform:
         if part is None:
             return self._patience
         return min(self._patience, part * (compute + self._timeline.upload_seconds))
+
+
+def tie_order_of(key: UInt32Array, round_: int, services: int, client: int) -> FloatArray:
+    """Return the random numbers [M] that break a client's ties in a round: the lower one goes first.
+
+    Args:
+        key: the run's stream "ties" (``fl.draws``).
+        round_: n, from 1.
+        services: M.
+        client: its index.
+    """
+    order: FloatArray = uniforms(key, round_, np.arange(services), client)[0]
+    return order
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

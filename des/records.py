@@ -3,6 +3,7 @@
 Policies see money in units (floats with six decimals); reports hold it in whole micro-units.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -285,7 +286,8 @@ class ServiceReport(NamedTuple):
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    # Python adds floats in one way up to version 3.11 and in another one since; the exact sum is the same everywhere.
+    return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)

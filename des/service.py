@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from des.money import Micro
 from des.records import Status
+from fl.elementary import power, rounded
 from fl.quality import DQIParameters
 
 
@@ -55,9 +56,9 @@ class ServiceState:
 
 
 def reward(spec: ServiceSpec, accuracy: float) -> float:
-    """Return r = Omega^accuracy, and Omega^target once the target is met.
+    """Return r = Omega^accuracy, and Omega^target once the target is met; 12 significant digits.
 
     The reward of a service that has left is absorbing: it gets Omega^target in every remaining round, so that finishing
     early is never punished.
     """
-    return float(spec.reward_base ** min(accuracy, spec.target_accuracy))
+    return rounded(power(spec.reward_base, min(accuracy, spec.target_accuracy)))

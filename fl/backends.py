@@ -79,6 +79,14 @@ class Backend(ABC):
         """
         return ()
 
+    def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
+        """Return which code would train each service's models here; empty where none are trained.
+
+        Raises:
+            InputError: a data set is missing, or the kernel that is asked for cannot train it.
+        """
+        return {}
+
     def require(self, spec: FederationSpec) -> None:  # noqa: B027 - optional: not all have anything to check
         """Check what can be checked of a federation without creating it.
 
@@ -102,10 +110,16 @@ class RealTraining(Backend):
     summary = "train and evaluate networks on images"
     trains = True
 
+    def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
+        """See ``Backend.kernels``."""
+        return {
+            task.service: kernel_for(task.regime.model, spec.load(task.dataset).info.shape, spec.kernel)
+            for task in spec.tasks
+        }
+
     def require(self, spec: FederationSpec) -> None:
         """See ``Backend.require``: the data sets, the kernel and the device."""
-        for task in spec.tasks:
-            kernel_for(task.regime.model, spec.load(task.dataset).info.shape, spec.kernel)
+        self.kernels(spec)
         require_device(spec.device)
 
     def federation(self, spec: FederationSpec) -> Federation:

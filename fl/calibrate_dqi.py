@@ -12,6 +12,7 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.datasets import Dataset
+from fl.draws import draw_key
 from fl.engine import Engine
 from fl.local import visiting_order
 from fl.partition import draw_images, label_counts, largest_count, realised_emd
@@ -94,13 +95,13 @@ def measure(dataset: Dataset, experiment: Experiment, regime: Regime, seed: int,
     The outcome depends on the arguments alone, whatever else was measured before.
     """
     engine = Engine(dataset, regime, kernel)
-    key = ("dqi", dataset.info.name, experiment.size, f"{experiment.emd:.6f}", experiment.repetition)
-    rng = stream(seed, *key, "images")
-    counts = label_counts(experiment.size, experiment.emd, dataset.info.labels, rng)
-    chosen = draw_images(counts, dataset.by_label, rng)
-    order = visiting_order(experiment.size, regime.local_epochs, rng)
+    purpose = ("dqi", dataset.info.name, experiment.size, f"{experiment.emd:.6f}", experiment.repetition)
+    images = draw_key(seed, *purpose, "images")
+    counts = label_counts(experiment.size, experiment.emd, dataset.info.labels, images)
+    chosen = draw_images(counts, dataset.by_label, images)
+    order = visiting_order(experiment.size, regime.local_epochs, stream(seed, *purpose, "local"))
     trainer = engine.trainer()
-    initial = engine.initial_parameters(seed, *key, "model")
+    initial = engine.initial_parameters(seed, *purpose, "model")
     trained, _ = trainer.train(initial, dataset.train_images[chosen], dataset.train_labels[chosen], order, regime)
     correct = trainer.correct(trained, dataset.test_images, dataset.test_labels)
     real = realised_emd(experiment.size, experiment.emd, dataset.info.labels)

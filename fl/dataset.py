@@ -153,6 +153,10 @@ class Source(ABC):
             DatasetError: nothing is known without loading it, and it cannot be loaded.
         """
 
+    def present(self, root: Path) -> bool:
+        """Return whether it can be loaded without a download, as far as names of files in ``root`` tell."""
+        return True
+
     @abstractmethod
     def load(self, root: Path, *, download: bool) -> Dataset:
         """Return the data set.

@@ -46,23 +46,31 @@ class Downloaded(Source):
         """See ``Source.info``."""
         return self.known
 
+    def present(self, root: Path) -> bool:
+        """See ``Source.present``."""
+        return not self._missing(root)
+
     def load(self, root: Path, *, download: bool) -> Dataset:
         """See ``Source.load``."""
         arrays, digests = self._read(self._locate(root, download=download))
         known = OFFICIAL.get(self.known.name) or vision.receipt(root / self.raw.folder)
         return Dataset.of(self.known, arrays, digests, known)
 
+    def _missing(self, root: Path) -> list[str]:
+        """Return the names of the files that are not there."""
+        return [file for file in self.raw.files if vision.find(root / self.raw.folder, file) is None]
+
     def _locate(self, root: Path, *, download: bool) -> list[Path]:
         """Return the paths of the files, after downloading what is missing."""
         folder = root / self.raw.folder
-        missing = [file for file in self.raw.files if vision.find(folder, file) is None]
+        missing = self._missing(root)
         reason = "downloads are switched off"
         if missing and download:
             try:
                 vision.download(self.raw, root)
             except vision.DownloadError as error:
                 reason = f"they could not be downloaded: {error}"
-            missing = [file for file in self.raw.files if vision.find(folder, file) is None]
+            missing = self._missing(root)
         if missing:
             raise AbsentError(
                 f"data set {self.known.name!r}: {folder} lacks {', '.join(missing)}; {reason}. Run again with a "

@@ -1,9 +1,22 @@
-"""Optional extras: one clear line where something is used that is not installed."""
+"""Optional extras: what each is for, and one clear line where something is used that is not installed."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from fl.errors import InputError
+
+EXTRAS: Mapping[str, str] = MappingProxyType(
+    {
+        "rl": "the market as an environment: `flmarket.parallel_env`, `flmarket.service_env`, `examples/train_sb3.py`",
+        "ray": "`flmarket run --engine ray`",
+        "parquet": "`flmarket export --parquet`",
+        "tensorboard": "`flmarket train --tensorboard`",
+        "web": "`flmarket tui --web`",
+        "png": "pictures of the screen as PNG, beside SVG",
+    }
+)
+"""The extras that ``pip install 'flmarket[NAME]'`` adds, and what each is for."""
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from fl.arrays import AnyArray, Float32Array, Labels, Pixels
 from fl.batched import ClientData
 from fl.blame import blame, represent
 from fl.datasets import Dataset
+from fl.draws import draw_key, subsets
 from fl.engine import Engine
 from fl.errors import RunError
 from fl.fedavg import fedavg
@@ -63,15 +64,15 @@ class _Learner:
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
         self.test_images, self.test_labels = self._test_images(seed)
+        self._images = draw_key(seed, "images", task.service)
         self.accuracy = float("nan")
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
         """Draw the images of one job and the order in which it visits them; every round has fresh data."""
         dataset = self.task.dataset
-        rng = stream(seed, "images", round_, job.client, job.service)
-        counts = label_counts(job.size, job.emd, dataset.info.labels, rng)
-        chosen = draw_images(counts, dataset.by_label, rng)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, self._images, round_, job.client)
+        chosen = draw_images(counts, dataset.by_label, self._images, round_, job.client)
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)
         return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
@@ -113,7 +114,7 @@ class _Learner:
         total = len(dataset.test_labels)
         if wanted is None or wanted >= total:
             return dataset.test_images, dataset.test_labels
-        chosen = np.sort(stream(seed, "evaluation", self.task.service).permutation(total)[:wanted])
+        chosen = subsets(draw_key(seed, "evaluation", self.task.service), np.array([wanted]), np.array([total]))[0]
         return dataset.test_images[chosen], dataset.test_labels[chosen]
 
 

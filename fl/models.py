@@ -19,14 +19,16 @@ from collections.abc import Callable
 from inspect import signature
 from threading import Lock
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fl.blame import blame, describe
 from fl.dataset import Shape
+from fl.draws import draw_key, words
 from fl.model_names import BUILTIN, MODELS, require_fit
 from fl.plugins import PluginError
-from fl.streams import stream
+from fl.streams import stream_key
 
 MLP_HIDDEN = (200, 200)
 
@@ -95,8 +97,8 @@ _GENERATOR = Lock()
 def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) -> nn.Module:
     """Return a new model whose initial parameters depend on (seed, purpose) alone.
 
-    Modules draw their initial values from torch's global generator; it is seeded from the keyed stream for just that,
-    and then put back as it was.
+    Those of a built-in model are drawn from the keyed stream itself (``initialise``). Custom models draw theirs from
+    torch's global generator; it is seeded from the keyed stream for just that, and then put back as it was.
 
     Args:
         name: the model's name.
@@ -111,9 +113,9 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
     """
     make = MODELS.load(name)
     with _GENERATOR, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(stream(seed, *purpose).integers(2**63)))
+        torch.manual_seed(int.from_bytes(stream_key(seed, *purpose)[:8], "little") >> 1)
         if name in BUILTIN:
-            return make(labels, shape)
+            return initialise(make(labels, shape), seed, *purpose)
         any_shape = _takes_shape(make)
         try:
             module = make(labels, shape=shape) if any_shape else make(labels)
@@ -124,6 +126,32 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
             why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
             raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
+
+
+def initialise(module: nn.Module, seed: int, *purpose: str | int) -> nn.Module:
+    """Draw the initial parameters of a built-in model, and return it.
+
+    The distribution is torch's default for linear layers and convolutions: weights and biases uniform within
+    +-1 / sqrt(fan-in), fan-in being the inputs of one output (He et al., "Delving deep into rectifiers", ICCV 2015,
+    with a = sqrt(5)). The numbers come from the keyed stream (``fl.draws``), because torch's generator, and the order
+    in which torch draws from it, may change with its version. Other layers keep torch's initial values, which are not
+    random.
+    """
+    drawn = draw_key(seed, *purpose)
+    parameters = 0
+    for layer in module.modules():
+        if not isinstance(layer, nn.Linear | nn.Conv2d):
+            continue
+        bound = layer.weight[0].numel() ** -0.5
+        for parameter in (layer.weight, layer.bias):
+            if parameter is None:
+                continue
+            # 24 bits, as many as a float32 has: exact until the product with the bound is rounded.
+            part = (words(drawn, parameter.numel(), 0, parameters) >> np.uint32(8)) * 2.0**-23 - 1.0
+            values = torch.from_numpy((bound * part).astype(np.float32)).view_as(parameter)
+            parameter.data.copy_(values)
+            parameters += 1
+    return module
 
 
 def _takes_shape(make: ModelFactory) -> bool:

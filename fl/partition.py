@@ -5,16 +5,15 @@ images can only have certain EMDs. ``realised_emd`` says which one it will be: t
 it, else the nearest possible. It depends on (D, EMD, L) alone; which labels have too many is a random draw.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.random import Generator
 
-from fl.arrays import FloatArray, IntArray
-
-CONCENTRATION = 1.0
-"""Dirichlet concentration of the direction in which a data set departs from uniform: 1 = all directions alike."""
+from fl.arrays import FloatArray, IntArray, UInt32Array
+from fl.draws import subsets, uniforms
+from fl.elementary import log
 
 
 @lru_cache(maxsize=4096)
@@ -53,15 +52,25 @@ def largest_count(size: int, emd: float, labels: int) -> int:
     return max((total - (over - 1) * (base + 1) if over else base + (rest > 0)) for over, total in pairs)
 
 
-def label_counts(size: int, emd: float, labels: int, rng: Generator) -> IntArray:
+def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: int = 0, client: int = 0) -> IntArray:
     """Draw the images per label [L] of a data set with exactly ``realised_emd(size, emd, labels)``.
 
-    The direction (which labels have too many or too few, and by how much) is a Dirichlet draw, rescaled to the EMD.
+    The direction (which labels have too many or too few, and by how much) is a draw from the Dirichlet distribution
+    with concentration 1, in which all directions are alike, rescaled to the EMD.
+
+    Args:
+        size: D.
+        emd: the wanted EMD.
+        labels: L.
+        key: the stream of the service's images (``fl.draws``).
+        round_, client: whose data set it is.
     """
     if size < 1 or labels < 2:
         raise ValueError("a data set needs at least one image and two labels")
     _, pairs = _nearest(size, emd, labels)
-    share = rng.dirichlet(np.full(labels, CONCENTRATION))
+    # Exponentially distributed numbers, in proportion to their sum, are such a draw.
+    share = -log(1.0 - uniforms(key, round_, 0, client, np.arange(labels))[0])
+    share /= math.fsum(share.tolist())
     if pairs[0][0] == 0:
         return np.full(labels, size // labels, dtype=np.int64)
     # Of the possible numbers of over-full labels, the one nearest to the draw's own.
@@ -85,7 +94,7 @@ def _apportion(total: int, weights: FloatArray, cap: int | None) -> IntArray:
     limit = np.full(weights.size, total if cap is None else cap, dtype=np.int64)
     while (left := total - int(parts.sum())) > 0:
         open_ = parts < limit
-        ideal = np.where(open_, left * weights / weights[open_].sum(), 0.0)
+        ideal = np.where(open_, left * weights / math.fsum(weights[open_].tolist()), 0.0)
         step = np.minimum(np.floor(ideal).astype(np.int64), limit - parts)
         if not step.any():  # less than one whole image each: the largest remainders get one
             step[np.argsort(-ideal, kind="stable")[: min(left, int(open_.sum()))]] = 1
@@ -93,13 +102,16 @@ def _apportion(total: int, weights: FloatArray, cap: int | None) -> IntArray:
     return parts
 
 
-def draw_images(counts: IntArray, by_label: Sequence[IntArray], rng: Generator) -> IntArray:
+def draw_images(
+    counts: IntArray, by_label: Sequence[IntArray], key: UInt32Array, round_: int = 0, client: int = 0
+) -> IntArray:
     """Draw the training images of a data set, without replacement, in label order.
 
     Args:
         counts: [L] images wanted of each label.
         by_label: for each label, the indices of its images in the training split.
-        rng: the stream for this data set.
+        key: the stream of the service's images (``fl.draws``).
+        round_, client: whose data set it is.
 
     Returns:
         [D] indices into the training split.
@@ -107,9 +119,8 @@ def draw_images(counts: IntArray, by_label: Sequence[IntArray], rng: Generator) 
     Raises:
         ValueError: a label has fewer images than wanted.
     """
-    chosen = []
     for label, (count, pool) in enumerate(zip(counts, by_label, strict=True)):
         if count > len(pool):
             raise ValueError(f"label {label} has {len(pool)} images, {count} are wanted")
-        chosen.append(pool[rng.choice(len(pool), size=int(count), replace=False, shuffle=False)])
-    return np.concatenate(chosen)
+    chosen = subsets(key, counts, np.array([len(pool) for pool in by_label]), round_, 1, client)
+    return np.concatenate([pool[own] for pool, own in zip(by_label, chosen, strict=True)])

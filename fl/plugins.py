@@ -103,6 +103,10 @@ class Registry(Generic[T]):
         own = [*self._builtin, *self._registered]
         return [*own, *sorted({entry.name for entry in self._entries() if not self._refusal(entry.name)} - set(own))]
 
+    def is_builtin(self, name: str) -> bool:
+        """Return whether a name is that of something that comes with flmarket."""
+        return name in self._builtin
+
     def load(self, name: str) -> T:
         """Return what a name stands for.
 

@@ -45,3 +45,8 @@ _FOREIGN = re.compile(
 def is_plain_row(line: str) -> bool:
     """Whether a line of CSV, without its end, has ASCII alone and no cell that begins a formula."""
     return _FOREIGN.search(line) is None
+
+
+def is_plain(text: str) -> bool:
+    """Whether the text of one cell is printable and begins no formula. A number may begin with a minus."""
+    return text.isprintable() and (not text.startswith(_FORMULA) or is_plain_row(text))

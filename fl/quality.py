@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
+from fl.elementary import exp, power
 
 
 def emd(label_counts: npt.ArrayLike, reference: npt.ArrayLike | None = None) -> float:
@@ -55,7 +56,7 @@ figure. See docs/decisions/dqi.md.
 def alpha(emd_values: npt.ArrayLike, parameters: DQIParameters) -> FloatArray:
     """Return the function of the EMD in eq. (6): what the label distribution alone allows. Shape as ``emd_values``."""
     v = np.asarray(emd_values, dtype=np.float64)
-    return np.asarray(parameters.eta4 * np.exp(-(((v + parameters.eta5) / parameters.eta6) ** 2)))
+    return np.asarray(parameters.eta4 * exp(-np.square((v + parameters.eta5) / parameters.eta6)))
 
 
 def dqi(data_sizes: npt.ArrayLike, emd_values: npt.ArrayLike, parameters: DQIParameters) -> FloatArray:
@@ -65,4 +66,4 @@ def dqi(data_sizes: npt.ArrayLike, emd_values: npt.ArrayLike, parameters: DQIPar
     """
     size = np.asarray(data_sizes, dtype=np.float64)
     a = alpha(emd_values, parameters)
-    return np.asarray(a - parameters.eta1 * np.exp(-parameters.eta2 * (parameters.eta3 * size) ** a))
+    return np.asarray(a - parameters.eta1 * exp(-parameters.eta2 * power(parameters.eta3 * size, a)))

@@ -18,14 +18,16 @@ models leave the plateau sooner. Real errors have more high outliers than low on
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import exp, log, log1p, sqrt
+from functools import lru_cache
+from math import sqrt
 from typing import Self
 
 import numpy as np
 
-from fl.arrays import AnyArray
+from fl.arrays import AnyArray, FloatArray
+from fl.draws import draw_key, normals
+from fl.elementary import exp, log, power
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from fl.streams import stream
 
 REFERENCE = 400.0
 """Images; sizes count in multiples of it, so that a parameter for sizes does not shift the others."""
@@ -103,14 +105,19 @@ class _Progress:
         first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * self.luck
         step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
         u = self.u = self.u + exp(step + first / (1.0 + self.u))
-        spread = exp(c.spread_0 + c.spread_progress * log1p(u) + c.spread_left * s)
+        spread = exp(c.spread_0 + c.spread_progress * log(1.0 + u) + c.spread_left * s)
         noise = spread * (z + c.skew * (z * z - 1.0)) / sqrt(1.0 + 2.0 * c.skew * c.skew)
         drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
-        change = drift + noise - c.decay / c.shape * log1p(u**c.shape)
+        change = drift + noise - c.decay / c.shape * log(1.0 + power(u, c.shape))
         error = c.floor + (c.start - c.floor) * exp(min(change, 0.0))
         self.accuracy = 1.0 - error
         base = c.loss_0 + c.loss_error * log(before)
-        return TrainingOutcome(self.accuracy, np.array([exp(base + c.loss_emd * job.emd) for job in jobs]))
+        loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs
+        return TrainingOutcome(self.accuracy, np.array([loss[job.emd] for job in jobs]))
+
+
+AHEAD = 64
+"""Rounds whose noise is drawn at once: a call costs more than its numbers."""
 
 
 class SurrogateFederation(Federation):
@@ -123,10 +130,13 @@ class SurrogateFederation(Federation):
             curves: one for each service, by name.
             seed: the run's seed; noise is drawn from its keyed streams.
         """
-        self._seed = seed
+        # One key for each service, by its name: [M, 1, 2].
+        self._keys = np.array([draw_key(seed, "surrogate", name) for name in curves])[:, None]
+        self._noise = lru_cache(maxsize=2)(self._draw_noise)
+        luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
         self._services = {
-            name: _Progress(curve, stream(seed, "surrogate", name).standard_normal(), 1.0 - curve.start)
-            for name, curve in curves.items()
+            name: _Progress(curve, own, 1.0 - curve.start)
+            for (name, curve), own in zip(curves.items(), luck, strict=True)
         }
 
     @property
@@ -143,12 +153,13 @@ class SurrogateFederation(Federation):
         of_service: dict[str, list[TrainingJob]] = {}
         for job in jobs:
             of_service.setdefault(job.service, []).append(job)
-        return {
-            service: self._services[service].advance(
-                own, stream(self._seed, "surrogate", round_, service).standard_normal()
-            )
-            for service, own in of_service.items()
-        }
+        block, position = divmod(round_, AHEAD)
+        noise = dict(zip(self._services, self._noise(block)[:, position].tolist(), strict=True))
+        return {service: self._services[service].advance(own, noise[service]) for service, own in of_service.items()}
+
+    def _draw_noise(self, block: int) -> FloatArray:
+        """Return [M, rounds of the block] standard normal numbers; that of round 0 is the run's luck."""
+        return normals(self._keys, np.arange(block * AHEAD, (block + 1) * AHEAD))
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: how far each service is on its curve."""

@@ -7,6 +7,8 @@ import numpy as np
 from des.money import to_micro
 from des.records import Feedback, Observation, Offer
 from fl.arrays import FloatArray
+from fl.elementary import log
+from fl.ordered import column_sums, inverse, product
 from learning.checks import require_finite
 from learning.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
@@ -79,7 +81,7 @@ class BudgetedUCB(Policy):
         """Add the round to the regression of progress on the sum of the served clients' features."""
         before, self._error = self._error, _log_error(feedback.accuracy)
         assert before is not None  # noqa: S101 - act sets it
-        total = features(observation)[offer.clients[feedback.served]].sum(axis=0)
+        total = column_sums(features(observation)[offer.clients[feedback.served]])
         outer = np.outer(total, total)
         self._gram = self._discount * self._gram + outer
         self._gram_squared = self._discount**2 * self._gram_squared + outer
@@ -107,11 +109,13 @@ class BudgetedUCB(Policy):
 
     def _bounds(self, x: FloatArray) -> FloatArray:
         """Return the upper confidence bound [C] of each client's worth, for features [C, 4]."""
-        inverse = np.linalg.inv(self._gram + RIDGE * np.eye(4))
-        variance = inverse @ (self._gram_squared + RIDGE * np.eye(4)) @ inverse
-        width = np.sqrt(np.einsum("ci,ij,cj->c", x, variance, x))
+        covariance = inverse(self._gram + RIDGE * np.eye(4))
+        variance = product(product(covariance, self._gram_squared + RIDGE * np.eye(4)), covariance)
+        terms = product(x, variance) * x
+        width = np.sqrt(product(terms, np.ones((4, 1)))[:, 0])
         noise = np.sqrt(self._squares / self._weights) if self._weights else 1.0
-        upper: FloatArray = x @ (inverse @ self._moment) + self._exploration * noise * width
+        estimate = product(x, product(covariance, self._moment[:, None]))[:, 0]
+        upper: FloatArray = estimate + self._exploration * noise * width
         return upper
 
 
@@ -122,4 +126,4 @@ def features(observation: Observation) -> FloatArray:
 
 
 def _log_error(accuracy: float) -> float:
-    return float(np.log(1 - min(accuracy, LARGEST_ACCURACY)))
+    return log(1 - min(accuracy, LARGEST_ACCURACY))

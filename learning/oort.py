@@ -6,6 +6,8 @@ import numpy as np
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.elementary import log, power
+from fl.ordered import quantile
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
@@ -89,15 +91,15 @@ class OortLike(Policy):
     def _share(self, round_: int) -> float:
         """Return the share of the budget that exploration gets."""
         least = min(self._exploration, LEAST_EXPLORATION)
-        return max(least, self._exploration * DECAY ** (round_ - 1))
+        return max(least, self._exploration * power(DECAY, round_ - 1))
 
     def _utilities(self, clients: IntArray, bids: FloatArray, round_: int) -> FloatArray:
         """Return the utility [k] of known clients."""
         if not len(clients):
             return np.empty(0)
         raw = bids * self._losses[clients]
-        raw = np.minimum(raw, np.quantile(raw, CLIP))
+        raw = np.minimum(raw, quantile(raw, CLIP))
         spread = float(np.ptp(raw))
         scaled = (raw - raw.min()) / spread if spread > 0 else np.zeros_like(raw)
-        utility: FloatArray = scaled + np.sqrt(STALENESS * np.log(round_) / self._served[clients])
+        utility: FloatArray = scaled + np.sqrt(STALENESS * log(round_) / self._served[clients])
         return utility

@@ -1,8 +1,11 @@
 """Values relative to those of the other clients."""
 
+import math
+
 import numpy as np
 
 from fl.arrays import FloatArray, IntArray
+from fl.ordered import mean
 
 NO_SPREAD = 1e-9
 """Values that deviate by less than this are equal, up to rounding."""
@@ -10,6 +13,6 @@ NO_SPREAD = 1e-9
 
 def standardised(values: FloatArray | IntArray) -> FloatArray:
     """Return values [C] less their mean, in standard deviations; zeros if all are equal."""
-    centred: FloatArray = values - values.mean()
-    spread = float(np.sqrt((centred * centred).mean()))
+    centred = np.asarray(values, dtype=np.float64) - mean(values)
+    spread = math.sqrt(mean(centred * centred))
     return centred / spread if spread > NO_SPREAD else np.zeros_like(centred)

@@ -1,6 +1,6 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -158,6 +158,15 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
     """
     spec = _federation_spec(scenario, seed, shelf, workers)
     return backend_of(scenario).federation(spec)
+
+
+def kernels_of(scenario: Scenario, shelf: Shelf) -> Mapping[str, str]:
+    """Return which code would train each service's models on this machine's CPU; empty where none are trained.
+
+    Raises:
+        DatasetError, KernelError: as in ``build_federation``.
+    """
+    return backend_of(scenario).kernels(_federation_spec(scenario, 0, shelf, 1))
 
 
 def require_federation(scenario: Scenario, shelf: Shelf) -> None:

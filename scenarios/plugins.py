@@ -137,6 +137,11 @@ def loaded() -> list[PluginFile]:
     return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
 
 
+def any_foreign() -> bool:
+    """Return whether there is any plug-in that did not come with flmarket: of a file, this process or a package."""
+    return any(not registry.is_builtin(name) for registry in REGISTRIES for name in registry.names())
+
+
 def is_loading() -> bool:
     """Return whether a plug-in file is being loaded."""
     return any(registry.loading for registry in REGISTRIES)

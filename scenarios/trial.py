@@ -18,9 +18,9 @@ from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario, Service
 
 
-def obstacles(shelf: Shelf, scenario: Scenario) -> Iterator[Finding]:
+def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Finding]:
     """Yield what cannot be created as the scenario asks. Data sets that are not here yet are none; see ``absent``."""
-    for path, attempt in _parts(scenario, shelf, build_policy):
+    for path, attempt in _parts(scenario, shelf, create):
         try:
             attempt()
         except AbsentError:

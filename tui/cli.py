@@ -20,6 +20,7 @@ except ImportError as error:  # something else on Python's path is called fl
 from tui.commands.calibrate import calibrate
 from tui.commands.console import result
 from tui.commands.datasets import datasets
+from tui.commands.doctor import doctor
 from tui.commands.export import export
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
@@ -79,7 +80,7 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins):
+for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins, doctor):
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
 app.add_typer(calibrate, name="calibrate")
@@ -95,8 +96,9 @@ def main() -> None:
 
 def _run() -> object:
     guard_streams()
-    require_one_place()
     arguments = [_at_home(argument) for argument in sys.argv[1:]]
+    if arguments[:1] != ["doctor"]:  # which reports it, beside all the rest
+        require_one_place()
     try:
         if arguments == ["tui"]:
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture

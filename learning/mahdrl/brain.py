@@ -9,9 +9,10 @@ from numpy.random import Generator
 
 from des.records import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
+from fl.elementary import sigmoid
 from learning.checks import require_finite
 from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
-from learning.mahdrl.networks import Mlp, sigmoid
+from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
@@ -119,7 +120,7 @@ class Brain:
 
     def q(self, observation: Observation) -> Any:
         """Return [C] what each client adds to the quality of a set, to the first agent."""
-        return QUALITY.forward(self.quality, self.design.see(observation)[None])[0, :, 0].astype(np.float64)
+        return QUALITY.forward(self.quality, self.design.see(observation)[None])[0, :, 0]
 
     def kappa(self, observation: Observation) -> CountValue:
         """Return what the number of served clients is worth in this round."""
@@ -131,7 +132,7 @@ class Brain:
         """Return the probability [...] that an offer is served, for the standing of its rivals [..., R, 2]."""
         seen = features(standing, np).astype(np.float32).reshape(1, -1, RIVAL_FEATURES)
         outbid = sigmoid(WIN.forward(self.win, seen))
-        return fewer_than(cores, outbid.reshape(standing.shape[:-1]).astype(np.float64))
+        return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
 
     def decide(self, observation: Observation) -> Offer:
         """Return the offers that the critic thinks best (eq. 7).

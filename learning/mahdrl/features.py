@@ -4,6 +4,8 @@ import numpy as np
 
 from des.records import Observation
 from fl.arrays import Float32Array
+from fl.elementary import log
+from fl.ordered import mean
 from learning.scaling import standardised
 
 CLIENT_FEATURES = 4
@@ -40,8 +42,8 @@ def client_features(
 
 def means(observation: Observation) -> float:
     """Return the log of how many mean bids the budget is, cut to [-3, 3]."""
-    mean = max(float(observation.own_bids.mean()), SMALLEST_PRICE)
-    return float(np.clip(np.log(max(observation.budget, SMALLEST_PRICE) / mean), -3.0, 3.0))
+    typical = max(mean(observation.own_bids), SMALLEST_PRICE)
+    return min(max(log(max(observation.budget, SMALLEST_PRICE) / typical), -3.0), 3.0)
 
 
 def elapsed(observation: Observation) -> float:

@@ -2,7 +2,8 @@
 
 The parameters of A independent agents are one array [A, P]. One batched matrix product then serves all agents, Adam is
 a handful of operations on that array, and a checkpoint is one tensor. The same forward pass runs on NumPy arrays
-(acting) and on torch tensors (learning): both know ``@``, ``+`` and ``clip``.
+(acting) and on torch tensors (learning): both know ``+`` and ``clip``. On NumPy arrays its matrix products are exact
+ones (``fl.ordered``), so that an agent decides the same on every machine.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fl.arrays import AnyArray, Float32Array
+from fl.ordered import exact_product
 
 Tensors = Mapping[str, AnyArray]
 """Named arrays: what a checkpoint holds."""
@@ -50,19 +52,15 @@ class Mlp:
             x: [A, n, inputs], of the same library.
 
         Returns:
-            [A, n, outputs].
+            [A, n, outputs]; of NumPy arrays, in double precision.
         """
         at, last = 0, len(self.sizes) - 2
         for layer, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
             split, end = at + fan_in * fan_out, at + (fan_in + 1) * fan_out
             weights = parameters[:, at:split].reshape(-1, fan_in, fan_out)
-            x = x @ weights + parameters[:, None, split:end]
+            product = exact_product(x, weights) if isinstance(x, np.ndarray) else x @ weights
+            x = product + parameters[:, None, split:end]
             if layer < last:
-                x = x.clip(min=0)
+                x = np.maximum(x, 0) if isinstance(x, np.ndarray) else x.clip(min=0)
             at = end
         return x
-
-
-def sigmoid(x: Any) -> Any:
-    """Return the logistic function of a NumPy array; it does not overflow."""
-    return 0.5 * (1.0 + np.tanh(0.5 * x))

@@ -6,6 +6,7 @@ of preference, each of which weighs a client's worth against its price different
 best order: where adding a client promises less than stopping, it stops.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.elementary import log
+from fl.ordered import mean, quantile
 
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 """Values of money that are tried, in standard deviations of q per mean price: 0 ignores prices."""
@@ -39,7 +42,7 @@ class CountValue:
 
     def of(self, expected: Any, none: Any) -> FloatArray:
         """Return kappa for the number of clients expected if any are served; ``none`` is the chance that none is."""
-        log_count = np.log(np.maximum(expected, 1.0))
+        log_count = log(np.maximum(expected, 1.0))
         value: FloatArray = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count + none * self.nobody
         return value
 
@@ -100,8 +103,8 @@ def plan(
     w = np.where(taken, chance[order, level], 0.0)
     served = np.cumsum(w, axis=1)
     none = np.cumprod(1.0 - w, axis=1)
-    mean = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
-    value = (1.0 - none) * mean + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
+    average = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
+    value = (1.0 - none) * average + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
     # Of equal values argmax takes the first: the shortest beginning of the order that weighs prices the least.
     ends = taken if stop else taken & (taken.sum(axis=1, keepdims=True) == taken.cumsum(axis=1))
     value = np.where(ends, value, -np.inf)
@@ -114,8 +117,9 @@ def plan(
 def _worth(q: FloatArray, prices: FloatArray, chance: FloatArray) -> FloatArray:
     """Return the worth [orders, C, L] by which the planner orders clients and picks their prices."""
     certain = bool((chance >= 1.0).all())
-    anchors = np.quantile(q, ANCHORS[:1] if certain else ANCHORS) - 1e-3
-    unit = max(float(q.std()), 1e-6) / max(float(prices[:, 0].mean()), 1e-6)
+    anchors = np.array([quantile(q, part) for part in (ANCHORS[:1] if certain else ANCHORS)]) - 1e-3
+    centred = q - mean(q)
+    unit = max(math.sqrt(mean(centred * centred)), 1e-6) / max(mean(prices[:, 0]), 1e-6)
     shadow = np.array(SHADOW_PRICES) * unit
     gain = chance * (q[:, None] - anchors[:, None, None])  # [anchors, C, L]
     worth: FloatArray = gain[:, None] - shadow[None, :, None, None] * prices

@@ -13,6 +13,7 @@ import numpy as np
 
 from des.records import Observation
 from fl.arrays import FloatArray
+from fl.elementary import log, waves
 from learning.mahdrl.features import SMALLEST_PRICE
 
 WAVES = 2.0 ** np.arange(6)
@@ -67,7 +68,7 @@ class Rivals:
         bids = self.bids[:most].T[:, None]  # [C, 1, R']
         standing = np.empty((*prices.shape, bids.shape[2], STANDING))
         standing[..., 0] = bids / self.highest
-        ratio = np.log(np.maximum(bids, SMALLEST_PRICE)) - np.log(np.maximum(prices, SMALLEST_PRICE))[..., None]
+        ratio = log(np.maximum(bids, SMALLEST_PRICE) / np.maximum(prices, SMALLEST_PRICE)[..., None])
         standing[..., 1] = np.clip(ratio, -LARGEST_RATIO, LARGEST_RATIO)
         return standing
 
@@ -85,9 +86,24 @@ def features(standing: Any, library: Any) -> Any:
         library: ``numpy`` or ``torch``, whichever the array is of.
     """
     part, ratio = standing[..., :1], standing[..., 1:]
-    angle = part * library.asarray(2.0 * np.pi * WAVES, dtype=part.dtype)
+    if library is np:
+        sine, cosine = _waves(part[..., 0].astype(np.float64))
+    else:
+        angle = part * library.asarray(2.0 * np.pi * WAVES, dtype=part.dtype)
+        sine, cosine = library.sin(angle), library.cos(angle)
     reaches = (ratio >= 0) * library.ones_like(ratio)
-    return library.concatenate([part, reaches, ratio, library.sin(angle), library.cos(angle)], -1)
+    return library.concatenate([part, reaches, ratio, sine, cosine], -1)
+
+
+def _waves(part: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the sines and cosines [..., 6] of a part of the range of bids, the same bits on every machine."""
+    sine, cosine = waves(part)
+    sines, cosines = [sine], [cosine]
+    for _ in WAVES[1:]:  # each has twice the cycles of the one before
+        sine, cosine = 2.0 * sine * cosine, 1.0 - 2.0 * sine * sine
+        sines.append(sine)
+        cosines.append(cosine)
+    return np.stack(sines, axis=-1), np.stack(cosines, axis=-1)
 
 
 def fewer_than(cores: int, chances: Any) -> Any:

@@ -39,11 +39,11 @@ class PolicyChoice:
             InputError: nothing follows the colon.
             UnknownPluginError, PluginError: the policy is unknown or cannot be used.
         """
-        name, colon, checkpoint = text.partition(":")
-        if colon and not checkpoint:
+        name, checkpoint = parted(text)
+        if ":" in text and not checkpoint:
             raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
         POLICIES.load(name)
-        return cls(name, (str(Path(checkpoint).expanduser()) if checkpoint.startswith("~") else checkpoint) or None)
+        return cls(name, checkpoint)
 
     @classmethod
     def again(cls, label: str, scenario: Scenario) -> "PolicyChoice":
@@ -113,6 +113,12 @@ class PolicyChoice:
         return any(
             it.kind is Parameter.VAR_KEYWORD or (it.name == option and it.kind in named) for it in parameters.values()
         )
+
+
+def parted(text: str) -> tuple[str, str | None]:
+    """Return the name and the checkpoint in ``NAME`` or ``NAME:CHECKPOINT``. Loads nothing."""
+    name, _, checkpoint = text.partition(":")
+    return name, (str(Path(checkpoint).expanduser()) if checkpoint.startswith("~") else checkpoint) or None
 
 
 def _wanted(option: str, explicit: Mapping[str, str]) -> str | None:

@@ -4,8 +4,9 @@
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal, get_args, get_origin
@@ -13,6 +14,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from fl.crash import guarded
+from fl.errors import InputError
 from fl.names import NAME_PATTERN
 from fl.regime import Regime
 from scenarios.file.keys import absent, bare, default, item_limits, limits
@@ -50,6 +53,20 @@ def renewed(page: str, made: str) -> str:
 def renew(path: Path, made: str) -> None:
     """Replace the reference part of a page's file."""
     path.write_text(renewed(path.read_text(encoding="utf-8"), made), encoding="utf-8")
+
+
+def renew_named(make: Callable[[], str]) -> None:
+    """Replace the reference part of the page that the command line names.
+
+    Raises:
+        InputError: it names none, or several, or a file that holds no text.
+    """
+    if len(sys.argv) != 2:
+        raise InputError("name one page to renew, such as docs/scenario.md or docs/logs.md")
+    try:
+        renew(Path(sys.argv[1]), make())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{sys.argv[1]}: is not UTF-8 text") from error
 
 
 def _section(title: str, table: type[BaseModel]) -> Iterator[str]:
@@ -137,4 +154,4 @@ def _sizes(info: FieldInfo, things: str) -> str:
 
 
 if __name__ == "__main__":
-    renew(Path(sys.argv[1]), reference())
+    sys.exit(guarded(partial(renew_named, reference)))

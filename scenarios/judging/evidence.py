@@ -4,7 +4,6 @@ That is the scenario, and the world that it makes with the seed: the clients' da
 their draws define them (``des.population``). Nothing here is asked of the market.
 """
 
-import platform
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +12,10 @@ from typing import Any, NamedTuple
 
 from des.population import Population
 from des.records import Outcome
+from fl.arrays import UInt32Array
 from fl.dataset import DatasetInfo
 from fl.datasets import DATASETS, info, is_path, load
+from fl.draws import draw_key
 from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
@@ -113,21 +114,14 @@ class Logs:
         return recorded is None or recorded["sha256"] == dict(load(path).digests)
 
     @property
-    def here(self) -> bool:
-        """Whether the run comes from a machine like this one, whose powers have the same last bits."""
-        return bool(self.meta.get("machine") == {"system": platform.system(), "processor": platform.machine()})
-
-    @property
-    def sums_here(self) -> bool:
-        """Whether the run's Python adds numbers as this one does."""
-        versions = self.meta.get("versions")
-        python = versions.get("python") if isinstance(versions, dict) else None
-        return str(python).split(".")[:2] == platform.python_version().split(".")[:2]
-
-    @property
     def known(self) -> bool:
         """Whether all data sets are in ``datasets``."""
         return all(service.dataset in self.datasets for service in self.scenario.services)
+
+    @cached_property
+    def ties(self) -> UInt32Array:
+        """The key of the draws that break ties between equal payments."""
+        return draw_key(self.seed, "ties")
 
     @cached_property
     def population(self) -> Population:

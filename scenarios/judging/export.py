@@ -10,7 +10,7 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
 from fl.printable import is_plain_row
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, sweep_text, swept
+from scenarios.judging.tables import TableName, fronts, names_beside_keys
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
 
@@ -46,17 +46,17 @@ def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds"
 
 def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     writer = csv.writer(target, lineterminator="\n")
-    names, fronts = _fronts(runs)
+    names, texts = fronts(runs)
     writer.writerow([*names, *names_beside_keys(table)])
-    for run, front in zip(runs, fronts, strict=True):
+    for run, front in zip(runs, texts, strict=True):
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
 def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
     index = ["round", "sim_time"]
-    names, fronts = _fronts(runs)
+    names, texts = fronts(runs)
     frames = []
-    for run, front in zip(runs, fronts, strict=True):
+    for run, front in zip(runs, texts, strict=True):
         # As text: the digits stay as they were written.
         rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))
@@ -73,18 +73,6 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
             wide.insert(position, name, [value] * len(wide))
         frames.append(wide)
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
-
-
-def _fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
-    """Return the columns in front of the tables', and each run's values in them, checked as its lines are."""
-    sweeps = [run.sweep() for run in runs]
-    names = swept(sweeps)
-    fronts = []
-    for run, sweep in zip(runs, sweeps, strict=True):
-        fronts.append([*map(str, keys(run)), *(sweep_text(sweep.get(name)) for name in names)])
-        if not all(is_plain_row(text) for text in (*names, *fronts[-1])):
-            raise InputError(f"{run.path}: meta.json names the run as no run is named; play the run again with --fresh")
-    return [*KEYS, *names], fronts
 
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """Complete runs as data frames: what a notebook or a script works with."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,8 @@ from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, read
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, read_table, swept
+from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, read_table, swept
+from scenarios.logs.arithmetic import mixtures
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -46,8 +48,13 @@ class Results:
 
         Raises:
             InputError: there is none, or a log is damaged.
+
+        Warns:
+            UserWarning: runs of one scenario were trained in different arithmetic.
         """
         self.runs: list[RunResult] = read([Path(source) for source in sources])
+        for text in mixtures((run.setting.name, run.kernels) for run in self.runs):
+            warnings.warn(text, stacklevel=3)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -139,6 +146,7 @@ class Results:
 
     def _table(self, table: TableName) -> pd.DataFrame:
         frames = []
+        fronts([run.directory for run in self.runs])  # refuses what a spreadsheet or a terminal would act on
         absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
         for run in self.runs:
             frame = read_table(run.directory, table)

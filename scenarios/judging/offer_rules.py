@@ -2,16 +2,16 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from des.award import tie_order_of
 from des.mechanisms import DEFAULT
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
 from des.records import Kind, Outcome
-from fl.streams import stream
 from scenarios.build import population_spec
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
@@ -19,8 +19,6 @@ from scenarios.judging.wording import at_client
 
 _ROUNDING = 0.5 + 1e-3
 """Of money to micro-units, and of the logged EMD."""
-_BITS = 1e-13
-"""What DQI from two machines may differ by, relatively."""
 
 
 def bids(logs: Logs) -> Iterator[str]:
@@ -42,37 +40,17 @@ def bids(logs: Logs) -> Iterator[str]:
 
 def world(logs: Logs) -> Iterator[str]:
     """Data sizes, EMDs, DQI and bids are those that the run's seed draws for the round, the service and the client."""
-    qualities: dict[float, list[Row]] = defaultdict(list)
     for number in logs.numbers:
         drawn = logs.population.draw(number)
         for row in logs.offers_in.get(number, []):
             if row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count:
                 yield from _drawn(logs, drawn, row)
-                qualities[float(drawn.dqi[logs.places[row["service"]], row["client"]])].append(row)
         for row in logs.events_in.get(number, []):
             if row["event"] is Kind.BID and row["service"] in logs.places and logs.known:
                 lowest = int(drawn.bid[logs.places[row["service"]]].min())
                 if row["amount"] != lowest:
                     found = "nothing" if row["amount"] is None else money(row["amount"])
                     yield f"round {number}: {row['service']}: the lowest bid is {money(lowest)}, not {found}"
-    yield from _qualities(logs, qualities)
-
-
-def _qualities(logs: Logs, rows_of: Mapping[float, Sequence[Row]]) -> Iterator[str]:
-    """Yield which DQI are not those of eq. (6), given the rows for which it has each value.
-
-    NumPy's exponential has other last bits on processors without AVX-512 than on those with it. So a run from another
-    machine may have a value a little off, but then in all rows alike, and hardly in a single one.
-    """
-    off = {value: rows for value, rows in rows_of.items() if any(row["dqi"] != value for row in rows)}
-    elsewhere = sum(len(rows) for rows in off.values()) > 1
-    for value, rows in off.items():
-        if elsewhere and len({row["dqi"] for row in rows}) == 1 and math.isclose(rows[0]["dqi"], value, rel_tol=_BITS):
-            continue
-        for row in rows:
-            known = logs.scenario.services[logs.places[row["service"]]].dataset in logs.datasets
-            if known and row["dqi"] != value:
-                yield f"{at_client(row)}: dqi is {row['dqi']}, but the run's seed draws {value}"
 
 
 def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
@@ -81,7 +59,7 @@ def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
     at = m, row["client"]
     expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}
     if logs.scenario.services[m].dataset in logs.datasets:
-        expected["emd"] = float(drawn.emd[at])
+        expected |= {"emd": float(drawn.emd[at]), "dqi": float(drawn.dqi[at])}
     if logs.known:
         expected["bid"] = int(drawn.bid[at])
     for key, value in expected.items():
@@ -95,7 +73,9 @@ def payments(logs: Logs) -> Iterator[str]:
     paper = logs.scenario.market.mechanism == DEFAULT
     for row in logs.offers:
         bid, payment, paid = row["bid"], row["payment"], row["paid"]
-        if bid < 0 or payment < bid:
+        if bid < 0:
+            yield f"{at_client(row)}: the bid {money(bid)} is negative (eq. 5)"
+        elif payment < bid:
             yield f"{at_client(row)}: the payment {money(payment)} is below the bid {money(bid)} (eq. 5)"
         if (paid is not None) != (row["outcome"] is Outcome.SERVED):
             yield f"{at_client(row)}: was {row['outcome']}, but was {'not ' if paid is None else ''}paid"
@@ -142,7 +122,7 @@ def _highest(logs: Logs, number: int, client: int, rows: Sequence[Row]) -> Itera
     available = logs.conditions(number).cores
     order = sorted(rows, key=lambda row: (-row["payment"], logs.places[row["service"]]))
     if len(order) > available and order[available]["payment"] == order[available - 1]["payment"]:
-        draw = stream(logs.seed, "ties", number, client).random(len(logs.places))
+        draw = tie_order_of(logs.ties, number, len(logs.places), client)
         order.sort(key=lambda row: (-row["payment"], draw[logs.places[row["service"]]]))
     for core, row in enumerate(order):
         won = core < available

@@ -7,7 +7,7 @@ from typing import Any
 from fl.errors import InputError, shortened
 from fl.extras import needs_extra
 from fl.files import replacing
-from scenarios.judging.tables import KEYS, TableName, keys, names_beside_keys, sweep_text, swept
+from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, require_plain, sweep_text, swept
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, complete_runs
 
@@ -34,6 +34,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
     }
     runs = complete_runs(sources)
     sweeps = [run.sweep() for run in runs]
+    fronts(runs)  # refuses what a spreadsheet would act on
     front = dict(zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True))
     for name in swept(sweeps):
         front[name] = pa.type_for_alias(_dtype([sweep[name] for sweep in sweeps if name in sweep]))
@@ -67,13 +68,18 @@ def _dtype(values: Sequence[Any]) -> str:
 def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
     """Return a run's table as pyarrow has it, with the given names and types."""
     from pyarrow import ArrowInvalid, csv
+    from pyarrow import types as types_of
 
     table = TABLES[name]
     # A service may be called NA.
     convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:
-        return csv.read_csv(
+        rows = csv.read_csv(
             table.check(run.path), csv.ReadOptions(column_names=list(types), skip_rows=1), convert_options=convert
         )
     except (OSError, ArrowInvalid) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
+    for column in rows.columns:
+        if types_of.is_string(column.type):
+            require_plain(column.drop_null().unique().to_pylist(), str(table.path(run.path)))
+    return rows

@@ -5,10 +5,11 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from textwrap import fill
 
-from scenarios.file.reference import renew
+from fl.crash import guarded
+from scenarios.file.reference import renew_named
 from scenarios.judging.rules import RULES
 from scenarios.logs.columns import AMOUNTS, FREE, RERUN, TABLES
 from scenarios.logs.table import TYPES, Column
@@ -76,4 +77,4 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    renew(Path(sys.argv[1]), reference())
+    sys.exit(guarded(partial(renew_named, reference)))

@@ -15,6 +15,7 @@ from learning.statistics import Interval
 from scenarios.judging.measures import MARKET, MEASURES, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting
+from scenarios.logs.arithmetic import mixtures
 
 Table = list[list[str]]
 """Rows of cells; the first row is the header."""
@@ -99,6 +100,7 @@ def introduction(report: Report) -> list[str]:
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
             f"policy beats one of {report.baseline}."
         )
+    text += mixtures((run.setting.name, run.kernels) for run in report.runs)
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text

@@ -4,27 +4,32 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fl.errors import InputError
+from fl.errors import InputError, RunError
 from fl.files import read_own
-from scenarios.build import Shelf
+from scenarios.build import Shelf, kernels_of
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
+from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
+from scenarios.running.pool import Pool
+from scenarios.running.progress import reporter
 from scenarios.running.runner import Run, execute
 
 
-def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
+def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = False) -> list[str]:
     """Play a complete run again, and return how the files differ.
 
     Args:
         run: a complete run.
         shelf: gives the data sets.
         workers: training threads.
+        apart: play it in a process of its own, which is then all that a plug-in can end.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU.
+        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU, or in
+            another arithmetic.
         RunError: the run failed this time.
     """
     meta = recorded(run)
@@ -38,10 +43,21 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1) -> list[str]:
     for name, found in data.items():
         if dict(shelf.get(name).digests) != found.get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    for service, kernel in kernels_of(scenario, shelf).items():
+        if (then := arithmetic(meta).get(service)) != kernel:
+            raise InputError(
+                f"{run.path}: service {service!r} was trained in the arithmetic {then!r}, which is {kernel!r} here; "
+                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
+            )
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
-        again = RunDirectory(Path(folder))
-        execute(Run(scenario, meta["policy"], meta["seed"], again, meta["hash"], {}), shelf, workers=workers)
-        return list(_differences(run.path, again.path))
+        again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
+        if apart:
+            with reporter(1, quiet=True, silent=True) as observer, Pool(1, workers=workers, fresh=False) as pool:
+                if pool.play([again], observer):
+                    raise RunError(observer.reasons[0])
+        else:
+            execute(again, shelf, workers=workers)
+        return list(_differences(run.path, again.directory.path))
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:

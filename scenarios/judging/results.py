@@ -21,6 +21,7 @@ from fl.printable import printable
 from learning.targets import RoundsToTarget
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
+from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
 
 _MOST = 1_000_000
@@ -68,6 +69,7 @@ class RunResult:
         policy: the run's label.
         policies: [M] the services' policies.
         seed: the run's seed.
+        kernels: the arithmetic in which each service's models were trained; empty where none were.
         accuracy: after each round, in [0, 1].
         reward: Omega^accuracy, as in the paper.
         spent, wanted, served, refused: money and offers in each round.
@@ -79,6 +81,7 @@ class RunResult:
     policy: str
     policies: tuple[str, ...]
     seed: int
+    kernels: Mapping[str, str]
     accuracy: FloatArray
     reward: FloatArray
     spent: FloatArray
@@ -138,7 +141,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
         if problem := folder_problem(policy):
             raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
-        results.append(_result(run, settings[_folder(run)], policy, seed))
+        results.append(_result(run, settings[_folder(run)], policy, seed, arithmetic(meta)))
     return results
 
 
@@ -226,7 +229,7 @@ def _check_names(*names: str) -> None:
             raise ValueError(f"{name[:60]!r}: {problem}")
 
 
-def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunResult:
+def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, kernels: Mapping[str, str]) -> RunResult:
     rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
     played = len(rounds) // m
@@ -255,6 +258,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int) -> RunR
         policy=policy,
         policies=policies,
         seed=seed,
+        kernels=kernels,
         to_target=RoundsToTarget.first(met.T),
         **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},
     )

@@ -7,6 +7,7 @@ from itertools import pairwise
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.records import Outcome, Status
+from fl.elementary import power, rounded
 from scenarios.file.schema import Service
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.wording import at_client, place
@@ -14,8 +15,6 @@ from scenarios.logs.columns import ROUNDS
 
 _SIX_DECIMALS = 5e-7
 """Half a unit of the last decimal of an accuracy."""
-_LAST_BITS = 1e-15
-"""What two powers of floating-point numbers may differ by, relatively."""
 
 
 def shape(logs: Logs) -> Iterator[str]:
@@ -117,9 +116,8 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     near = (accuracy - _SIX_DECIMALS, accuracy + _SIX_DECIMALS) if exact is None else (exact, exact)
     if row["status"] is not Status.TRAINING:
         near = target, target
-    low, high = (service.reward_base ** min(max(value, 0.0), target) for value in near)
-    slack = 0.0 if low == high and logs.here else _LAST_BITS * high
-    if not low - slack <= row["reward"] <= high + slack:
+    low, high = (rounded(power(service.reward_base, min(max(value, 0.0), target))) for value in near)
+    if not low <= row["reward"] <= high:
         wanted = low if low == high else f"{low} to {high}"
         yield f"the reward {row['reward']} is not {service.reward_base}^accuracy = {wanted}"
     held = before is not None and not row["served"] and accuracy == before["accuracy"]
@@ -142,37 +140,25 @@ def totals(logs: Logs) -> Iterator[str]:
             if row[key] != value:
                 yield f"{place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"
         counts = {"wanted": len(offers), "served": len(served), "refused": len(offers) - len(served)}
-        expected: dict[str, tuple[float | None, ...]] = {key: (count,) for key, count in counts.items()}
-        expected |= _over_served(served, logs)
-        for key, amounts in expected.items():
-            if row[key] not in [_logged(key, amount) for amount in amounts]:
-                yield f"{place(row)}: {key} is {row[key]}, but its offers come to {amounts[0]}"
+        expected: dict[str, float | None] = {**counts, **_over_served(served)}
+        for key, amount in expected.items():
+            if row[key] != _logged(key, amount):
+                yield f"{place(row)}: {key} is {row[key]}, but its offers come to {amount}"
 
 
-def _over_served(served: Sequence[Row], logs: Logs) -> Mapping[str, tuple[float | None, ...]]:
-    """Return what rounds.csv says of served clients, None where there are none: what each value can be."""
+def _over_served(served: Sequence[Row]) -> Mapping[str, float | None]:
+    """Return what rounds.csv says of served clients, None where there are none."""
     if not served:
-        return dict.fromkeys(("samples", "mean_emd", "mean_dqi", "mean_bid", "mean_payment", "makespan"), (None,))
+        return dict.fromkeys(("samples", "mean_emd", "mean_dqi", "mean_bid", "mean_payment", "makespan"))
     starts, ends = ([offer[key] or 0.0 for offer in served] for key in ("start", "end"))
     return {
-        "samples": (sum(offer["data_size"] for offer in served),),
-        "mean_emd": _means([offer["emd"] for offer in served], logs),
-        "mean_dqi": _means([offer["dqi"] for offer in served], logs),
-        "mean_bid": _means([offer["bid"] / MICRO for offer in served], logs),
-        "mean_payment": _means([(offer["paid"] or 0) / MICRO for offer in served], logs),
-        "makespan": (max(ends) - min(starts),),
+        "samples": sum(offer["data_size"] for offer in served),
+        "mean_emd": math.fsum(offer["emd"] for offer in served) / len(served),
+        "mean_dqi": math.fsum(offer["dqi"] for offer in served) / len(served),
+        "mean_bid": math.fsum(offer["bid"] / MICRO for offer in served) / len(served),
+        "mean_payment": math.fsum((offer["paid"] or 0) / MICRO for offer in served) / len(served),
+        "makespan": max(ends) - min(starts),
     }
-
-
-def _means(values: Sequence[float], logs: Logs) -> tuple[float, ...]:
-    """Return the mean; of a run of another Python also with the sums that Python had before 3.12 and has since."""
-    sums = [sum(values)]
-    if not logs.sums_here:
-        plain = 0.0
-        for value in values:
-            plain += value
-        sums += [plain, math.fsum(values)]
-    return tuple(total / len(values) for total in sums)
 
 
 def _logged(key: str, value: float | None) -> float | None:

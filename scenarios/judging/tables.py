@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 
 from fl.errors import InputError, shortened
+from fl.printable import is_plain
 from scenarios.judging.identity import recorded
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.table import Column
 
 TableName = Literal["rounds", "offers", "events"]
+
+_LONGEST_SHOWN = 60
 
 KEYS = ("scenario", "policy", "seed")
 """What stands in front of a row, where rows of many runs are together."""
@@ -46,7 +49,7 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
     """Return a table of a run, or some of its columns. What is empty is NaN; money is in units.
 
     Raises:
-        InputError: the file cannot be read, or is not what the table should be.
+        InputError: the file cannot be read, is not what the table should be, or has a text that no run writes.
     """
     table = TABLES[name]
     chosen = list(table.names if columns is None else columns)
@@ -62,7 +65,35 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
             )
     except (OSError, ValueError, ArithmeticError) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
+    for column in chosen:
+        if table[column].type.dtype == "string":
+            require_plain(frame[column].dropna().unique(), str(table.path(run.path)))
     return frame[chosen]
+
+
+def fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the columns in front of the tables', and each run's texts in them.
+
+    Raises:
+        InputError: one of them is a text that no run writes.
+    """
+    sweeps = [run.sweep() for run in runs]
+    names = swept(sweeps)
+    found = []
+    for run, sweep in zip(runs, sweeps, strict=True):
+        found.append([*map(str, keys(run)), *(sweep_text(sweep.get(name)) for name in names)])
+        require_plain([*names, *found[-1]], str(run.path / META))
+    return [*KEYS, *names], found
+
+
+def require_plain(texts: Iterable[str], where: str) -> None:
+    """Raise an InputError for the first text that could begin a formula in a spreadsheet or act on a terminal."""
+    for text in texts:
+        if not is_plain(text):
+            raise InputError(
+                f"{where}: {text[:_LONGEST_SHOWN]!r} is no text that a run writes (control characters, or the "
+                "beginning of a formula); play the run again with --fresh"
+            )
 
 
 def _dtype(column: Column) -> Any:

@@ -15,6 +15,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
+from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
@@ -132,6 +133,9 @@ def play_batch(
             decision_timeout=decision_timeout,
             first=first,
         )
+        complete = ((run.scenario.name, arithmetic(run.directory.meta())) for run in result.complete)
+        for note in mixtures(complete) if progress else ():
+            observer.note(note)
     if result.failed:
         raise BatchFailed(result, observer.reasons[0])
     if missing := [run.label for run in runs if run not in result.complete]:
@@ -284,7 +288,8 @@ def run_all(
         fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
         cluster: plays the runs, in place of this machine.
         decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
-        first: a worker process that was started early, which plays runs even if they are played one at a time.
+        first: a worker process that was started early, which plays runs even if they are played one at a time; with a
+            cluster it only tries what they name.
 
     Raises:
         InputError: a plug-in or its options cannot be used, which is found before any run is played; or a data set or
@@ -295,7 +300,7 @@ def run_all(
     different = {(run.digest, run.policy): run.scenario for run in todo}.values()
     with ExitStack() as stack:
         pool = None
-        if todo and not cluster and (jobs > 1 or first or decision_timeout is not None):
+        if todo and (first or (not cluster and (jobs > 1 or decision_timeout is not None))):
             count = min(jobs, len(todo))
             pool = stack.enter_context(
                 Pool(count, workers=workers, fresh=fresh, first=first, decision_timeout=decision_timeout)

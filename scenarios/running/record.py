@@ -56,6 +56,7 @@ class Record:
             OSError: there is no room for it.
         """
         self._file: IO[bytes] | None = None
+        self._around: str | None = None
         if descriptor is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
             self._file.write(bytes(_SIZE))  # all of it: a full disk must show now, not when memory is written
@@ -77,12 +78,14 @@ class Record:
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """Write down that something begins, and that it is over when the block ends."""
+        """Write down that something begins, and that it is over when the block ends; what is around it begins anew."""
+        around, self._around = self._around, what
         self.begin(what)
         try:
             yield
         finally:
-            self.end()
+            self._around = around
+            self.end() if around is None else self.begin(around)
 
     def read(self) -> Doing | None:
         """Return what the process is doing; None if it is at work on something else, or has just changed."""

@@ -4,6 +4,7 @@ import functools
 import gzip
 import hashlib
 import http.server
+import math
 import os
 import subprocess
 import sys
@@ -196,6 +197,15 @@ def test_scale_and_offset_standardise_the_training_split() -> None:
     values = loaded.train_images * loaded.scale + loaded.offset
     assert values.mean() == pytest.approx(0, abs=1e-9)
     assert values.std() == pytest.approx(1)
+
+
+def test_scale_and_offset_are_exact_to_the_last_bit() -> None:
+    """The sums are integers, taken here without any limit: a single pixel more or less would show."""
+    loaded = load("strokes")
+    pixels = loaded.train_images.astype(np.int64)
+    count, total, squares = pixels.size, int(pixels.sum()), int((pixels * pixels).sum())
+    deviation = math.sqrt((count * squares - total * total) / count**2)
+    assert (loaded.scale, loaded.offset) == (1.0 / deviation, -total / count / deviation)
 
 
 def test_arrays_are_read_only(tmp_path: Path) -> None:

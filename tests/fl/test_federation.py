@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fl.dataset import Shape
+from fl.draws import draw_key
 from fl.federation import RealFederation, Task
 from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
@@ -154,8 +155,9 @@ def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_o
     for round_ in (1, 2, 3):
         local, losses = {}, []
         for client, size, emd in ((2, 30, 0.4), (0, 90, 1.0)):
-            rng = stream(5, "images", round_, client, "alpha")
-            chosen = draw_images(label_counts(size, emd, LABELS, rng), dataset.by_label, rng)
+            key = draw_key(5, "images", "alpha")
+            counts = label_counts(size, emd, LABELS, key, round_, client)
+            chosen = draw_images(counts, dataset.by_label, key, round_, client)
             order = visiting_order(size, 1, stream(5, "local", round_, client, "alpha"))
             images, labels = dataset.train_images[chosen], dataset.train_labels[chosen]
             local[client], loss = trainer.train(model, images, labels, order, REGIME)

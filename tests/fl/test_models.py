@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -125,6 +126,27 @@ def test_initial_parameters_depend_on_seed_and_purpose_alone() -> None:
     assert torch.equal(parameters(build("mlp", 10, SHAPE, 3, "model", "mnist")), first)
     for seed, purpose in ((4, ("model", "mnist")), (3, ("model", "fashion")), (3, ())):
         assert not torch.equal(parameters(build("mlp", 10, SHAPE, seed, *purpose)), first)
+
+
+@pytest.mark.parametrize("name", ["cnn", "mlp"])
+def test_built_in_models_start_in_torch_s_default_distribution_without_torch_s_generator(name: str) -> None:
+    built = [build(name, 10, SHAPE, seed) for seed in range(3)]
+    torch.manual_seed(1)
+    torch.rand(1)
+    assert torch.equal(parameters(build(name, 10, SHAPE, 0)), parameters(built[0]))
+    layers = [layer for layer in built[0].modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+    for layer in layers:
+        bound = 1 / np.sqrt(layer.weight[0].numel())  # as torch.nn.Linear and torch.nn.Conv2d document it
+        values = np.sort(layer.weight.detach().numpy().ravel()) / bound
+        assert np.abs(values).max() <= 1
+        assert np.abs(layer.bias.detach().numpy()).max() <= bound
+        # Kolmogorov and Smirnov's distance from the uniform distribution, at a level of 1e-4.
+        expected = (values + 1) / 2
+        distance = np.abs(np.arange(1, len(values) + 1) / len(values) - expected).max()
+        assert distance < 2.3 / np.sqrt(len(values))
+    # No two parameters share their numbers, nor do two seeds.
+    firsts = {float(p.detach().ravel()[0]) * p[0].numel() ** 0.5 for model in built for p in model.parameters()}
+    assert len(firsts) == sum(1 for model in built for _ in model.parameters())
 
 
 def test_the_global_generator_of_torch_is_left_as_it_was() -> None:

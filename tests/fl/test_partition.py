@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fl.draws import draw_key
 from fl.partition import draw_images, label_counts, largest_count, realised_emd
 from fl.quality import emd, largest_emd
-from fl.streams import stream
 
 
 def data_sets(size: int, labels: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
@@ -56,7 +56,7 @@ def test_largest_count_is_what_the_greediest_such_data_set_needs(size: int, labe
 @pytest.mark.parametrize("wanted", [0.0, 0.4, 0.6, 0.8, 1.0, 1.8])
 def test_the_paper_s_data_sets_are_exact(size: int, wanted: float) -> None:
     assert realised_emd(size, wanted, labels=10) == pytest.approx(wanted, abs=1e-15)
-    assert emd(label_counts(size, wanted, 10, stream(0, size))) == pytest.approx(wanted, abs=1e-12)
+    assert emd(label_counts(size, wanted, 10, draw_key(0, size))) == pytest.approx(wanted, abs=1e-12)
 
 
 @given(
@@ -67,7 +67,7 @@ def test_the_paper_s_data_sets_are_exact(size: int, wanted: float) -> None:
 )
 def test_label_counts_have_the_size_and_the_emd_they_should(size: int, labels: int, part: float, seed: int) -> None:
     wanted = part * largest_emd(labels)
-    counts = label_counts(size, wanted, labels, stream(seed))
+    counts = label_counts(size, wanted, labels, draw_key(seed))
     assert counts.shape == (labels,)
     assert counts.sum() == size
     assert counts.min() >= 0
@@ -76,24 +76,33 @@ def test_label_counts_have_the_size_and_the_emd_they_should(size: int, labels: i
 
 
 def test_every_label_is_the_fullest_equally_often() -> None:
-    fullest = [int(label_counts(100, 0.8, 4, stream(0, n)).argmax()) for n in range(2000)]
+    fullest = [int(label_counts(100, 0.8, 4, draw_key(0, n)).argmax()) for n in range(2000)]
     assert np.bincount(fullest, minlength=4) == pytest.approx([500] * 4, abs=100)  # standard deviation 19
 
 
 def test_the_direction_is_a_draw() -> None:
-    one, same, other = (label_counts(100, 0.8, 10, stream(seed)).tolist() for seed in (1, 1, 2))
+    one, same, other = (label_counts(100, 0.8, 10, draw_key(seed)).tolist() for seed in (1, 1, 2))
     assert one == same != other
 
 
 def test_how_many_labels_are_over_full_varies() -> None:
-    over = {int((label_counts(100, 0.6, 10, stream(n)) > 10).sum()) for n in range(200)}
+    over = {int((label_counts(100, 0.6, 10, draw_key(n)) > 10).sum()) for n in range(200)}
     assert {3, 4, 5} <= over
 
 
 @pytest.mark.parametrize(("size", "labels"), [(0, 10), (-1, 10), (10, 1)])
 def test_what_is_no_data_set_is_refused(size: int, labels: int) -> None:
     with pytest.raises(ValueError, match="at least one image and two labels"):
-        label_counts(size, 0.0, labels, stream(0))
+        label_counts(size, 0.0, labels, draw_key(0))
+
+
+@pytest.mark.parametrize("labels", [2, 10, 62])
+def test_directions_are_alike_in_every_round_for_every_client(labels: int) -> None:
+    """Label 0 has too many images as often as any other: for a share of 1 / L, in rounds and clients alike."""
+    key = draw_key(0)
+    full = [label_counts(40 * labels, 0.8, labels, key, n, c).argmax() for n in range(40) for c in range(10)]
+    part = full.count(0) / len(full)
+    assert part == pytest.approx(1 / labels, abs=4 * (1 / labels / len(full)) ** 0.5)
 
 
 # Nine training images of three labels.
@@ -102,7 +111,7 @@ BY_LABEL = [np.array([0, 3, 6]), np.array([1, 4]), np.array([2, 5, 7, 8])]
 
 @pytest.mark.parametrize("seed", range(10))
 def test_images_are_drawn_without_replacement_from_their_labels(seed: int) -> None:
-    drawn = draw_images(np.array([3, 1, 2]), BY_LABEL, stream(seed))
+    drawn = draw_images(np.array([3, 1, 2]), BY_LABEL, draw_key(seed))
     assert set(drawn[:3]) == {0, 3, 6}
     assert drawn[3] in {1, 4}
     assert set(drawn[4:]) < {2, 5, 7, 8}
@@ -110,10 +119,10 @@ def test_images_are_drawn_without_replacement_from_their_labels(seed: int) -> No
 
 
 def test_every_image_of_a_label_is_drawn_equally_often() -> None:
-    drawn = np.concatenate([draw_images(np.array([0, 0, 2]), BY_LABEL, stream(n)) for n in range(1000)])
+    drawn = np.concatenate([draw_images(np.array([0, 0, 2]), BY_LABEL, draw_key(n)) for n in range(1000)])
     assert np.bincount(drawn, minlength=9)[[2, 5, 7, 8]] == pytest.approx([500] * 4, abs=80)  # standard deviation 16
 
 
 def test_a_label_that_runs_short_is_named() -> None:
     with pytest.raises(ValueError, match="label 1 has 2 images, 3 are wanted"):
-        draw_images(np.array([1, 3, 0]), BY_LABEL, stream(0))
+        draw_images(np.array([1, 3, 0]), BY_LABEL, draw_key(0))

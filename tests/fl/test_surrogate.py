@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl import fits
+from fl.draws import draw_key, normals
 from fl.fitted import read, surrogate_fit
 from fl.jobs import TrainingJob
-from fl.streams import stream
 from fl.surrogate import Curve, SurrogateFederation
 
 CURVE = Curve(
@@ -112,14 +112,14 @@ def test_rounds_follow_the_formulas_of_the_module() -> None:
     rounds = [[(100, 0.4), (300, 1.0)], [(200, 0.6)], [(50, 1.2), (80, 0.4), (400, 0.8)], [(800, 0.2), (900, 0.5)]]
     for seed in range(4):
         federation = SurrogateFederation({"s": c}, seed)
-        luck, u, error = stream(seed, "surrogate", "s").standard_normal(), 0.0, c.start
+        luck, u, error = float(normals(draw_key(seed, "surrogate", "s"), 0)), 0.0, c.start
         for n, round_ in enumerate(rounds, start=1):
             outcome = federation.train_round(
                 n, [TrainingJob("s", client, size, emd) for client, (size, emd) in enumerate(round_)]
             )["s"]
             sizes, emds = np.array(round_).T
             w = sizes / sizes.sum()
-            v, left, z = w @ emds, (w @ emds) * np.linalg.norm(w), stream(seed, "surrogate", n, "s").standard_normal()
+            v, left, z = w @ emds, (w @ emds) * np.linalg.norm(w), float(normals(draw_key(seed, "surrogate", "s"), n))
             a, b, early = np.log(sizes.sum() / 400), np.log(1 / np.linalg.norm(w) ** 2), 1 / (1 + u)
             losses = np.exp(c.loss_0 + c.loss_error * np.log(error) + c.loss_emd * emds)
             u += np.exp(

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands.console import note
+
 if TYPE_CHECKING:
     from scenarios.file.checks import Catalogue
     from scenarios.file.schema import Scenario
+    from scenarios.running.rehearsal import Rehearsal
 
 Sources = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.")]
 Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
@@ -31,16 +34,31 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, 
 
 
 def load_all(
-    sources: list[str], assignments: list[str], rounds: int | None = None, *, catalogue: "Catalogue | None" = None
+    sources: list[str],
+    assignments: list[str],
+    rounds: int | None = None,
+    *,
+    catalogue: "Catalogue | None" = None,
+    rehearsal: "Rehearsal | None" = None,
 ) -> "list[Scenario]":
-    """Load all scenarios, so that the problems of all files are shown at once. ``catalogue``: see ``loader.load``.
+    """Load all scenarios, so that the problems of all files are shown at once.
+
+    Args:
+        sources: files, or names of built-in scenarios.
+        assignments: ``--set`` options.
+        rounds: the ``--rounds`` option.
+        catalogue: see ``loader.load``.
+        rehearsal: a process that loads them first, as they may call plug-ins.
 
     Raises:
         ScenarioError: at least one has problems.
+        InputError: a plug-in ended the process of the rehearsal.
     """
     from scenarios.loader import Problem, ScenarioError, load
 
     overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
+    if rehearsal:
+        rehearsal.check(sources, overrides, create=catalogue is not None and catalogue.obstacles is not None)
     scenarios: list[Scenario] = []
     problems: list[Problem] = []
     for source in sources:
@@ -58,17 +76,27 @@ def load_all(
     return scenarios
 
 
-def load_plugins(files: list[Path] | None) -> None:
-    """Load the files of ``--plugin``.
+def load_plugins(files: list[Path] | None, rehearsal: "Rehearsal | None" = None, *, datasets: bool = False) -> None:
+    """Load the files of ``--plugin``, in another process first: one that ends or hangs its process does so there.
+
+    Args:
+        files: the files, if any.
+        rehearsal: the other process, if the command has one; otherwise it ends here.
+        datasets: make their data sets there, too: the command may make any of them.
 
     Raises:
-        PluginError: one cannot be used.
+        InputError: a plug-in cannot be used.
     """
     if files:
         from scenarios.plugins import load_plugin
+        from scenarios.running.rehearsal import Rehearsal
 
-        for file in files:
-            load_plugin(file)
+        with Rehearsal(notify=note) as own:
+            (rehearsal or own).load(files)
+            for file in files:
+                load_plugin(file)
+            if datasets:
+                (rehearsal or own).datasets()
 
 
 def check_policies(names: list[str]) -> None:

@@ -10,7 +10,7 @@ def datasets(plugin: Plugins = None) -> None:
 
     from fl.datasets import data_root, listing
 
-    load_plugins(plugin)
+    load_plugins(plugin, datasets=True)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
     for entry in listing():
         sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded

@@ -12,7 +12,7 @@ def plugins(plugin: Plugins = None) -> None:
     from fl.plugins import summary
     from scenarios.plugins import REGISTRIES
 
-    load_plugins(plugin)
+    load_plugins(plugin, datasets=True)
     table = Table("kind", "name", "from", "what it is")
     for registry in REGISTRIES:
         for entry in registry.listing():

@@ -31,16 +31,16 @@ def policies(plugin: Plugins = None) -> None:
 def _broken() -> dict[str, str]:
     """Return why policies of installed packages cannot be imported without ending the process, by name."""
     from fl.errors import InputError
-    from learning.policy import BUILTIN, POLICIES
-    from scenarios.running.process import Worker
+    from learning.policy import POLICIES
+    from scenarios.running.rehearsal import Rehearsal
 
     found: dict[str, str] = {}
-    names = [name for name in POLICIES.names() if name not in BUILTIN and name not in POLICIES.registered]
+    names = [name for name in POLICIES.names() if not POLICIES.is_builtin(name) and name not in POLICIES.registered]
     while names:
-        with Worker() as worker:
+        with Rehearsal() as rehearsal:
             try:
                 while names:
-                    worker.require_loadable([], names[:1])
+                    rehearsal.policies([(names[0], None)])
                     del names[0]
             except InputError as error:
                 found[names.pop(0)] = str(error)

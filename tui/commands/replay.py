@@ -14,5 +14,5 @@ def replay(
     plugin: Plugins = None,
 ) -> None:
     """Watch a run again, round by round, in the terminal user interface."""
-    load_plugins(plugin)
+    load_plugins(plugin, datasets=True)
     start(str(run_directory(run)), Path("runs"))

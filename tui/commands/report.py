@@ -36,6 +36,7 @@ def report(
     from scenarios.judging.render import csv_text, html_page, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import read
+    from scenarios.logs.arithmetic import mixtures
 
     load_plugins(plugin)  # tables mark privileged policies
     found = read(runs)
@@ -54,6 +55,9 @@ def report(
         result(html_page(made, svgs(found)), end="")
     else:
         result((csv_text if style == "csv" else markdown)(made), end="")
+    if style == "csv":  # the other formats have room for it
+        for text in mixtures((run.setting.name, run.kernels) for run in found):
+            note(text)
 
 
 def _draw(made: "Report", console: "Console") -> None:

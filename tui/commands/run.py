@@ -1,8 +1,7 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -68,26 +67,26 @@ def run(
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
     with ExitStack() as stack:
-        # It imports what it needs while this process reads and checks what to play.
-        first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        # It imports what it needs while this process reads and checks what to play. On Ray it tries plug-ins only.
+        first = stack.enter_context(Worker()) if (engine == "local" or plugin) and not dry_run else None
         from scenarios.build import images_of
+        from scenarios.file.policy_choice import parted
         from scenarios.loader import points
-        from scenarios.plugins import PluginFile
         from scenarios.running.batch import BatchFailed, play_batch
+        from scenarios.running.rehearsal import Rehearsal
         from tui.commands.results import print_results
 
-        if first:  # whose end is not the end of this process
-            files = [asdict(PluginFile.read(file)) for file in plugin or []]
-            first.require_loadable(files, _not_ours(name.partition(":")[0] for name in policy or []))
-        load_plugins(plugin)
+        rehearsal = stack.enter_context(Rehearsal(first, note))
+        load_plugins(plugin, rehearsal)
+        rehearsal.policies(map(parted, policy or []))
         check_policies(policy or [])
-        scenarios = load_all(sources, assignments or [], rounds)
+        scenarios = load_all(sources, assignments or [], rounds, rehearsal=rehearsal)
+        markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+        rehearsal.policies((service.policy, service.checkpoint) for market in markets for service in market.services)
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
             return
-        if first:
-            markets = [point.scenario for scenario in scenarios for point in points(scenario)]
-            first.require_loadable([], _not_ours(service.policy for market in markets for service in market.services))
+        if first and engine == "local":
             first.prepare(sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:
@@ -113,13 +112,6 @@ def run(
             raise
     print_results(complete)
     raise typer.Exit(1 if failed else 0)
-
-
-def _not_ours(policies: Iterable[str]) -> list[str]:
-    """Return the names of the policies that did not come with flmarket."""
-    from learning.policy import BUILTIN
-
-    return sorted(set(policies) - set(BUILTIN))
 
 
 def _list(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fl.errors import RunError
 from tui.commands.arguments import Assignments, Plugins, Quiet, Source, load_all, load_plugins
-from tui.commands.console import result, stderr
+from tui.commands.console import note, result, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,11 +62,15 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
+    from scenarios.file.policy_choice import parted
+    from scenarios.running.rehearsal import Rehearsal
     from scenarios.running.seeds import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
-    load_plugins(plugin)
-    (scenario,) = load_all([source], [*(assignments or []), *backends])
+    with Rehearsal(notify=note) as rehearsal:
+        load_plugins(plugin, rehearsal)
+        (scenario,) = load_all([source], [*(assignments or []), *backends], rehearsal=rehearsal)
+        rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in scenario.services)])
 
     from scenarios.running.batch import threads  # brings torch
     from scenarios.train import parse_options, plan_training
@@ -105,24 +110,37 @@ class _Manner:
 
 
 def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int, manner: _Manner) -> list[Path]:
-    """Train an agent for each seed; return the files, in the order of the seeds."""
+    """Train an agent for each seed; return the files, in the order of the seeds.
+
+    With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
+
+    Raises:
+        RunError: a training's process ended.
+    """
     from scenarios.build import Shelf
+    from scenarios.plugins import packed
     from scenarios.train import place
 
     places = [place(out, seed, seeds) for seed in seeds]
-    if jobs > 1:
+    if jobs > 1 or packed():
         from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import get_context
 
-        from scenarios.plugins import packed, unpack
+        from scenarios.plugins import unpack
 
         spawn = get_context("spawn")
         with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=unpack, initargs=(packed(),)) as pool:
             running = [
                 pool.submit(_train_plainly, training, seed, at, manner) for seed, at in zip(seeds, places, strict=True)
             ]
-            for future in running:
-                future.result()
+            try:
+                for future in running:
+                    future.result()
+            except BrokenProcessPool:
+                raise RunError(
+                    "the process of a training ended: a plug-in or the system ended it; continue with --resume"
+                ) from None
         return places
     shelf, errors = Shelf(), stderr()
     for seed, at in zip(seeds, places, strict=True):

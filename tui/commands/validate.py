@@ -15,12 +15,14 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from scenarios.file.checks import installed
     from scenarios.file.settled import regimes_of
     from scenarios.loader import points
+    from scenarios.running.rehearsal import Rehearsal
     from scenarios.trial import absent, obstacles
 
-    load_plugins(plugin)
     shelf = Shelf(partial(load, download=False))
-    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
-    scenarios = load_all(sources, assignments or [], catalogue=catalogue)
+    with Rehearsal(notify=note) as rehearsal:
+        load_plugins(plugin, rehearsal)
+        catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+        scenarios = load_all(sources, assignments or [], catalogue=catalogue, rehearsal=rehearsal)
 
     for source, scenario in zip(sources, scenarios, strict=True):
         markets = [point.scenario for point in points(scenario)]

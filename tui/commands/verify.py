@@ -28,18 +28,18 @@ def verify(
     """
     from scenarios.logs.directory import find_interrupted, find_runs
 
-    load_plugins(plugin)
+    load_plugins(plugin, datasets=True)
     found = [*find_runs(runs), *find_interrupted(runs)]
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
-    statuses = [_verify(run, again=rerun) for run in found]
+    statuses = [_verify(run, again=rerun, apart=bool(plugin)) for run in found]
     if unchecked := statuses.count(UNCHECKED):
         note(f"{unchecked} of {len(found)} runs could not be checked in full")
     raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
 
 
-def _verify(run: "RunDirectory", *, again: bool) -> int:
-    """Print what is to be said of one run; return the exit status that it asks for."""
+def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
+    """Print what is to be said of one run; return the exit status that it asks for. ``apart``: see ``rerun``."""
     from des.money import text
     from scenarios.judging.verify import verify
 
@@ -51,7 +51,7 @@ def _verify(run: "RunDirectory", *, again: bool) -> int:
     problems, same, obstacle = verdict.problems, "", None
     if again and not problems:
         try:
-            problems = _play_again(run)
+            problems = _play_again(run, apart=apart)
             same = ", same bytes again"
         except InputError as error:
             obstacle = _without_place(run, error)
@@ -67,7 +67,7 @@ def _verify(run: "RunDirectory", *, again: bool) -> int:
     return UNCHECKED
 
 
-def _play_again(run: "RunDirectory") -> list[str]:
+def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
     """Return how a run differs when it is played again, or that it failed.
 
     Raises:
@@ -77,7 +77,7 @@ def _play_again(run: "RunDirectory") -> list[str]:
     from scenarios.judging.rerun import rerun
 
     try:
-        return rerun(run, Shelf(), workers=usable_cores())
+        return rerun(run, Shelf(), workers=usable_cores(), apart=apart)
     except RunError as error:
         return [f"failed when it was played again: {error}"]
 

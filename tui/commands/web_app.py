@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--plugin", type=Path, action="append")
     parser.add_argument("what", nargs="?")
     arguments = parser.parse_args()
-    load_plugins(arguments.plugin)
+    load_plugins(arguments.plugin, datasets=True)
     scenario, run = resolve(arguments.what)
     app = MarketApp(scenario=scenario, run=run, out=arguments.out)
     app.run()

@@ -72,4 +72,6 @@ def caveats(sessions: Sequence[Session]) -> list[str]:
         notes.append("different markets (settings, sweep values or shocks)")
     if len({session.seed for session in known}) > 1:
         notes.append("different seeds: part of the difference is chance")
+    if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
+        notes.append("trained in different arithmetic: part of the difference comes from that")
     return notes

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from textual.message_pump import MessagePump
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
+from scenarios.logs.arithmetic import arithmetic
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 from tui.watching.history import History
@@ -55,6 +58,7 @@ class Session:
         directory: the run's directory; None until it is known.
         policy, seed, hash8: the run's labels, as in its directory.
         sweep: the values of its sweep point, by key; of another process's run they are known when it is complete.
+        kernels: the arithmetic in which each service's models were trained; known when the run is complete.
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
         hurry: the rounds that a fork shares with its original, and plays again first.
@@ -69,6 +73,7 @@ class Session:
         self.directory: Path | None = None
         self.policy, self.seed, self.hash8 = "", 0, ""
         self.sweep: Mapping[str, Any] = {}
+        self.kernels: Mapping[str, str] = {}
         self.error: str | None = None
         self.slow: str | None = None
         self.hurry = hurry
@@ -156,6 +161,9 @@ class Session:
         self.phase = phase
         if error is not None:
             self.error = error
+        if phase is Phase.COMPLETE and self.directory is not None:
+            with suppress(RunDirectoryError):  # it was removed meanwhile: there is nothing to compare it by
+                self.kernels = arithmetic(RunDirectory(self.directory).meta())
         self.changed()
 
     def set_state(self, state: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from des.records import Observation
 from fl.arrays import Float32Array
+from fl.elementary import sigmoid
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
 from learning.mahdrl.networks import Mlp
 
@@ -50,6 +51,9 @@ class Networks:
     The paper's critic values a discrete action, of which there are 2^C. Here it has one output per client, and the Q of
     a set of clients is made of those (``equations.mean_q``). Each output sees the continuous action of all clients, as
     in P-DQN (Xiong et al., "Parametrized deep Q-networks learning", 2018).
+
+    They are applied to torch tensors (learning) and to NumPy arrays (playing a trained agent, with the same bits on
+    every machine; see ``learning.mahdrl.networks``).
 
     Attributes:
         state: S, numbers in a state.
@@ -102,29 +106,34 @@ class Networks:
         unit = max(observation.budget, SMALLEST_BUDGET)
         return np.concatenate([observation.dqi, observation.bids.ravel() / unit, [1.0]]).astype(np.float32)
 
-    def markup(self, actor: Tensor, states: Tensor) -> Tensor:
+    def markup(self, actor: Any, states: Any) -> Any:
         """Return a_c = mu(s): the markup on each client's bid, in [0, 1]; [A, B, C].
 
         The paper leaves the payments' range open. A markup on a client's bid keeps eq. (5) whatever the actor's output
         is: a payment is at least the bid, and at most twice that.
         """
         if not self._learned:
-            return torch.zeros(*states.shape[:2], self._clients)
+            return _library(states).zeros((*states.shape[:2], self._clients))
         if self._slots:
             output = self._actor.forward(actor, states)
         else:
-            output = self._actor.forward(actor, self._by_client(states)).view(*states.shape[:2], self._clients)
-        return torch.sigmoid(output - ACTOR_BIAS)
+            output = self._actor.forward(actor, self._by_client(states)).reshape(*states.shape[:2], self._clients)
+        output = output - ACTOR_BIAS
+        return sigmoid(output) if isinstance(output, np.ndarray) else torch.sigmoid(output)
 
-    def q(self, critic: Tensor, states: Tensor, markup: Tensor) -> Tensor:
+    def q(self, critic: Any, states: Any, markup: Any) -> Any:
         """Return Q of each client, given the state and the continuous action; [A, B, C]."""
+        together = _library(states).concatenate
         if self._slots:
-            q: Tensor = self._critic.forward(critic, torch.cat([states, markup], dim=2))
-            return q
-        inputs = torch.cat([self._by_client(states), markup.reshape(len(states), -1, 1)], dim=2)
-        shared: Tensor = self._critic.forward(critic, inputs).view(markup.shape)
-        return shared
+            return self._critic.forward(critic, together([states, markup], axis=2))
+        inputs = together([self._by_client(states), markup.reshape(len(states), -1, 1)], axis=2)
+        return self._critic.forward(critic, inputs).reshape(markup.shape)
 
-    def _by_client(self, states: Tensor) -> Tensor:
+    def _by_client(self, states: Any) -> Any:
         """Return [A, B * C, F] from [A, B, C * F]."""
         return states.reshape(len(states), -1, CLIENT_FEATURES)
+
+
+def _library(values: Any) -> Any:
+    """Return the library that an array or tensor is of."""
+    return np if isinstance(values, np.ndarray) else torch

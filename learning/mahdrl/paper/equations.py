@@ -30,7 +30,11 @@ class ActorCritic(Protocol):
 
 
 def serial_selection(
-    observation: Observation, markup: Float32Array, q: Float32Array, epsilon: float = 0.0, rng: Generator | None = None
+    observation: Observation,
+    markup: FloatArray | Float32Array,
+    q: FloatArray | Float32Array,
+    epsilon: float = 0.0,
+    rng: Generator | None = None,
 ) -> Offer:
     """Eq. (7): the hybrid action (a_d, a_c) of the highest Q, as offers; with exploration, line 9 of Algorithm 1.
 

@@ -1,12 +1,10 @@
 """`mahdrl-paper` in a market: plays a trained agent without exploring."""
 
-import torch
-
 from des.records import Observation, Offer
 from learning.checks import require_finite
 from learning.mahdrl import trained
 from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.paper.actor_critic import Networks, Weights
+from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import serial_selection
 from learning.policy import Policy, PolicyContext
 
@@ -42,8 +40,8 @@ class MahdrlPaper(Policy):
                 f"{found.path}: was trained with invalid settings: {error}; train it again"
             ) from error
         found.require_shapes(self._networks.shapes(found.agents))
-        weights = Weights(torch.from_numpy(found.tensors["actor"]), torch.from_numpy(found.tensors["critic"]))
-        self._weights = weights.of([found.agent])
+        one = slice(found.agent, found.agent + 1)
+        self._actor, self._critic = found.tensors["actor"][one], found.tensors["critic"][one]
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
@@ -53,8 +51,7 @@ class MahdrlPaper(Policy):
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
         require_finite(observation)
-        states = torch.from_numpy(self._networks.encode(observation)[None, None])
-        with torch.no_grad():
-            markup = self._networks.markup(self._weights.actor, states)
-            q = self._networks.q(self._weights.critic, states, markup)
-        return serial_selection(observation, markup[0, 0].numpy(), q[0, 0].numpy())
+        states = self._networks.encode(observation)[None, None]
+        markup = self._networks.markup(self._actor, states)
+        q = self._networks.q(self._critic, states, markup)
+        return serial_selection(observation, markup[0, 0], q[0, 0])

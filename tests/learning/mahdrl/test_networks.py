@@ -4,9 +4,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from fl.elementary import sigmoid
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.networks import Mlp, sigmoid
+from learning.mahdrl.networks import Mlp
 
 NETWORK = Mlp((3, 5, 2))
 

@@ -5,12 +5,12 @@ import os
 import sys
 from pathlib import Path
 
-from attack import damage, disks, kills, options, pairs, plugins, runners, texts
+from attack import damage, disks, extensions, kills, options, pairs, plugins, runners, texts
 from attack.campaign import Record, run, table, try_one
 
 CAMPAIGNS = tuple(
     campaign
-    for module in (texts, options, damage, kills, runners, pairs, plugins, disks)
+    for module in (texts, options, damage, kills, runners, pairs, plugins, extensions, disks)
     for campaign in module.CAMPAIGNS
 )
 

@@ -55,7 +55,7 @@ def attempt(random: Random, folder: Path) -> Iterator[str]:
         + (body if place == "import" else "")
         + "class Base(Policy):\n    def __init__(self, context):\n        pass\n"
         "    def act(self, observation):\n        return Offer.none()\n"
-        "@flmarket.policy\nclass Hostile(Base):\n    '''Hostile.'''\n    "
+        "@flmarket.policy('hostile')\nclass Hostile(Base):\n    '''Hostile.'''\n    "
         + (body if place != "import" else "pass")
         + "\n"
     )

@@ -28,10 +28,13 @@ TRAINING = (
     "scenarios/test_train.py",
 )
 ELSEWHERE = {
+    "des/market.py": ("des",),  # what the whole folder is about
     "fl/backends.py": ("scenarios/test_backends.py",),
     "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
+    "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
+    "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
     "fl/extras.py": ("learning/mahdrl/test_board.py", "scenarios/judging/test_parquet.py"),
-    "fl/names.py": ("fl/test_plugins.py", "scenarios/file/test_problems.py"),
+    "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
     "learning/mahdrl/ranges.py": TRAINING,
     "learning/mahdrl/states.py": TRAINING,
     "learning/mahdrl/trained.py": TRAINING,

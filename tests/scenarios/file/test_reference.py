@@ -1,6 +1,7 @@
 """docs/scenario.md: its reference is the schema's, and its examples work."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -8,6 +9,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
+from fl.installation import command
 from scenarios.file.keys import bare
 from scenarios.file.reference import reference, renewed
 from scenarios.file.schema import Intervention, Scenario, Service
@@ -20,6 +22,25 @@ def test_the_reference_page_is_what_the_schema_says() -> None:
     """If this fails: ``python -m scenarios.file.reference docs/scenario.md``."""
     page = PAGE.read_text()
     assert renewed(page, reference()) == page
+
+
+@pytest.mark.parametrize("module", ["scenarios.file.reference", "scenarios.judging.reference"])
+def test_whoever_renews_a_page_is_told_what_is_wrong_with_it(module: str, tmp_path: Path) -> None:
+    page, binary = tmp_path / "page.md", tmp_path / "page.bin"
+    page.write_text("before\n<!-- reference: begin -->\n\nof an earlier version\n<!-- reference: end -->\nafter\n")
+    binary.write_bytes(b"\xff")
+
+    def renew(*names: object) -> tuple[int, str]:
+        done = subprocess.run(command(module, *map(str, names)), capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    assert renew(page) == (0, "")
+    assert page.read_text().startswith("before\n<!-- reference: begin -->\n")
+    assert "of an earlier version" not in page.read_text()
+    usage = "name one page to renew, such as docs/scenario.md or docs/logs.md\n"
+    assert [renew(), renew(page, page)] == [(2, usage)] * 2
+    assert renew(binary) == (2, f"{binary}: is not UTF-8 text\n")
+    assert renew(tmp_path / "absent.md") == (2, f"{tmp_path / 'absent.md'}: No such file or directory\n")
 
 
 def keys(table: type[BaseModel]) -> Iterator[str]:

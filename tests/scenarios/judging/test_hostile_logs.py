@@ -11,10 +11,11 @@ import pytest
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
+from scenarios.judging.frames import Results
 from scenarios.judging.render import markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
-from scenarios.judging.tables import TableName
+from scenarios.judging.tables import TableName, read_table
 from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
@@ -164,3 +165,39 @@ def test_a_seed_that_is_none_is_named(action: str, run: Path) -> None:
     for seed in (None, "0", True, 10**30):
         RunDirectory(run).finish({**meta, "seed": seed})
         assert refusal(action, run) == f"{run / 'meta.json'}: has no usable 'seed'; run again with --fresh"
+
+
+FOREIGN = ["=cmd()", "+1+cmd()", "@cmd", "-cmd()", "a\x1b[31m", "a\u202eb"]
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+@pytest.mark.parametrize("form", ["rounds", "parquet"])
+def test_no_table_has_a_cell_that_a_spreadsheet_or_a_terminal_acts_on(text: str, form: str, run: Path) -> None:
+    """What a notebook gets, too: frames are written to CSV as they are."""
+    rounds = run / "rounds.csv"
+    rounds.write_text(rounds.read_text().replace("emnist-poor", text))
+    reseal(run)
+    problem = f"{text!r} is no text that a run writes (control characters, or the beginning of a formula); "
+    with pytest.raises(InputError) as refused:
+        parquet(run) if form == "parquet" else read_table(RunDirectory(run), "rounds")
+    assert str(refused.value) == f"{rounds}: {problem}play the run again with --fresh"
+
+
+@pytest.mark.parametrize("swept", [{"=cmd()": 1}, {"clients.cores": "=cmd()"}, {"name": "a\x1b[31m"}])
+def test_nor_what_meta_json_puts_in_front_of_it(swept: dict[str, object], run: Path) -> None:
+    meta = RunDirectory(run).meta()
+    del meta["files"]
+    RunDirectory(run).finish({**meta, "sweep": swept})
+    for form in (lambda: Results([run]).offers, lambda: parquet(run), lambda: _export(run, "offers", "long")):
+        with pytest.raises(InputError, match=r"meta\.json: .* is no text that a run writes \(control characters, or "):
+            form()
+
+
+def test_negative_numbers_and_letters_of_any_language_are_plain(run: Path) -> None:
+    meta = RunDirectory(run).meta()
+    del meta["files"]
+    swept = {"services.x.policy_options.shift": -0.5, "services.x.checkpoint": "agents/\u00fcber.safetensors"}
+    RunDirectory(run).finish({**meta, "sweep": swept})
+    assert list(Results([run]).rounds["services.x.policy_options.shift"].unique()) == [-0.5]
+    export(run)
+    assert "agents/\u00fcber.safetensors" in (run.parent / "wide.csv").read_text(encoding="utf-8")

@@ -2,12 +2,16 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import flmarket
-from scenarios.loader import dumps, parse
+from scenarios.build import Shelf
+from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory, State
+from scenarios.running.batch import plan, run_all
+from scenarios.running.process import Worker
 from support import shell
 
 POLICIES = """\
@@ -273,6 +277,22 @@ def test_ray_refuses_the_decision_timeout(folder: Path) -> None:
     )
 
 
+def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_it(folder: Path) -> None:
+    """Ray's workers would try it again and again; this machine's own worker has tried it before."""
+    (folder / "mine.py").write_text(DEFINITION.replace("IN_INIT", "os._exit(0)").replace("AT_IMPORT", ""))
+    flmarket.load_plugin("mine.py")
+    shelf, played = Shelf(), []
+    runs = plan([load("market.toml")], ["mine"], [0], folder / "runs", shelf)
+    cluster = SimpleNamespace(play=lambda *_, **__: played.append("run"))
+    with Worker() as first, pytest.raises(flmarket.InputError, match="its process ended with status 0") as refused:
+        run_all(runs, shelf, SimpleNamespace(), cluster=cluster, first=first)  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "scenario 'small' cannot be played: its process ended with status 0 "
+        "(policy 'mine' of service 'alpha': __init__())"
+    )
+    assert not played
+
+
 REMEMBERS = """\
 import numpy as np
 from flmarket import Offer, Policy, policy
@@ -429,6 +449,27 @@ def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) ->
     done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", jobs, cwd=folder)
     assert done.returncode == 1
     assert done.stderr.count("cannot be written: No space left on device; the same command continues from what") == 2
+
+
+NO_WRITES = """\
+import resource
+from flmarket import Offer, Policy, policy
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@policy("idle")
+class Idle(Policy):
+    def act(self, observation):
+        return Offer.none()
+"""
+
+
+def test_where_no_file_can_be_written_at_all_a_batch_fails_with_a_line(folder: Path) -> None:
+    (folder / "disk.py").write_text(NO_WRITES)
+    done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", "2", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == "no worker process can be started: File too large"
 
 
 WANDERS = """\

@@ -39,6 +39,8 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
         "different markets (settings, sweep values or shocks)",
         "different seeds: part of the difference is chance",
     ]
+    one.kernels, other.kernels = {"alpha": "fused"}, {"alpha": "reference"}
+    assert caveats([one, other])[-1] == "trained in different arithmetic: part of the difference comes from that"
 
 
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:

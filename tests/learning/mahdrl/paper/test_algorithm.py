@@ -196,6 +196,7 @@ def test_what_is_stored_is_the_whole_continuous_action(make_market):
         np.testing.assert_allclose(learner._continuous["s0"][offers["s0"].clients], paid, atol=1e-5)
     stored, chosen = learner._replay.fields["markup"][0, :2], learner._replay.fields["chosen"][0, :2]
     assert (stored[chosen == 0] > 0).any(), "also of clients that were not chosen"
+    assert set(np.unique(chosen)) == {0.0, 1.0}, "Q of a set is a mean: who is chosen counts once"
 
 
 def test_payments_are_explored_by_an_ornstein_uhlenbeck_process(make_market):

@@ -1,0 +1,116 @@
+"""Draws of the world: numbers that are functions of the seed, a purpose and a counter, for whole arrays at once.
+
+``draw_key(seed, "quality")`` names a stream; in it, ``integers(key, 16, round, service, client)`` is the number of that
+round, service and client, whatever else is drawn, before or after. All arguments may be arrays, seeds too: markets that
+are played in lockstep draw their worlds in one call, and meet those that each of them would meet alone.
+
+The counter's four words mean, in each stream (docs/decisions/data.md):
+
+    quality, departure, speed, ties       round, service (its index), client, 0
+    images of a service (by name)         round, 0 or 1 + label, client, position
+    model of a service (by name)          0, parameter, 0, position
+    surrogate, evaluation (by name)       round, 0, 0, position
+
+What a stream has no use for is 0. The words are those of Philox (``fl.philox``), and what is made of them here follows
+from them by integers and basic operations: the same numbers on every machine and with every version of NumPy.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
+from fl.elementary import normal_quantile
+from fl.philox import blocks
+from fl.streams import stream_key
+
+Word = int | AnyArray
+"""A word of a counter: a number, or an array of numbers, in [0, 2^32)."""
+
+
+def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
+    """Return the key [..., 2] of a stream for each seed [...]: the first 8 bytes of ``fl.streams.stream_key``."""
+    seeds = np.asarray(seed, dtype=object)  # a seed may be larger than any of NumPy's integers
+    digests = [stream_key(int(one), *purpose)[:8] for one in seeds.ravel().tolist()]
+    words = np.frombuffer(b"".join(digests), dtype="<u4").astype(np.uint32)
+    return words.reshape(*seeds.shape, 2)
+
+
+def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArray:
+    """Return whole numbers in [0, below), equally likely; the shapes of all arguments broadcast.
+
+    A word of 32 bits is scaled. Probabilities differ by less than 2^-32, which no experiment can see.
+    """
+    return scaled(_block(key, counter)[0], below)
+
+
+def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
+    """Return two independent numbers [2, ...] in [0, 1) for each counter, multiples of 2^-53."""
+    a, b, c, d = _block(key, counter).astype(np.uint64)
+    high, low = np.stack((a, c)) >> np.uint64(5), np.stack((b, d)) >> np.uint64(6)
+    return (high * 2.0**26 + low) * 2.0**-53
+
+
+def normals(key: UInt32Array, *counter: Word) -> FloatArray:
+    """Return a standard normal number for each counter, by the inverse of the distribution function."""
+    # Numbers strictly between 0 and 1 that are exact: half a step of 2^-52 above a multiple.
+    uniform = np.floor(uniforms(key, *counter)[0] * 2.0**52)
+    return normal_quantile(np.atleast_1d((uniform + 0.5) * 2.0**-52)).reshape(uniform.shape)
+
+
+def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
+    """Return ``count`` words [..., count] for each counter of three words: the beginning of a sequence without end."""
+    first = [np.asarray(word)[..., None] for word in _padded(counter, 3)]
+    found = blocks(key[..., None, :], (*first, np.arange(-(-count // 4))))
+    return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], -1)[..., :count]
+
+
+def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
+    """Return words as whole numbers in [0, below); see ``integers``."""
+    return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+
+
+def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: Word) -> list[IntArray]:
+    """Draw a subset of each of several sets; all subsets of the wanted size are equally likely.
+
+    The first different numbers of a sequence are a uniform subset, whatever is drawn after them. Where more than half
+    of a set is wanted, what is left out is drawn instead.
+
+    Args:
+        key: [2] the stream.
+        counts: [S] how many members each subset has.
+        sizes: [S] how many each set has, at least as many.
+        counter: up to three words; the second one is the index of the set, added to the one given.
+
+    Returns:
+        The members of each subset, ascending indices into its set.
+    """
+    inverted = 2 * counts > sizes
+    wanted = np.where(inverted, sizes - counts, counts)
+    first, second, third = _padded(counter, 3)
+    owners, length = np.arange(len(counts)), 8 + 3 * int(wanted.max(initial=0)) // 2
+    while True:
+        drawn = scaled(words(key, length, first, second + owners, third), sizes[:, None])
+        codes = (owners[:, None] * int(sizes.max(initial=1)) + drawn).ravel()
+        fresh = np.zeros(codes.size, dtype=np.bool_)
+        fresh[np.unique(codes, return_index=True)[1]] = True
+        rank = np.cumsum(fresh.reshape(drawn.shape), axis=1)
+        if (rank[:, -1] >= wanted).all():
+            break
+        length *= 2
+    taken = fresh.reshape(drawn.shape) & (rank <= wanted[:, None])
+    found = []
+    for owner, size in enumerate(sizes.tolist()):
+        chosen = np.sort(drawn[owner][taken[owner]])
+        found.append(np.delete(np.arange(size), chosen) if inverted[owner] else chosen)
+    return found
+
+
+def _block(key: UInt32Array, counter: Sequence[Word]) -> UInt32Array:
+    return blocks(key, _padded(counter, 4))
+
+
+def _padded(counter: Sequence[Word], count: int) -> list[Word]:
+    """Return the words of a counter, with zeros for those that are not given."""
+    return [*counter, *[0] * (count - len(counter))]

@@ -1,0 +1,101 @@
+"""exp, log and their relatives: near the exact values, and the same bits for numbers, arrays and all machines."""
+
+import math
+from decimal import Decimal, localcontext
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from fl.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
+
+CLOSE = 2e-15
+"""The promise of the module."""
+
+SPREAD = np.random.PCG64(0).random_raw(3000) / 2.0**64
+
+
+def exactly(function: str, x: float) -> float:
+    """Return exp or ln of a float, from 40 decimal digits."""
+    with localcontext() as context:
+        context.prec = 40
+        return float(getattr(Decimal(x), function)())
+
+
+@pytest.mark.parametrize("x", [*(1400 * SPREAD[:200] - 700), *(2 * SPREAD[200:400] - 1), 0.0, 1.0, -1e-300])
+def test_exp(x: float) -> None:
+    assert exp(float(x)) == pytest.approx(exactly("exp", float(x)), rel=CLOSE)
+
+
+@pytest.mark.parametrize("x", [*np.exp(1400 * SPREAD[:200] - 700), *(0.5 + SPREAD[200:400]), 1.0, 5e-324, 1.7e308])
+def test_log(x: float) -> None:
+    assert log(float(x)) == pytest.approx(exactly("ln", float(x)), rel=CLOSE)
+
+
+def test_numbers_and_arrays_have_the_same_bits() -> None:
+    exponents = 1600 * SPREAD - 800
+    assert [exp(x) for x in exponents.tolist()] == exp(exponents).tolist()
+    assert [log(x) for x in SPREAD.tolist()] == log(SPREAD).tolist()
+    assert [power(x, 0.3) for x in SPREAD.tolist()] == power(SPREAD, 0.3).tolist()
+    assert [rounded(x) for x in exponents.tolist()] == rounded(exponents).tolist()
+
+
+def test_exp_beyond_what_a_float_holds() -> None:
+    assert (exp(-1e9), exp(1e9), exp(-math.inf), exp(math.inf)) == (0.0, math.inf, 0.0, math.inf)
+    found = exp(np.array([-1e9, 1e9, -math.inf, math.inf, math.nan]))
+    assert found[:4].tolist() == [0.0, math.inf, 0.0, math.inf]
+    assert math.isnan(found[4])
+
+
+@pytest.mark.parametrize("x", [0.0, -1.0, math.inf, math.nan])
+def test_a_number_without_a_logarithm_is_refused(x: float) -> None:
+    with pytest.raises(ValueError, match="only positive finite numbers have a logarithm, not "):
+        log(x)
+
+
+def test_numbers_without_a_logarithm_in_an_array_are_marked() -> None:
+    with np.errstate(all="raise"):
+        found = log(np.array([1.0, 0.0, -1.0, math.inf, math.nan]))
+        assert power(np.array([0.0, 4.0]), np.array([0.5, 0.5])).tolist() == [0.0, 2.0]
+    assert found[[0, 1, 3]].tolist() == [0.0, -math.inf, math.inf]
+    assert np.isnan(found[[2, 4]]).all()
+
+
+def test_powers() -> None:
+    bases, exponents = 1000 * SPREAD[:500] + 1, SPREAD[500:1000]
+    assert power(bases, exponents) == pytest.approx(bases**exponents, rel=10 * CLOSE)
+    assert rounded(power(300.0, 1.0)) == 300.0
+
+
+def test_sines_and_cosines_of_turns() -> None:
+    turns = 80 * SPREAD - 40
+    sine, cosine = waves(turns)
+    angle = 2 * np.pi * (turns - np.rint(turns))
+    assert sine == pytest.approx(np.sin(angle), abs=CLOSE)
+    assert cosine == pytest.approx(np.cos(angle), abs=CLOSE)
+    quarters = np.arange(-8, 9) / 4
+    assert waves(quarters)[0].tolist() == [0, 1, 0, -1] * 4 + [0]
+    assert waves(quarters)[1].tolist() == [1, 0, -1, 0] * 4 + [1]
+
+
+def test_the_logistic_function() -> None:
+    x = 80 * SPREAD - 40
+    assert sigmoid(x) == pytest.approx(1 / (1 + np.exp(-x)), rel=10 * CLOSE)
+    assert sigmoid(np.array([-1e9, 0.0, 1e9])).tolist() == pytest.approx([0.0, 0.5, 1.0], abs=1e-300)
+
+
+def test_quantiles_of_the_normal_distribution() -> None:
+    """Python's own are by the same algorithm, over the C library's functions."""
+    p = np.concatenate([SPREAD, 10.0 ** (-300 * SPREAD[:500]), 1 - 10.0 ** (-15 * SPREAD[:500])])
+    p = p[(p > 0) & (p < 1)]
+    expected = [NormalDist().inv_cdf(one) for one in p.tolist()]
+    assert normal_quantile(p) == pytest.approx(np.array(expected), rel=CLOSE, abs=CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [(math.pi, 3.14159265359), (1e-5 / 3, 3.33333333333e-06), (0.0, 0.0), (-2 / 3e10, -6.66666666667e-11), (0.1, 0.1)],
+)
+def test_twelve_significant_digits(x: float, expected: float) -> None:
+    assert rounded(x) == rounded(expected) == expected
+    assert rounded(np.array([[x]])).tolist() == [[expected]]

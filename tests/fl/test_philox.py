@@ -1,0 +1,69 @@
+"""Philox4x32-10: the published vectors, and a plain version of the algorithm that NumPy's generator confirms."""
+
+import numpy as np
+import pytest
+
+from fl.philox import blocks
+
+MULTIPLIERS = {32: (0xD2511F53, 0xCD9E8D57), 64: (0xD2E7470EE14C6C93, 0xCA5A826395121157)}
+WEYL = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}
+
+
+def plain(counter: list[int], key: list[int], bits: int) -> list[int]:
+    """Return a block of Philox4xW-10 in whole numbers, as the paper describes it, for words of W bits."""
+    mask = 2**bits - 1
+    (a, b, c, d), (k, m) = counter, key
+    for _ in range(10):
+        one, other = MULTIPLIERS[bits][0] * a, MULTIPLIERS[bits][1] * c
+        a, b, c, d = (other >> bits) ^ b ^ k, other & mask, (one >> bits) ^ d ^ m, one & mask
+        k, m = (k + WEYL[bits][0]) & mask, (m + WEYL[bits][1]) & mask
+    return [a, b, c, d]
+
+
+def words(text: str) -> list[int]:
+    return [int(word, 16) for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [  # Random123, tests/kat_vectors, "philox4x32 10".
+        ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    ],
+)
+def test_the_published_vectors(counter: str, key: str, expected: str) -> None:
+    drawn = blocks(np.array(words(key), dtype=np.uint32), words(counter))
+    assert drawn.dtype == np.uint32
+    assert drawn.tolist() == words(expected) == plain(words(counter), words(key), 32)
+
+
+def test_the_plain_version_is_numpy_s_with_words_of_64_bits() -> None:
+    numpy_s = np.random.Philox(key=np.array([3, 5], dtype=np.uint64), counter=[7, 11, 13, 17])
+    drawn = numpy_s.random_raw(8).tolist()
+    assert drawn[:4] == plain([8, 11, 13, 17], [3, 5], 64)  # NumPy counts before it draws
+    assert drawn[4:] == plain([9, 11, 13, 17], [3, 5], 64)
+
+
+def test_any_counters_and_keys_are_those_of_the_plain_version() -> None:
+    drawn = np.random.PCG64(1).random_raw(6 * 200).reshape(6, 200) & np.uint64(0xFFFFFFFF)
+    found = blocks(drawn[4:].T.astype(np.uint32), list(drawn[:4]))
+    for n in range(200):
+        column = drawn[:, n].tolist()
+        assert found[:, n].tolist() == plain(column[:4], column[4:], 32)
+
+
+def test_keys_and_counters_broadcast() -> None:
+    keys = np.array([[[1, 2]], [[3, 4]]], dtype=np.uint32)  # [2, 1] keys
+    found = blocks(keys, (np.arange(5), 9, np.arange(5), 0))
+    assert found.shape == (4, 2, 5)
+    for i in range(2):
+        for n in range(5):
+            assert found[:, i, n].tolist() == blocks(keys[i, 0], (n, 9, n, 0)).tolist()
+    assert blocks(keys, (0, 0, 0, 0)).shape == (4, 2, 1)
+    assert blocks(keys[0, 0], (0, 0, 0, 0)).shape == (4,)
+
+
+def test_a_counter_has_four_words() -> None:
+    with pytest.raises(ValueError, match="a counter has 4 words, not 3"):
+        blocks(np.zeros(2, dtype=np.uint32), (1, 2, 3))

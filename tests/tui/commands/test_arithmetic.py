@@ -1,0 +1,98 @@
+"""Runs of one scenario that were trained in different arithmetic: whoever looks at them together is told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+import flmarket
+from fl import fused
+from scenarios.logs.arithmetic import arithmetic, mixtures
+from scenarios.logs.directory import RunDirectory
+from support.runs import reseal
+
+Flmarket = Callable[..., CompletedProcess[str]]
+
+SCENARIO = """\
+name = "small"
+rounds = 2
+[clients]
+count = 3
+cores = 1
+data_size = [20]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+[[services]]
+name = "one"
+dataset = "digits"
+budget = 3
+target_accuracy = 0.99
+reward_base = 10
+policy = "random"
+[training]
+eval_samples = 50
+"""
+
+TOLD = (
+    "runs of 'small' were trained in different arithmetic: {}; reference (1 run). Part of what they differ in comes "
+    "from that (docs/reproducibility.md)"
+)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs: one as this machine plays it, one as a machine without the compiled kernel does."""
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SCENARIO)
+    out = tmp_path / "runs"
+    flmarket.run(scenario, seeds=[0], out=out, progress=False)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(fused, "_kernels", {})
+        with pytest.warns(UserWarning, match="trained in different arithmetic"):
+            flmarket.run(scenario, seeds=[0, 1], out=out, progress=False)
+    return out
+
+
+def line(runs: Path) -> str:
+    [first] = runs.glob("*/*/seed-0000")
+    return TOLD.format(f"{arithmetic(RunDirectory(first).meta())['one']} (1 run)")
+
+
+def test_nothing_is_said_of_runs_of_one_arithmetic_and_of_runs_without_training() -> None:
+    assert mixtures([("a", {"one": "fused"}), ("a", {"one": "fused"}), ("b", {"one": "reference"}), ("a", {})]) == []
+    assert arithmetic({}) == arithmetic({"kernel": "fused"}) == {}
+
+
+def test_reports_tell(mixed: Path, flmarket: Flmarket) -> None:
+    told = line(mixed)
+    assert told in flmarket("report", str(mixed), "--format", "md").stdout
+    as_csv = flmarket("report", str(mixed), "--format", "csv")
+    assert told not in as_csv.stdout
+    assert told in as_csv.stderr
+
+
+def test_a_batch_that_skips_such_runs_tells(mixed: Path, flmarket: Flmarket) -> None:
+    done = flmarket("run", str(mixed.parent / "small.toml"), "--seeds", "2", "--out", str(mixed))
+    assert done.returncode == 0, done.stderr
+    assert line(mixed) in done.stderr
+
+
+def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path, flmarket: Flmarket) -> None:
+    done = flmarket("verify", str(mixed), "--rerun")
+    assert done.returncode == 2, done.stdout
+    assert done.stdout.count("valid: ") == 2
+    [obstacle] = [told for told in done.stdout.splitlines() if "not played again" in told]
+    assert "seed-0001" in obstacle
+    assert "service 'one' was trained in the arithmetic 'reference', which is " in obstacle
+
+
+def test_a_run_whose_meta_json_names_no_arithmetic_is_not_played_again_either(mixed: Path, flmarket: Flmarket) -> None:
+    [first] = mixed.glob("*/*/seed-0000")
+    meta = json.loads((first / "meta.json").read_text())
+    del meta["kernel"]
+    (first / "meta.json").write_text(json.dumps(meta))
+    reseal(first)
+    done = flmarket("verify", str(first), "--rerun")
+    assert "was trained in the arithmetic None" in done.stdout

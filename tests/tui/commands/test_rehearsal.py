@@ -1,0 +1,211 @@
+"""Plug-ins that end or hang the process that loads or creates them: each command outlives them, and reports them."""
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.loader import dumps, parse
+from support import shell
+
+PLUGIN = """\
+import ctypes, os, time
+from flmarket import Offer, Policy, policy
+
+
+@policy("mine")
+class Mine(Policy):
+    def __init__(self, context):
+        super().__init__(context)
+        IN_INIT
+
+    @classmethod
+    def agent_digest(cls, checkpoint):
+        IN_DIGEST
+
+    def act(self, observation):
+        IN_ACT
+        return Offer.none()
+
+
+AT_IMPORT
+"""
+PLACES = ("IN_INIT", "IN_DIGEST", "IN_ACT", "AT_IMPORT")
+
+
+@pytest.fixture
+def folder(two_services: str, tmp_path: Path) -> Path:
+    """A folder with a scenario, market.toml, that names the policy ``mine``, and the same with others, fair.toml."""
+    quick = ["training.backend=surrogate", "training.local_epochs=2"]
+    (tmp_path / "fair.toml").write_text(dumps(parse(two_services, overrides=quick)))
+    (tmp_path / "market.toml").write_text((tmp_path / "fair.toml").read_text().replace('"random"', '"mine"', 1))
+    return tmp_path
+
+
+def write(folder: Path, **places: str) -> None:
+    text = PLUGIN
+    for place in PLACES:
+        text = text.replace(place, places.get(place.lower(), "pass"))
+    (folder / "mine.py").write_text(text)
+
+
+TRAIN = ("train", "fair.toml", "--out", "agent", "--episodes", "2", "--rotate", "--rivals", "mine")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate", "fair.toml"),
+        TRAIN,
+        ("verify", "runs", "--rerun"),
+        ("report", "runs"),
+        ("tui",),
+        ("run", "fair.toml", "--dry-run"),
+        ("run", "fair.toml", "--engine", "ray"),
+    ],
+    ids=" ".join,
+)
+def test_what_ends_the_process_that_loads_it_is_bad_input(command: tuple[str, ...], folder: Path) -> None:
+    write(folder, at_import="os._exit(0)")
+    done = shell.process(*command, "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "a plug-in cannot be loaded: its process ended with status 0 (loading mine.py)\n"
+
+
+def test_what_never_returns_when_it_is_loaded_is_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.running.rehearsal.LIMIT", 3.0)
+    write(folder, at_import="while True: pass")
+    for command in (["validate", "fair.toml"], ["run", "fair.toml"]):
+        done = shell.flmarket(*command, "--plugin", "mine.py", cwd=folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "a plug-in cannot be loaded: loading mine.py did not return within 3 s\n"
+
+
+@pytest.mark.parametrize(
+    ("in_init", "ended"),
+    [("os._exit(0)", "its process ended with status 0"), ("ctypes.string_at(0)", "its process was ended by signal 11")],
+)
+def test_validate_outlives_what_it_creates(in_init: str, ended: str, folder: Path) -> None:
+    write(folder, in_init=in_init)
+    done = shell.process("validate", "market.toml", "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        f"market.toml: cannot be checked: {ended} (policy 'mine' of service 'alpha': __init__())"
+    )
+
+
+def test_validate_ends_what_never_returns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.running.rehearsal.LONG", 3.0)
+    write(folder, in_init="time.sleep(1000)")
+    done = shell.flmarket("validate", "market.toml", "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "market.toml: cannot be checked: policy 'mine' of service 'alpha': __init__() did not return within 3 s\n"
+    )
+
+
+def test_validate_still_shows_the_problems_of_all_files(folder: Path) -> None:
+    write(folder, in_init="raise ValueError('not today')")
+    (folder / "broken.toml").write_text((folder / "fair.toml").read_text().replace("rounds", "turns"))
+    done = shell.process("validate", "broken.toml", "market.toml", "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "broken.toml:1: rounds: is missing\n"
+        "broken.toml:3: turns: unknown key; did you mean 'runs'?\n"
+        "market.toml:37: services.alpha.policy: policy 'mine' of service 'alpha': not today (mine.py:9)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "market.toml"),
+        ("run", "market.toml", "--dry-run"),
+        ("run", "fair.toml", "--policy", "mine"),
+        TRAIN,
+    ],
+    ids=" ".join,
+)
+def test_what_ends_the_process_when_its_agent_is_asked_for_is_bad_input(command: tuple[str, ...], folder: Path) -> None:
+    write(folder, in_digest="os._exit(0)")
+    done = shell.process(*command, "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "a plug-in cannot be loaded: its process ended with status 0 (policy 'mine': agent_digest())\n"
+    )
+
+
+DATASET = """\
+import os
+from flmarket import dataset
+
+
+@dataset("mine")
+def mine():
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "ended"),
+    [
+        (("validate", "market.toml"), "market.toml: cannot be checked: its process ended with status 0 (checking "),
+        (("run", "market.toml"), "market.toml: cannot be checked: its process ended with status 0 (checking "),
+        (
+            ("train", "market.toml", "--out", "agent"),
+            "market.toml: cannot be checked: its process ended with status 0 ",
+        ),
+        (("datasets",), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+        (("verify", "runs"), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+        (("tui",), "a plug-in cannot be loaded: its process ended with status 0 (making data set 'mine')"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_data_set_that_ends_the_process_that_makes_it_is_bad_input(
+    command: tuple[str, ...], ended: str, folder: Path
+) -> None:
+    (folder / "mine.py").write_text(DATASET)
+    (folder / "market.toml").write_text((folder / "fair.toml").read_text().replace('"digits"', '"mine"'))
+    done = shell.process(*command, "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(ended)
+
+
+def test_what_takes_long_to_load_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
+    write(folder, at_import="time.sleep(2)")
+    done = shell.flmarket("policies", "--plugin", "mine.py", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr == "loading mine.py has not returned for 0.5 s\n"
+
+
+@pytest.mark.parametrize("place", ["in_init", "in_act"])
+def test_a_rival_that_ends_its_process_fails_a_training(place: str, folder: Path) -> None:
+    write(folder, **{place: "os._exit(0)"})
+    done = shell.process(*TRAIN, "--plugin", "mine.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(
+        "the process of a training ended: a plug-in or the system ended it; continue with --resume\n"
+    )
+
+
+def test_a_training_against_a_rival_of_a_plugin_is_done_in_a_process_of_its_own(folder: Path) -> None:
+    write(folder, at_import="print(f'loaded in {os.getppid()}')")
+    done = shell.process(*TRAIN, "--plugin", "mine.py", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "agent.safetensors").exists()
+    assert len({line for line in done.stdout.splitlines() if line.startswith("loaded in ")}) == 2
+
+
+@pytest.mark.parametrize("place", ["in_init", "in_act"])
+def test_playing_again_outlives_the_policy(place: str, folder: Path) -> None:
+    write(folder, **{place: "'FATAL' in os.environ and os._exit(0)"})
+    words = "--plugin", "mine.py"
+    assert shell.process("run", "market.toml", *words, cwd=folder).returncode == 0
+    again = shell.process("verify", "runs", "--rerun", *words, cwd=folder)
+    assert again.returncode == 0, again.stdout
+    assert again.stdout.endswith(" paid, same bytes again\n")
+    done = shell.process("verify", "runs", "--rerun", *words, cwd=folder, env={"FATAL": "1"})
+    where = "__init__()" if place == "in_init" else "act()"
+    assert done.returncode == 1
+    assert ": failed when it was played again: its process ended with status 0 (policy 'mine' of " in done.stdout
+    assert done.stdout.endswith(f"{where})\n")
