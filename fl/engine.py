@@ -1,7 +1,7 @@
 """Which code trains: picks the kernel for a model and a data set, and creates trainers that use it.
 
-``fused`` is the compiled kernel (``fl.fused``), for the built-in models and images of one shape; ``reference`` is plain
-torch, for any model and shape. ``auto`` takes the fused kernel where it can.
+``fused`` is the compiled kernel (``fl.fused``), for the models and shapes of images that it is written for;
+``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can.
 """
 
 from dataclasses import dataclass
@@ -112,10 +112,10 @@ class Engine:
     @property
     def _architecture(self) -> fused.Architecture:
         """What the fused kernel calls a model that it trains."""
-        labels = self.dataset.info.labels
+        labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if self.regime.model == "cnn":
-            return fused.Architecture("cnn", labels)
-        return fused.Architecture("mlp", labels, MLP_HIDDEN)
+            return fused.Architecture("cnn", labels, shape=shape)
+        return fused.Architecture("mlp", labels, MLP_HIDDEN, shape)
 
     def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
         return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)

@@ -96,7 +96,7 @@ class Logs:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets, without plug-ins that are not loaded and what has changed since."""
+        """What is known of the services' data sets: of plug-ins that are loaded, and of what has not changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             thing = f"{DATASETS.kind} {name}"
