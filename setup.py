@@ -3,7 +3,10 @@
 from setuptools import Extension, setup
 
 SOURCES = ["module.cpp", "kernel_portable.cpp", "kernel_avx2.cpp", "kernel_avx512.cpp"]
-SHARED = [f"{name}.inl" for name in INCLUDED] + ["kernel.h"]
+SHARED = ["kernel.h"] + [
+    f"{name}.inl"
+    for name in ("variant", "simd", "elementary", "dense", "geometry", "conv_forward", "conv_backward", "network")
+]
 
 setup(
     ext_modules=[
@@ -12,7 +15,7 @@ setup(
             sources=[f"fl/_native/{name}" for name in SOURCES],
             depends=[f"fl/_native/{name}" for name in SHARED],
             language="c++",
-            # Contraction to fused multiply-adds is the only liberty: unlike -ffast-math it keeps NaN and sums in order.
+            # No liberties with floats: every kernel gives the same bytes, whatever compiled it.
             extra_compile_args=[
                 "-std=c++17",
                 "-O3",
