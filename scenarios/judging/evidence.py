@@ -109,9 +109,8 @@ class Logs:
         return found
 
     def _same_images(self, path: str) -> bool:
-        """Whether files of a user's own are those of the run; of one that trained nothing, no digests are known."""
-        recorded = self.meta["data"].get(path)
-        return recorded is None or recorded["sha256"] == dict(load(path).digests)
+        """Whether files of a user's own are those of the run."""
+        return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
 
     @property
     def known(self) -> bool:

@@ -59,7 +59,7 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
     assert sorted((*meta["training"], meta["backend"], *meta["data"]) for meta in metas) == [
         ("lamps.npz", "real", "lamps.npz"),
         ("pets/:0.3", "real", "pets/:0.3"),
-        ("pets/:0.3", "surrogate"),
+        ("pets/:0.3", "surrogate", "pets/:0.3"),
     ]
     for meta in metas:
         for data in meta["data"].values():
