@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fl import fused
 from fl.datasets import info
 from fl.kernels import kernel_for
 from golden import Case, cases, digest, recorded
@@ -33,13 +34,16 @@ def simd() -> str:
 
 @pytest.mark.parametrize("case", cases(), ids="-".join)
 def test_the_tables_are_those_that_were_written_down(case: Case) -> None:
-    expected = recorded()
-    if case.scenario == "quickstart":
-        if kernel_for("cnn", info("digits").shape, "auto") == "reference":
-            pytest.skip("no compiled kernel here; plain torch promises no bytes")
-        if case.scenario not in expected:
-            pytest.skip("its digests are not written down yet: make golden")
-    assert digest(case) == expected[case.scenario][case.policy]
+    if case.scenario == "quickstart" and kernel_for("cnn", info("digits").shape, "auto") == "reference":
+        pytest.skip("no compiled kernel here; plain torch promises no bytes")
+    assert digest(case) == recorded()[case.scenario][case.policy]
+
+
+@pytest.mark.parametrize("variant", [name for name in fused.kernels() if name != "fused-portable"])
+def test_every_variant_of_the_kernel_writes_the_same_tables(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the portable one, which takes minutes where the processor would run a faster one: test_arithmetic.py."""
+    monkeypatch.setenv("FLMARKET_KERNEL", variant.removeprefix("fused-"))
+    assert digest(Case("quickstart", "hqfa")) == recorded()["quickstart"]["hqfa"]
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the settings are those of x86-64")
