@@ -32,6 +32,9 @@ QUICK := tests/des tests/learning tests/scenarios/file tests/scenarios/logs test
 test-quick: $(VENV)/installed-dev  ## Run the tests that are quick: every package, no real training, no screens
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore tests/learning/mahdrl $(QUICK)
 
+test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)
+	$(BIN)/python -m pytest -q -rs tests/fl/test_arithmetic.py -k arm64
+
 lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order of imports (import-linter)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

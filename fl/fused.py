@@ -45,7 +45,7 @@ def _load() -> ModuleType | None:
         return None
 
 
-_native = _load()
+_native: Any = _load()
 _kernels: dict[str, int] = _native.kernels() if _native is not None else {}
 
 
@@ -221,6 +221,26 @@ def correct(
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     hits: int = native.correct(*call)
     return hits
+
+
+def elementary(operation: Literal["fma", "exp", "log"], *operands: AnyArray, kernel: str | None = None) -> AnyArray:
+    """Return what an elementary operation of a kernel gives for each element; for tests of the kernel's arithmetic.
+
+    Args:
+        operation: ``fma`` is a * b + c, rounded once, and ``exp`` the exponential, both float32; ``log`` the natural
+            logarithm, float64.
+        *operands: C-contiguous arrays of one shape: three for ``fma``, else one.
+        kernel: one of ``kernels()`` instead of the one in use.
+
+    Raises:
+        ValueError: the lengths differ.
+        RuntimeError: the extension is not available.
+    """
+    name = kernel_name() if kernel is None else kernel
+    a, b, c = operands if operation == "fma" else operands * 3
+    result = np.empty_like(a)
+    _native.elementary(_kernels[name], operation, a, b, c, result)
+    return result
 
 
 def _call(

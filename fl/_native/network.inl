@@ -221,12 +221,16 @@ struct Workspace {
     }
 };
 
-// Copies to torch's order. Which NaN an operation gives differs from one instruction set to another: here all are one.
+// Which NaN an operation gives differs from one instruction set to another: what is returned has only one.
+template <class T>
+FL_INLINE T one_nan(T x) {
+    return x == x ? x : T(__builtin_nan(""));
+}
+
+// Copies to torch's order.
 template <class G>
 static void pack(const Network<G> &net, const float *working, float *torch) {
-    each_parameter(net, [&](int64_t i, int64_t j) {
-        torch[i] = working[j] == working[j] ? working[j] : __builtin_nanf("");
-    });
+    each_parameter(net, [&](int64_t i, int64_t j) { torch[i] = one_nan(working[j]); });
 }
 
 template <class G>
@@ -243,6 +247,7 @@ static bool train_as(const Architecture &a, const Images &images, const Schedule
             *loss += w.batch_gradient(images, n, [&](int64_t i) { return order[i]; });
             w.step(s.learning_rate, s.momentum);
         }
+    *loss = one_nan(*loss);
     pack(w.net, w.parameters, result);
     return true;
 }
@@ -253,7 +258,7 @@ static bool gradient_as(const Architecture &a, const Images &images, int64_t n, 
     Workspace<G> w(a, true);
     if (!w.block) return false;
     w.unpack(parameters);
-    *loss = w.batch_gradient(images, n, [](int64_t i) { return i; });
+    *loss = one_nan(w.batch_gradient(images, n, [](int64_t i) { return i; }));
     pack(w.net, w.gradient, result);
     return true;
 }

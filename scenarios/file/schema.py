@@ -215,8 +215,8 @@ class Service(Table):
 
     name: Name = Field(description="Unique in the scenario.")
     dataset: str = Field(
-        description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or of "
-        "an .npz: docs/data.md."
+        description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or "
+        "of an .npz: docs/data.md."
     )
     budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
         ge=0,

@@ -96,7 +96,7 @@ class Logs:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets, without plug-ins that are not loaded and what has changed since."""
+        """What is known of the services' data sets: of plug-ins that are loaded, and of what has not changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             thing = f"{DATASETS.kind} {name}"
@@ -109,9 +109,8 @@ class Logs:
         return found
 
     def _same_images(self, path: str) -> bool:
-        """Whether files of a user's own are those of the run; of one that trained nothing, no digests are known."""
-        recorded = self.meta["data"].get(path)
-        return recorded is None or recorded["sha256"] == dict(load(path).digests)
+        """Whether files of a user's own are those of the run."""
+        return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
 
     @property
     def known(self) -> bool:

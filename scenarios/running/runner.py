@@ -23,7 +23,7 @@ from fl.files import WriteError, open_own
 from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
-from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
+from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, recorded_of
 from scenarios.file.schema import Scenario
 from scenarios.file.settled import regimes_of
 from scenarios.loader import dumps, settled
@@ -251,7 +251,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
-            for name in images_of(run.scenario)
+            for name in recorded_of(run.scenario)
         },
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),

@@ -1,6 +1,6 @@
 // Trains with the portable kernel of the machine it is compiled for, without Python: so that a kernel for another
 // processor can be run under an emulator. Reads one case from standard input and writes what came out; the case is laid
-// out in tests/fl/test_fused_arm.py. Exits with 1 if the input is short.
+// out in tests/fl/test_arithmetic.py. Exits with 1 if the input is short.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -78,7 +78,8 @@ def attempt(random: Random, folder: Path) -> Iterator[str]:
     what = f"{deed} in {place} of a {kind}: "
     plugin = ("--plugin", "hostile.py")
     checked = flmarket("validate", "hostile.toml", *plugin, folder=folder)
-    yield from (what + problem for problem in checked.wrong(0, 2))
+    if deed != "close":  # `validate` reports in the process whose streams it closes; see docs/reliability.md
+        yield from (what + problem for problem in checked.wrong(0, 2))
     jobs = str(random.choice((1, 2)))
     full = ("run", "hostile.toml", "good.toml", "--workers", "1", "--jobs", jobs, "--out", "out", *plugin)
     done = flmarket(*full, folder=folder)

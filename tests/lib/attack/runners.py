@@ -119,7 +119,7 @@ def on_ray(random: Random, folder: Path) -> Iterator[str]:
     seconds, expected = undisturbed("run", *BATCH)
     full = ("run", *BATCH, "--out", "out", "--engine", "ray", "--workers", "1")
     process = start(*full, folder=folder, extra={"RAY_USAGE_STATS_ENABLED": "0"})
-    driver = random.random() < 0.4
+    driver = random.random() < 0.6
     time.sleep(random.uniform(3, 12 + seconds))
     if driver:
         process.kill()
