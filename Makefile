@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots attack mutants clean
+.PHONY: help run test all-tests test-quick tui lint format bench bench-peers screenshots golden attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -31,6 +31,9 @@ QUICK := tests/des tests/learning tests/scenarios/file tests/scenarios/logs test
 
 test-quick: $(VENV)/installed-dev  ## Run the tests that are quick: every package, no real training, no screens
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore tests/learning/mahdrl $(QUICK)
+
+test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)
+	$(BIN)/python -m pytest -q -rs tests/fl/test_arithmetic.py -k arm64
 
 lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order of imports (import-linter)
 	$(BIN)/ruff check .
@@ -54,6 +57,9 @@ bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet ma
 
 PEERS := .venv-peers
 bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`
+
+golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a change that is meant to change logs
+	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
 
 MINUTES := 60
 attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, hostile plug-ins, failing disks; continues where it ended

@@ -1,22 +1,37 @@
 """Only the compiled part: everything else about the package stands in pyproject.toml."""
 
-from setuptools import Extension, setup
+from pathlib import Path
 
-SOURCES = ["module.cpp", "kernel_portable.cpp", "kernel_avx2.cpp", "kernel_avx512.cpp"]
-SHARED = ["kernel.h", "simd.inl", "dense.inl", "conv.inl", "network.inl"]
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+NATIVE = Path("fl/_native")
+
+
+class BuildKernel(build_ext):
+    """Builds the kernel where the compiler can: it is written in the vector extensions of GCC and Clang."""
+
+    def build_extensions(self) -> None:
+        """Build, or say why not."""
+        if self.compiler.compiler_type == "msvc":
+            self.warn("Microsoft's compiler cannot build flmarket's kernel; models are trained by plain PyTorch")
+            self.extensions = []
+        super().build_extensions()
+
 
 setup(
+    cmdclass={"build_ext": BuildKernel},
     ext_modules=[
         Extension(
             "fl._fused",
-            sources=[f"fl/_native/{name}" for name in SOURCES],
-            depends=[f"fl/_native/{name}" for name in SHARED],
+            sources=sorted(str(path) for path in NATIVE.glob("*.cpp")),
+            depends=sorted(str(path) for pattern in ("*.h", "*.inl") for path in NATIVE.glob(pattern)),
             language="c++",
-            # Contraction to fused multiply-adds is the only liberty: unlike -ffast-math it keeps NaN and sums in order.
+            # No liberties: the same floats from every compiler. The source says where a fused multiply-add is meant.
             extra_compile_args=[
                 "-std=c++17",
                 "-O3",
-                "-ffp-contract=fast",
+                "-ffp-contract=off",
                 "-fno-predictive-commoning",  # else gcc carries loads from iteration to iteration, and spills them
                 "-fno-math-errno",
                 "-fno-exceptions",

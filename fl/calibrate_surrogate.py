@@ -86,7 +86,8 @@ def fit(traces: Sequence[Trace]) -> Curve:
     seen = Features.of(traces)
     start = float(np.mean([1.0 - trace.start for trace in traces]))
     highest = _HIGHEST.copy()
-    highest[0] = min(highest[0], 0.98 * float(seen.error[seen.trained].min()))
+    # Below all errors that were seen; where a model made none, the floor still is one.
+    highest[0] = max(2 * _LOWEST[0], min(highest[0], 0.98 * float(seen.error[seen.trained].min())))
     width = highest - _LOWEST
 
     def curve(scaled: FloatArray) -> Curve:

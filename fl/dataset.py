@@ -25,6 +25,10 @@ class DatasetError(InputError):
     """A data set cannot be used; the message names it, its file or folder if it has one, and says what to do."""
 
 
+class FileError(Exception):
+    """A file cannot be read or is not what it should be; the message says what is wrong, without the file's name."""
+
+
 class Shape(NamedTuple):
     """The size of an image: channels (1 for grey, 3 for colour), then height and width in pixels."""
 
@@ -48,7 +52,7 @@ class DatasetInfo:
         train_size, test_size: images in each split.
         rarest_label: training images of the label that has the fewest. A cautious lower bound for ``emnist-byclass``
             and ``emnist-bymerge``, the two downloaded ones that are not balanced by construction.
-        source: ``embedded`` needs no network; ``download`` is fetched once; ``plug-in`` is a user's own.
+        source: ``embedded`` needs no network; ``download`` is fetched once; ``plug-in`` and ``file`` are a user's own.
         licence: the licence of the images.
     """
 
@@ -59,7 +63,7 @@ class DatasetInfo:
     train_size: int
     test_size: int
     rarest_label: int
-    source: Literal["embedded", "download", "plug-in"]
+    source: Literal["embedded", "download", "plug-in", "file"]
     licence: str
 
 
@@ -74,7 +78,7 @@ class Dataset:
         info: with the sizes of what was loaded, which for an unofficial copy may differ from the official ones.
         train_images, train_labels: [n, C, H, W] and [n]; labels count from 0.
         test_images, test_labels: [m, C, H, W] and [m].
-        digests: SHA-256 of each uncompressed file, or of each array that was generated or came from a plug-in.
+        digests: SHA-256 of each uncompressed file, or of each array that was generated or is a user's own.
         official: all digests are known to be right.
     """
 

@@ -1,7 +1,8 @@
 """Data sets by name: which there are, and loading them.
 
-Some come with flmarket (``fl.embedded``), some are downloaded (``fl.downloaded``), and users add their own
-(``fl.own_dataset``) with the decorator ``dataset`` or an entry point in the group ``flmarket.datasets``.
+Some come with flmarket (``fl.embedded``), some are downloaded (``fl.downloaded``), and users add their own: functions
+(``fl.own_dataset``) with the decorator ``dataset`` or an entry point in the group ``flmarket.datasets``, and files
+(``fl.own_files``), whose path stands in place of a name.
 
 A data set is *official* when the SHA-256 of all its files (or of its generated arrays) is known to be right: recorded
 in ``fl.digests``, or in the receipt that was written when flmarket downloaded them and torchvision had checked the
@@ -18,6 +19,7 @@ from fl import downloaded, embedded
 from fl.dataset import Dataset, DatasetError, DatasetInfo, Source
 from fl.downloaded import data_root
 from fl.own_dataset import OwnDataset, description, problem
+from fl.own_files import OwnFiles, is_path
 from fl.plugins import Registry
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "data_root",
     "dataset",
     "info",
+    "is_path",
     "listing",
     "load",
     "names",
@@ -91,12 +94,12 @@ def listing() -> list[ListedDataset]:
 
 
 def info(name: str) -> DatasetInfo:
-    """Return what is known of a data set. A plug-in is loaded for that.
+    """Return what is known of a data set. A plug-in, or a user's own files, are loaded for that.
 
     Raises:
         UnknownPluginError: no data set has that name; suggests the nearest one.
         PluginError: the package that registers it cannot be imported.
-        DatasetError: a plug-in does not return what a data set consists of.
+        DatasetError: a plug-in or a user's own files are not what a data set consists of.
     """
     return _source(name).info
 
@@ -105,7 +108,7 @@ def load(name: str, root: Path | None = None, *, download: bool = True) -> Datas
     """Load a data set, downloading it first if its files are missing.
 
     Args:
-        name: the data set's name.
+        name: the data set's name, or the path of a user's own files.
         root: folder of downloaded data sets; ``data_root()`` by default.
         download: whether missing files may be downloaded.
 
@@ -118,5 +121,7 @@ def load(name: str, root: Path | None = None, *, download: bool = True) -> Datas
 
 
 def _source(name: str) -> Source:
+    if name not in BUILTIN and is_path(name) and name not in DATASETS.names():
+        return OwnFiles(name)
     found = DATASETS.load(name)
     return found if isinstance(found, Source) else OwnDataset(name, found)

@@ -6,17 +6,23 @@ loads just as well, but is marked unofficial.
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from fl import idx, vision
-from fl.arrays import Pixels
-from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
+from fl import idx, matlab, records, vision
+from fl.arrays import AnyArray, Labels, Pixels
+from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, FileError, Shape, Source
 from fl.digests import OFFICIAL
 
 VARIABLE = "FLMARKET_DATA"
+
+_Part = TypeVar("_Part")
+_Reader = Callable[..., tuple[Pixels, Labels, str]]
 
 
 class AbsentError(DatasetError):
@@ -25,7 +31,7 @@ class AbsentError(DatasetError):
 
 @dataclass(frozen=True)
 class Downloaded(Source):
-    """A data set in four files.
+    """A data set in files.
 
     Attributes:
         known: what is known of the official one.
@@ -33,7 +39,7 @@ class Downloaded(Source):
     """
 
     known: DatasetInfo
-    raw: vision.RawFiles
+    raw: vision.Files
 
     @property
     def info(self) -> DatasetInfo:
@@ -55,7 +61,7 @@ class Downloaded(Source):
         return [file for file in self.raw.files if vision.find(root / self.raw.folder, file) is None]
 
     def _locate(self, root: Path, *, download: bool) -> list[Path]:
-        """Return the paths of the four files, after downloading what is missing."""
+        """Return the paths of the files, after downloading what is missing."""
         folder = root / self.raw.folder
         missing = self._missing(root)
         reason = "downloads are switched off"
@@ -74,26 +80,54 @@ class Downloaded(Source):
         return [path for file in self.raw.files if (path := vision.find(folder, file)) is not None]
 
     def _read(self, paths: list[Path]) -> tuple[Arrays, dict[str, str]]:
-        """Read and check the four files; return the arrays and the SHA-256 of each file."""
+        """Read and check the files; return the arrays and the SHA-256 of each file."""
+        match self.raw:
+            case vision.RawFiles():
+                return self._read_idx(self.raw, paths)
+            case vision.RecordFiles(labels_before=before):
+                read: _Reader = partial(records.read, labels_before=before)
+            case _:
+                read = matlab.read
+        parts = [self._part(path, read, self.known.shape, self.known.labels) for path in paths]
+        digests = {file: digest for file, (_, _, digest) in zip(self.raw.files, parts, strict=True)}
+        *train, (test_images, test_labels, _) = parts  # CIFAR-10 has its training images in five files
+        images, labels, _ = train[0] if len(train) == 1 else map(_joined, zip(*train, strict=True))
+        return (images, labels, test_images, test_labels), digests
+
+    def _read_idx(self, raw: vision.RawFiles, paths: list[Path]) -> tuple[Arrays, dict[str, str]]:
+        """Read images and labels from files of their own."""
         arrays: list[Pixels] = []
         digests: dict[str, str] = {}
         _, height, width = self.known.shape
-        for file, path in zip(self.raw.files, paths, strict=True):
-            try:
-                if "-images-" in file:
-                    array, digests[file] = idx.read_images(path, height, width)
-                    if self.raw.transposed:
-                        array = np.ascontiguousarray(array.transpose(0, 2, 1))
-                else:
-                    labels, first = self.known.labels, self.raw.first_label
-                    array, digests[file] = idx.read_labels(path, len(arrays[-1]), labels, first)
-            except idx.IdxError as error:
-                raise DatasetError(
-                    f"data set {self.known.name!r}: {path}: {error}. Delete the file and run again to download it, or "
-                    "put a good one there by hand"
-                ) from error
+        for file, path in zip(raw.files, paths, strict=True):
+            if "-images-" in file:
+                array, digests[file] = self._part(path, idx.read_images, height, width)
+                if raw.transposed:
+                    array = np.ascontiguousarray(array.transpose(0, 2, 1))
+            else:
+                labels, first = self.known.labels, raw.first_label
+                array, digests[file] = self._part(path, idx.read_labels, len(arrays[-1]), labels, first)
             arrays.append(array)
         return (arrays[0], arrays[1], arrays[2], arrays[3]), digests
+
+    def _part(self, path: Path, read: Callable[..., _Part], *expected: Any) -> _Part:
+        """Read one file.
+
+        Raises:
+            DatasetError: it is damaged; says what to do.
+        """
+        try:
+            return read(path, *expected)
+        except FileError as error:
+            raise DatasetError(
+                f"data set {self.known.name!r}: {path}: {error}. Delete the file and run again to download it, or "
+                "put a good one there by hand"
+            ) from error
+
+
+def _joined(parts: Sequence[AnyArray | str]) -> Any:
+    """Join arrays; of digests, nothing is needed."""
+    return "" if isinstance(parts[0], str) else np.concatenate(parts)
 
 
 def data_root() -> Path:
@@ -114,10 +148,18 @@ def data_root() -> Path:
 _SHAPE = Shape(1, 28, 28)
 """MNIST's, which all of its relatives have kept."""
 
+_COLOUR = Shape(3, 32, 32)
+"""CIFAR's, and that of the cropped digits of SVHN."""
+
 _EMNIST_LICENCE = "public domain (NIST Special Database 19; Cohen et al. 2017)"
 
 SOURCES = tuple(
-    Downloaded(DatasetInfo(name, description, labels, _SHAPE, *sizes, "download", licence), vision.RAW_FILES[name])
+    Downloaded(
+        DatasetInfo(
+            name, description, labels, _SHAPE if name in vision.RAW_FILES else _COLOUR, *sizes, "download", licence
+        ),
+        vision.FILES[name],
+    )
     for name, description, labels, sizes, licence in (
         (
             "mnist", "handwritten digits",
@@ -158,6 +200,18 @@ SOURCES = tuple(
         (
             "qmnist", "MNIST rebuilt, with 60,000 test images",
             10, (60_000, 60_000, 5_421), "BSD (Yadav, Bottou; Facebook)",
+        ),
+        (
+            "cifar-10", "photographs of animals and vehicles, in colour; much harder than MNIST",
+            10, (50_000, 10_000, 5_000), "none stated (Krizhevsky 2009)",
+        ),
+        (
+            "cifar-100", "the same kind of photographs of 100 things",
+            100, (50_000, 10_000, 500), "none stated (Krizhevsky 2009)",
+        ),
+        (
+            "svhn", "house numbers in the street, in colour; unbalanced",
+            10, (73_257, 26_032, 4_659), "non-commercial use (Netzer et al. 2011)",
         ),
     )
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Which code trains: picks the kernel for a model and a data set, and creates trainers that use it.
 
-``fused`` is the compiled kernel (``fl.fused``), for the built-in models and images of one shape; ``reference`` is plain
-torch, for any model and shape. ``auto`` takes the fused kernel where it can.
+``fused`` is the compiled kernel (``fl.fused``), for ``cnn`` on images of two shapes and ``mlp`` on any; ``reference``
+is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from functools import cached_property
 from torch import nn
 
 from fl import fused
-from fl.arrays import Float32Array, Int32Array, Labels, Pixels
+from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.batched import BatchedTrainer
 from fl.datasets import Dataset
 from fl.kernels import kernel_for, require_device
@@ -22,9 +22,8 @@ from fl.regime import Kernel, Regime
 class FusedTrainer:
     """Local training in the compiled kernel."""
 
-    def __init__(self, architecture: fused.Architecture, kernel: str, scale: float, offset: float) -> None:
-        self._architecture, self._kernel = architecture, kernel
-        self._scale, self._offset = scale, offset
+    def __init__(self, architecture: fused.Architecture, scale: float, offset: float) -> None:
+        self._architecture, self._scale, self._offset = architecture, scale, offset
 
     def train(
         self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
@@ -33,7 +32,7 @@ class FusedTrainer:
         return fused.train(
             self._architecture,
             parameters,
-            pixels.squeeze(1),
+            self._images(pixels),
             labels,
             order,
             batch_size=regime.batch_size,
@@ -41,7 +40,6 @@ class FusedTrainer:
             momentum=regime.momentum,
             scale=self._scale,
             offset=self._offset,
-            kernel=self._kernel,
         )
 
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
@@ -49,12 +47,16 @@ class FusedTrainer:
         return fused.correct(
             self._architecture,
             parameters,
-            pixels.squeeze(1),
+            self._images(pixels),
             labels,
             scale=self._scale,
             offset=self._offset,
-            kernel=self._kernel,
         )
+
+    def _images(self, pixels: Pixels) -> ByteArray:
+        """The pixels [n, channels, height, width] as the kernel wants them: a single channel is no dimension."""
+        shape = self._architecture.shape
+        return pixels.reshape(-1, *(shape if shape.channels > 1 else shape[1:]))
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Engine:
 
     @cached_property
     def kernel(self) -> str:
-        """Name of the code that trains, for ``meta.json``: ``reference``, or the fused kernel's variant.
+        """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``.
 
         Raises:
             KernelError: the fused kernel was requested, but cannot train this.
@@ -89,7 +91,7 @@ class Engine:
         """Return a new trainer, for one thread."""
         if self.kernel == "reference":
             return self._reference(0)
-        return FusedTrainer(self._architecture, self.kernel, self.dataset.scale, self.dataset.offset)
+        return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
 
     def batched(self, device: str) -> BatchedTrainer:
         """Return a trainer that trains all clients of a service together on ``device``.
@@ -107,10 +109,10 @@ class Engine:
     @property
     def _architecture(self) -> fused.Architecture:
         """What the fused kernel calls a model that it trains."""
-        labels = self.dataset.info.labels
+        labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if self.regime.model == "cnn":
-            return fused.Architecture("cnn", labels)
-        return fused.Architecture("mlp", labels, MLP_HIDDEN)
+            return fused.Architecture("cnn", labels, shape=shape)
+        return fused.Architecture("mlp", labels, MLP_HIDDEN, shape)
 
     def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
         return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,6 +92,16 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
         + (f" (it has one for {known})" if known else "")
         + "; make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
     )
+
+
+@cache
+def shipped_regime(dataset: str) -> Regime | None:
+    """Return the regime in which the fits that come with the package were measured; None where it has none.
+
+    A data set's curve and its DQI were measured in one regime, but for the epochs: those of the DQI's experiments are
+    not those of a round.
+    """
+    return next((fit.regime for fit in read(_SHIPPED / "surrogate.json") if fit.dataset == dataset), None)
 
 
 def add(path: Path, fits: list[Fit]) -> None:

@@ -4,14 +4,18 @@ The extension ``fl._fused`` (``fl/_native``) is optional: where it could not be 
 callers use torch. Its kernel comes in variants for several instruction sets, one of which is picked at run time; the
 environment variable ``FLMARKET_KERNEL`` (``avx512``, ``avx2`` or ``portable``) forces one.
 
-All functions run on the calling thread alone, release the GIL, and may be called from many threads at once. The same
-arguments on the same kernel give the same bits. Parameters are flat float32 vectors in the order of
-``torch.nn.utils.parameters_to_vector``; images are uint8 pixels that enter the network as ``pixel * scale + offset``.
+All variants compute the same floats, to the last bit, on every processor: see docs/reproducibility.md. So logs record
+the arithmetic, ``ARITHMETIC``; which variant did the work is only a matter of speed.
+
+All functions run on the calling thread alone, release the GIL, and may be called from many threads at once. Parameters
+are flat float32 vectors in the order of ``torch.nn.utils.parameters_to_vector``; images are uint8 pixels that enter the
+network as ``pixel * scale + offset``.
 """
 
 import importlib
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Literal
 
@@ -22,13 +26,16 @@ from fl.dataset import Shape
 from fl.errors import InputError
 from fl.installation import kernel_problem
 
-SHAPE = Shape(1, 28, 28)
-"""The one shape of images that the kernel is written for."""
+ARITHMETIC = "fused"
+"""What logs call the arithmetic of all variants; the reference path's is ``reference``."""
+SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))
+"""The shapes of images that the CNN's kernel is written for; an MLP takes any."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
 _MODELS = ("cnn", "mlp")
 _MAX_LABELS = 256
 _MAX_LAYERS = 16
 _MAX_WIDTH = 65536
+_MAX_INPUTS = 2**24
 
 
 def _load() -> ModuleType | None:
@@ -38,25 +45,26 @@ def _load() -> ModuleType | None:
         return None
 
 
-_native = _load()
+_native: Any = _load()
 _kernels: dict[str, int] = _native.kernels() if _native is not None else {}
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network the fused path knows, for images of ``SHAPE``.
+    """A network the fused path knows, for images of one shape.
 
     ``cnn`` is the paper's: two convolutions (6 and 16 maps, 5x5, each with ReLU and 2x2 max-pool), then 120, 84 and
     ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
 
     Raises:
-        ValueError: the kind is unknown, a width or a number of labels or layers is out of range, or a cnn has hidden
-            sizes.
+        ValueError: the kind is unknown, a width or a number of labels or layers is out of range, a cnn has hidden
+            sizes, or the images are of a shape that the kernel cannot take.
     """
 
     kind: Literal["cnn", "mlp"]
     labels: int
     hidden: tuple[int, ...] = ()
+    shape: Shape = SHAPES[0]
 
     def __post_init__(self) -> None:
         if self.kind not in _MODELS:
@@ -69,6 +77,8 @@ class Architecture:
             raise ValueError(f"at most {_MAX_LAYERS - 1} hidden layers, not {len(self.hidden)}")
         if not all(1 <= width <= _MAX_WIDTH for width in self.hidden):
             raise ValueError(f"hidden sizes must be 1 to {_MAX_WIDTH}, not {self.hidden}")
+        if problem := _shape_problem(self.kind, self.shape):
+            raise ValueError(problem)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -78,9 +88,17 @@ class Architecture:
     @property
     def parameter_count(self) -> int:
         """Length of the flat parameter vector."""
-        convolutions = 6 * (25 + 1) + 16 * (6 * 25 + 1) if self.kind == "cnn" else 0
-        inputs = (256 if self.kind == "cnn" else SHAPE.height * SHAPE.width, *self.widths[:-1])
-        return convolutions + sum((i + 1) * o for i, o in zip(inputs, self.widths, strict=True))
+        if self.kind == "cnn":
+            convolutions = 6 * (25 * self.shape.channels + 1) + 16 * (6 * 25 + 1)
+            features = 16 * (((self.shape.height - 4) // 2 - 4) // 2) ** 2
+        else:
+            convolutions, features = 0, self.inputs
+        return convolutions + sum((i + 1) * o for i, o in pairwise((features, *self.widths)))
+
+    @property
+    def inputs(self) -> int:
+        """Pixels of an image, over all channels."""
+        return self.shape.channels * self.shape.height * self.shape.width
 
 
 def kernels() -> tuple[str, ...]:
@@ -97,13 +115,13 @@ def obstacle(model: str, shape: Shape) -> str | None:
     """Return why the fused kernel cannot train a model (by name) on images of that shape here, or None if it can."""
     if model not in _MODELS:
         return f"the fused kernel trains the models {' and '.join(_MODELS)}, not {model!r}"
-    if shape != SHAPE:
-        return f"the fused kernel trains on images of {SHAPE}, not {shape}"
+    if problem := _shape_problem(model, shape):
+        return problem
     return None if available() else f"the fused kernel {kernel_problem()}"
 
 
 def kernel_name() -> str:
-    """Return the name of the kernel in use, e.g. ``fused-avx512``; only the same kernel gives the same bits.
+    """Return the name of the variant in use, e.g. ``fused-avx512``. All variants give the same bits.
 
     Raises:
         RuntimeError: the extension is not available.
@@ -139,7 +157,7 @@ def train(
     Args:
         arch: the network.
         parameters: [P] where to start from; left untouched.
-        pixels: [n, 28, 28].
+        pixels: [n, height, width], or [n, channels, height, width], of ``arch.shape``.
         labels: [n], each below ``arch.labels``.
         order: [epochs, samples] image numbers below n. An epoch walks its row in consecutive batches, the last of which
             may be short; it need not name every image, so a client can train on its part of a shared data set.
@@ -205,6 +223,26 @@ def correct(
     return hits
 
 
+def elementary(operation: Literal["fma", "exp", "log"], *operands: AnyArray, kernel: str | None = None) -> AnyArray:
+    """Return what an elementary operation of a kernel gives for each element; for tests of the kernel's arithmetic.
+
+    Args:
+        operation: ``fma`` is a * b + c, rounded once, and ``exp`` the exponential, both float32; ``log`` the natural
+            logarithm, float64.
+        *operands: C-contiguous arrays of one shape: three for ``fma``, else one.
+        kernel: one of ``kernels()`` instead of the one in use.
+
+    Raises:
+        ValueError: the lengths differ.
+        RuntimeError: the extension is not available.
+    """
+    name = kernel_name() if kernel is None else kernel
+    a, b, c = operands if operation == "fma" else operands * 3
+    result = np.empty_like(a)
+    _native.elementary(_kernels[name], operation, a, b, c, result)
+    return result
+
+
 def _call(
     arch: Architecture,
     parameters: Float32Array,
@@ -213,16 +251,26 @@ def _call(
     scale: float,
     offset: float,
     kernel: str | None,
-) -> tuple[Any, int, bool, Int32Array, Float32Array, ByteArray, ByteArray, float, float]:
+) -> tuple[Any, int, bool, int, int, Int32Array, Float32Array, ByteArray, ByteArray, float, float]:
     """The extension and the arguments all its functions begin with, checked. It checks labels and lengths itself."""
     name = kernel_name() if kernel is None else kernel
     if name not in _kernels:
         raise ValueError(f"kernel must be one of {', '.join(_kernels)}, not {name!r}")
     _check("parameters", parameters, np.float32, (arch.parameter_count,))
-    _check("pixels", pixels, np.uint8, (None, SHAPE.height, SHAPE.width))
+    channels, height, width = arch.shape
+    _check("pixels", pixels, np.uint8, (None, height, width) if channels == 1 else (None, channels, height, width))
     _check("labels", labels, np.uint8, (len(pixels),))
-    widths = np.array(arch.widths, dtype=np.int32)
-    return _native, _kernels[name], arch.kind == "cnn", widths, parameters, pixels, labels, scale, offset
+    network = (arch.kind == "cnn", channels, arch.inputs, np.array(arch.widths, dtype=np.int32))
+    return _native, _kernels[name], *network, parameters, pixels, labels, scale, offset
+
+
+def _shape_problem(model: str, shape: Shape) -> str | None:
+    """Return why the kernel cannot take images of that shape, or None if it can."""
+    if model == "cnn" and shape not in SHAPES:
+        return f"the fused kernel trains the cnn on images of {' or '.join(map(str, SHAPES))}, not {shape}"
+    if model == "mlp" and not 1 <= shape.channels * shape.height * shape.width <= _MAX_INPUTS:
+        return f"the fused kernel trains on images of 1 to {_MAX_INPUTS} numbers, not {shape}"
+    return None
 
 
 def _check(name: str, array: AnyArray, dtype: type[np.generic], shape: tuple[int | None, ...]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from fl.arrays import AnyArray, Labels, Pixels
+from fl.dataset import FileError
 
 MAX_ITEMS = 2_000_000
 """No data set of this family has more images: a header with a larger number is corrupt, and memory is finite."""
@@ -23,8 +24,8 @@ _UNSIGNED_BYTE, _INT = 0x08, 0x0C
 _NUMBERS: dict[int, np.dtype[Any]] = {_UNSIGNED_BYTE: np.dtype(">u1"), _INT: np.dtype(">i4")}
 
 
-class IdxError(Exception):
-    """A file cannot be read or is not what it should be; the message says what is wrong, without the file's name."""
+class IdxError(FileError):
+    """A file cannot be read or is not an IDX file of the expected kind."""
 
 
 def read_images(path: Path, height: int, width: int) -> tuple[Pixels, str]:

@@ -11,10 +11,10 @@ class KernelError(InputError):
 
 
 def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
-    """Return the name of the code that trains a model on images of a shape, for ``meta.json``.
+    """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``.
 
     Returns:
-        ``reference``, or the fused kernel's variant.
+        ``reference``, or ``fused``, which is the same whichever variant of the kernel this CPU runs.
 
     Raises:
         KernelError: the fused kernel was requested, but cannot train this.
@@ -24,7 +24,8 @@ def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
         return "reference"
     problem = fused.obstacle(model, shape)
     if problem is None:
-        return fused.kernel_name()
+        fused.kernel_name()
+        return fused.ARITHMETIC
     if wanted == "fused":
         raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
     return "reference"

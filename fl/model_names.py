@@ -3,13 +3,36 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fl.dataset import Shape
+from fl.errors import InputError
 from fl.plugins import Registry
 
 if TYPE_CHECKING:
     from fl.models import ModelFactory
 
-BUILTIN: Mapping[str, str] = {"cnn": "fl.models:cnn", "mlp": "fl.models:mlp"}
+BUILTIN: Mapping[str, str] = {"cnn": "fl.models:cnn", "mlp": "fl.models:mlp", "resnet8": "fl.resnet:resnet8"}
 """The models that come with flmarket, as module:function; imported when used."""
+
+
+CNN_SHORTEST = 8
+"""Pixels of a side: the ``cnn`` sees at least 16 x 16, of a smaller image mostly the border that fills these up."""
+
+
+class ModelError(InputError):
+    """A built-in model does not fit the images; the message says what to do."""
+
+
+def require_fit(name: str, shape: Shape) -> None:
+    """Raise if images are too small for a built-in model.
+
+    Raises:
+        ModelError: they are.
+    """
+    if name == "cnn" and min(shape.height, shape.width) < CNN_SHORTEST:
+        raise ModelError(
+            f"model 'cnn' needs images of at least {CNN_SHORTEST} x {CNN_SHORTEST} pixels, not {shape}; enlarge them, "
+            'or choose model = "mlp" or "resnet8"'
+        )
 
 
 def _problem(found: Any) -> str | None:

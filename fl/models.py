@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from fl.blame import blame, describe
 from fl.dataset import Shape
 from fl.draws import draw_key, words
-from fl.model_names import BUILTIN, MODELS
+from fl.model_names import BUILTIN, MODELS, require_fit
 from fl.plugins import PluginError
 from fl.streams import stream_key
 
@@ -53,7 +53,11 @@ def cnn(labels: int, shape: Shape) -> nn.Module:
     """Return the paper's network: "two convolution layers and three full-connected layers", in LeNet's sizes.
 
     Images whose sides do not come out even get a border of zeros, the mean of all pixels.
+
+    Raises:
+        ModelError: they are too small.
     """
+    require_fit("cnn", shape)
     height, width = _even_side(shape.height), _even_side(shape.width)
     down, right = height - shape.height, width - shape.width
     border = [nn.ZeroPad2d((right // 2, right - right // 2, down // 2, down - down // 2))] if down or right else []
@@ -104,6 +108,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
 
     Raises:
         UnknownPluginError: no model has that name.
+        ModelError: a built-in model does not fit the images.
         PluginError: it cannot be imported, or is not fit for federated training (see the top of this module).
     """
     make = MODELS.load(name)

@@ -23,8 +23,8 @@ class Regime:
     model: str = field(
         default="cnn",
         metadata={
-            "description": "Network: cnn (two convolutions, three fully connected layers; the paper's), mlp, or one "
-            "that a plug-in registers."
+            "description": "Network: cnn (two convolutions, three fully connected layers; the paper's), mlp (two "
+            "hidden layers), resnet8 (three residual blocks with group normalisation), or one that a plug-in registers."
         },
     )
     local_epochs: int = field(

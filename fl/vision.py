@@ -1,13 +1,21 @@
 """Downloads through torchvision: which files a data set consists of, and fetching them. No other module imports it.
 
-torchvision knows the addresses and checks the archives' checksums; ``fl.idx`` reads the files. As torchvision takes any
-file that is present for a good one, a download goes into a temporary folder first, and its files move to their place
-once all of them are complete. An interrupted download leaves nothing that could be mistaken for data.
+torchvision knows the addresses and checks the archives' checksums; ``fl.idx``, ``fl.records`` and ``fl.matlab`` read
+the files. As torchvision takes any file that is present for a good one, a download goes into a temporary folder first,
+and its files move to their place once all of them are complete. An interrupted download leaves nothing that could be
+mistaken for data.
+
+torchvision's own CIFAR files are Python pickles, which its class unpickles. The same images are published as plain
+records beside them; those are what is downloaded here, with the checksum that the data set's page gives.
 """
 
 import hashlib
+import shutil
+import tarfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
@@ -15,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from fl.files import replacing
 
@@ -29,9 +37,30 @@ class DownloadError(Exception):
     """A download failed; the message says why."""
 
 
+class Files(ABC):
+    """A data set as files.
+
+    Attributes:
+        files: their names.
+        patterns: match these names, and those of more files of the same kind that a download may bring.
+    """
+
+    files: tuple[str, ...]
+    patterns: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """Folder of the files, relative to the data root."""
+
+    @abstractmethod
+    def fetch(self, sets: Any, root: Path) -> None:
+        """Download the files into ``root / folder``, through ``torchvision.datasets``."""
+
+
 @dataclass(frozen=True)
-class RawFiles:
-    """A data set as files in torchvision's layout.
+class RawFiles(Files):
+    """A data set as IDX files in torchvision's layout.
 
     Attributes:
         source: torchvision's class, which also names the folder.
@@ -46,11 +75,75 @@ class RawFiles:
     requests: tuple[Mapping[str, Any], ...] = ({"train": False},)
     first_label: int = 0
     transposed: bool = False
+    patterns: ClassVar[tuple[str, ...]] = ("*-ubyte", "*-idx2-int")
 
     @property
     def folder(self) -> Path:
-        """Folder of the files, relative to the data root."""
+        """See ``Files.folder``."""
         return Path(self.source) / "raw"
+
+    def fetch(self, sets: Any, root: Path) -> None:
+        """See ``Files.fetch``."""
+        for request in self.requests:
+            getattr(sets, self.source)(root, download=True, **request)
+
+
+@dataclass(frozen=True)
+class RecordFiles(Files):
+    """CIFAR as files of records, in the layout of its archive.
+
+    Attributes:
+        source: torchvision's class, which knows the address of the other archive.
+        name: the folder in the archive, and here.
+        files: training files, then the test file.
+        md5: the archive's checksum, as its page gives it.
+        labels_before: labels of a record before the one that counts.
+    """
+
+    source: str
+    name: str
+    files: tuple[str, ...]
+    md5: str
+    labels_before: int = 0
+    patterns: ClassVar[tuple[str, ...]] = ("*.bin",)
+
+    @property
+    def folder(self) -> Path:
+        """See ``Files.folder``."""
+        return Path(self.name)
+
+    def fetch(self, sets: Any, root: Path) -> None:
+        """See ``Files.fetch``; of the archive, the files of records alone are unpacked."""
+        url = getattr(sets, self.source).url.replace("-python", "-binary")
+        archive = url.rpartition("/")[2]
+        sets.utils.download_url(url, root, archive, self.md5)
+        (root / self.folder).mkdir()
+        with tarfile.open(root / archive) as members:
+            for file in self.files:
+                with suppress(KeyError):  # what is missing is reported when it is looked for
+                    content = members.extractfile(f"{self.name}/{file}")
+                    if content is not None:
+                        with content, (root / self.folder / file).open("wb") as target:
+                            shutil.copyfileobj(content, target)
+
+
+@dataclass(frozen=True)
+class MatlabFiles(Files):
+    """SVHN: one MATLAB file for each split, which torchvision's class has the addresses and checksums of."""
+
+    files: tuple[str, ...] = ("train_32x32.mat", "test_32x32.mat")
+    patterns: ClassVar[tuple[str, ...]] = ("*.mat",)
+
+    @property
+    def folder(self) -> Path:
+        """See ``Files.folder``."""
+        return Path("SVHN")
+
+    def fetch(self, sets: Any, root: Path) -> None:
+        """See ``Files.fetch``. The class itself would read the files as well."""
+        for split in ("train", "test"):
+            url, file, md5 = sets.SVHN.split_list[split]
+            sets.utils.download_url(url, root / self.folder, file, md5)
 
 
 def _mnist_like(source: str) -> RawFiles:
@@ -101,6 +194,28 @@ RAW_FILES: Mapping[str, RawFiles] = MappingProxyType(
 )
 
 
+FILES: Mapping[str, Files] = MappingProxyType(
+    {
+        **RAW_FILES,
+        "cifar-10": RecordFiles(
+            "CIFAR10",
+            "cifar-10-batches-bin",
+            (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"),
+            md5="c32a1d4ab5d03f1284b67883e8d87530",
+        ),
+        "cifar-100": RecordFiles(
+            "CIFAR100",
+            "cifar-100-binary",
+            ("train.bin", "test.bin"),
+            md5="03b5dce01913d631647c71ecec9e9cb8",
+            labels_before=1,
+        ),
+        "svhn": MatlabFiles(),
+    }
+)
+"""All data sets that are downloaded, by name."""
+
+
 def find(folder: Path, name: str) -> Path | None:
     """Return the file of that name, plain or gzip-compressed, or None where there is neither."""
     for path in (folder / name, folder / f"{name}.gz"):
@@ -112,7 +227,7 @@ def find(folder: Path, name: str) -> Path | None:
     return None
 
 
-def download(raw: RawFiles, root: Path) -> None:
+def download(raw: Files, root: Path) -> None:
     """Download a data set's files into ``root``; files that are there already stay as they are.
 
     Raises:
@@ -123,17 +238,16 @@ def download(raw: RawFiles, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
         # On the same file system, so that a file moves in one step.
         with TemporaryDirectory(prefix=".download-", dir=root) as temporary:
-            for request in raw.requests:
-                getattr(sets, raw.source)(temporary, download=True, **request)
-            _move_in(Path(temporary) / raw.folder, root / raw.folder)
-    except (OSError, RuntimeError, ImportError, EOFError, HTTPException, zlib.error) as error:
+            raw.fetch(sets, Path(temporary))
+            _move_in(Path(temporary) / raw.folder, root / raw.folder, raw.patterns)
+    except (OSError, RuntimeError, ImportError, EOFError, HTTPException, tarfile.TarError, zlib.error) as error:
         raise DownloadError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
-def _move_in(source: Path, target: Path) -> None:
+def _move_in(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
     """Move complete files to where they belong, after the receipt that says what they should be."""
     target.mkdir(parents=True, exist_ok=True)
-    complete = {path.name: path for path in sorted(source.glob("*-ubyte")) + sorted(source.glob("*-idx2-int"))}
+    complete = {path.name: path for pattern in patterns for path in sorted(source.glob(pattern))}
     digests = {name: _sha256(path) for name, path in complete.items()}
     lines = [f"{digest}  {name}\n" for name, digest in sorted({**receipt(target), **digests}.items())]
     with replacing(target / RECEIPT) as file:

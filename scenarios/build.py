@@ -14,7 +14,7 @@ from des.money import to_micro
 from des.population import PopulationSpec
 from des.service import ServiceSpec
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.datasets import Dataset, DatasetError, data_root, info, load
+from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
 from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.partition import largest_count
@@ -44,7 +44,7 @@ class Shelf:
         """Return the SHA-256 of all that results depend on besides the scenario: data files (or arrays), and fits."""
         files = {
             f"{name}/{file}": digest
-            for name in images_of(scenario)
+            for name in recorded_of(scenario)
             for file, digest in sorted(self.get(name).digests.items())
         }
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
@@ -72,6 +72,15 @@ def datasets_of(scenario: Scenario) -> list[str]:
 def images_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose images the scenario needs: none where nothing is trained."""
     return datasets_of(scenario) if backend_of(scenario).trains else []
+
+
+def recorded_of(scenario: Scenario) -> list[str]:
+    """Return the names of the data sets whose digests a run records.
+
+    These are those whose images it needs, and a user's own files: their labels decide the bids where nothing is
+    trained, too.
+    """
+    return sorted({*images_of(scenario), *filter(is_path, datasets_of(scenario))})
 
 
 def fits_of(scenario: Scenario) -> list[Fit]:

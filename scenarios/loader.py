@@ -15,6 +15,7 @@ from scenarios.file.overrides import Overrides
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import settled
 from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
 from scenarios.file.toml_text import dumps
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "parse",
     "points",
+    "settled",
     "with_policy",
     "with_rounds",
 ]
@@ -133,7 +135,7 @@ def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
         scenario: resolved: one point of its sweep, with ``--set`` and ``--rounds``.
         extra: what else decides the outcome, by name: digests of data and checkpoints.
     """
-    content = dumps(scenario) + "\0" + json.dumps(extra or {}, sort_keys=True)
+    content = dumps(settled(scenario)) + "\0" + json.dumps(extra or {}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 

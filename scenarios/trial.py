@@ -12,6 +12,7 @@ from fl.datasets import info
 from fl.downloaded import AbsentError
 from fl.errors import InputError
 from fl.model_names import BUILTIN as BUILTIN_MODELS
+from fl.model_names import require_fit
 from scenarios.build import CreatePolicy, Shelf, agents_of, build_policy, images_of, require_federation
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario, Service
@@ -44,6 +45,7 @@ def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = bu
     Raises:
         PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
         PluginError: a plug-in cannot be used; of a model: for the images of a data set.
+        ModelError: a built-in model does not fit the images of a data set.
         CheckpointError: a learned agent cannot be read.
         DatasetError: a data set is missing, corrupt, or too small for the clients.
         KernelError: the kernel or device that the scenario asks for cannot be used here.
@@ -68,6 +70,8 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
         model = scenario.training_for(name).model
         if model not in BUILTIN_MODELS:
             yield ("training", "model"), partial(_build_model, model, name)
+        elif _is_here(name, shelf):
+            yield ("training", "model"), partial(require_fit, model, shelf.get(name).info.shape)
     if all(_is_here(name, shelf) for name in names):
         yield ("training",), partial(require_federation, scenario, shelf)
 

@@ -1,7 +1,7 @@
 // What a kernel variant (one instruction set) offers to the Python module.
 //
-// Every variant is the same source (network.inl and below) compiled in a translation unit of its own with other
-// instructions switched on; the module picks one at run time. This header is all that those units share.
+// Every variant is the same source (variant.inl) compiled in a translation unit of its own with other instructions
+// switched on, and computes the same floats; the module picks one at run time. This header is all that they share.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,16 @@
 namespace fl {
 
 // A network of the family the fused path knows: the paper's two convolutions or nothing, then fully connected layers.
+// The convolutions take images of 1 x 28 x 28 and 3 x 32 x 32.
 struct Architecture {
-    bool convolutional;     // Conv(1,6,5) ReLU MaxPool2 Conv(6,16,5) ReLU MaxPool2 before the fully connected layers
+    bool convolutional;     // Conv(channels,6,5) ReLU MaxPool2 Conv(6,16,5) ReLU MaxPool2 before the other layers
+    int channels, inputs;   // of an image: channels, and channels * height * width
     int layers;             // fully connected layers
     const int32_t *widths;  // their output widths; the last is the number of labels
 };
 
 struct Images {
-    const uint8_t *pixels;   // [n][28][28]
+    const uint8_t *pixels;   // [n][channels][height][width]
     const uint8_t *labels;   // [n], each below the number of labels: checked by the caller
     float scale, offset;     // the network's input is pixel * scale + offset
 };
@@ -38,6 +40,10 @@ struct Kernel {
                      double *loss);
     // How many of images 0..n-1 get their highest logit at their label. False: out of memory.
     bool (*correct)(const Architecture &, const Images &, int64_t n, const float *parameters, int64_t *hits);
+    // What the above are made of, on n numbers, for tests: a * b + c rounded once, and two functions.
+    void (*fused_multiply_add)(const float *a, const float *b, const float *c, int64_t n, float *result);
+    void (*exponentials)(const float *x, int64_t n, float *result);
+    void (*logarithms)(const double *x, int64_t n, double *result);
 };
 
 extern const Kernel kernel_portable;

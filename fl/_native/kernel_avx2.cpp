@@ -1,6 +1,6 @@
 // x86-64 since 2013: vectors of 8 floats, 16 registers.
 #if defined(__x86_64__)
-#include <math.h>
+#include <immintrin.h>
 #include <stdlib.h>
 
 #include "kernel.h"
@@ -22,13 +22,11 @@ static bool supported() {
 
 namespace fl {
 namespace {
-#include "simd.inl"
-#include "dense.inl"
-#include "conv.inl"
-#include "network.inl"
+#include "variant.inl"
 }  // namespace
 
-const Kernel kernel_avx2 = {"fused-avx2", supported, train, gradient, correct};
+const Kernel kernel_avx2 = {"fused-avx2", supported, train, gradient, correct, fused_multiply_add,
+                                 exponentials, logarithms};
 }  // namespace fl
 
 #if defined(__clang__)

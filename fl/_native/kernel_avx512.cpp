@@ -1,6 +1,6 @@
 // x86-64 servers since 2017: vectors of 16 floats, 32 registers.
 #if defined(__x86_64__)
-#include <math.h>
+#include <immintrin.h>
 #include <stdlib.h>
 
 #include "kernel.h"
@@ -24,13 +24,11 @@ static bool supported() {
 
 namespace fl {
 namespace {
-#include "simd.inl"
-#include "dense.inl"
-#include "conv.inl"
-#include "network.inl"
+#include "variant.inl"
 }  // namespace
 
-const Kernel kernel_avx512 = {"fused-avx512", supported, train, gradient, correct};
+const Kernel kernel_avx512 = {"fused-avx512", supported, train, gradient, correct, fused_multiply_add,
+                                 exponentials, logarithms};
 }  // namespace fl
 
 #if defined(__clang__)

@@ -1,5 +1,8 @@
-// What every CPU of the architecture can run: SSE2 on x86-64, NEON on arm64, plain code elsewhere.
-#include <math.h>
+// What every CPU of the architecture can run: SSE2 on x86-64 (slow: fused multiply-adds in software), NEON on arm64,
+// plain code elsewhere.
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 #include <stdlib.h>
 
 #include "kernel.h"
@@ -15,11 +18,9 @@ static bool supported() { return true; }
 
 namespace fl {
 namespace {
-#include "simd.inl"
-#include "dense.inl"
-#include "conv.inl"
-#include "network.inl"
+#include "variant.inl"
 }  // namespace
 
-const Kernel kernel_portable = {"fused-portable", supported, train, gradient, correct};
+const Kernel kernel_portable = {"fused-portable", supported, train, gradient, correct, fused_multiply_add,
+                                 exponentials, logarithms};
 }  // namespace fl

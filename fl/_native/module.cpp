@@ -5,6 +5,10 @@
 
 #include <cstdint>
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 #include "kernel.h"
 
 namespace {
@@ -18,7 +22,7 @@ const fl::Kernel *const kernels[] = {
 constexpr int KERNELS = sizeof kernels / sizeof *kernels;
 constexpr int MAX_LAYERS = 16;
 constexpr int32_t MAX_WIDTH = 1 << 16;
-constexpr Py_ssize_t PIXELS = 28 * 28;
+constexpr int32_t MAX_INPUTS = 1 << 24;
 
 // A buffer argument, given back when it goes out of scope.
 struct Buffer {
@@ -36,20 +40,39 @@ struct Buffer {
     }
 };
 
+// Rounding to nearest and gradual underflow, whatever the thread was set to: libraries switch underflow off for speed,
+// and results must not depend on who did. What was set returns when this goes out of scope.
+struct DefaultArithmetic {
+#if defined(__SSE__)
+    const unsigned before = _mm_getcsr();
+    DefaultArithmetic() { _mm_setcsr(0x1f80); }
+    ~DefaultArithmetic() { _mm_setcsr(before); }
+#elif defined(__aarch64__)
+    uint64_t before;
+    static void set(uint64_t control) { asm volatile("msr fpcr, %0" : : "r"(control)); }
+    DefaultArithmetic() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        set(0);
+    }
+    ~DefaultArithmetic() { set(before); }
+#endif
+};
+
 // What all three functions take first: which kernel, the architecture, parameters, images, their scaling.
 struct Call {
-    int kernel, convolutional;
+    int kernel, convolutional, channels, inputs;
     Buffer widths, parameters, pixels, labels;
     float scale, offset;
 
     fl::Architecture architecture() const {
-        return {convolutional != 0, int(widths.count<int32_t>()), widths.as<const int32_t>()};
+        return {convolutional != 0, channels, inputs, int(widths.count<int32_t>()), widths.as<const int32_t>()};
     }
     fl::Images images() const { return {pixels.as<const uint8_t>(), labels.as<const uint8_t>(), scale, offset}; }
     Py_ssize_t image_count() const { return labels.count<uint8_t>(); }
 
     int64_t parameter_count() const {
-        int64_t total = convolutional ? 6 * 26 + 16 * 151 : 0, in = convolutional ? 256 : PIXELS;
+        int64_t total = convolutional ? 6 * (25 * channels + 1) + 16 * 151 : 0;
+        int64_t in = !convolutional ? inputs : channels == 1 ? 256 : 400;
         for (Py_ssize_t l = 0; l < widths.count<int32_t>(); l++) {
             const int64_t out = widths.as<const int32_t>()[l];
             total += (in + 1) * out;
@@ -64,6 +87,9 @@ struct Call {
         const char *problem = nullptr;
         if (kernel < 0 || kernel >= KERNELS || !kernels[kernel]->supported())
             problem = "this CPU cannot run that kernel";
+        if (convolutional ? !(channels == 1 && inputs == 28 * 28) && !(channels == 3 && inputs == 3 * 32 * 32)
+                          : inputs < 1 || inputs > MAX_INPUTS)
+            problem = "no kernel for images of that shape";
         if (layers < 1 || layers > MAX_LAYERS) problem = "a network has 1 to 16 fully connected layers";
         for (Py_ssize_t l = 0; l < layers && !problem; l++)
             if (widths.as<const int32_t>()[l] < 1 || widths.as<const int32_t>()[l] > MAX_WIDTH)
@@ -71,7 +97,7 @@ struct Call {
         if (!problem && widths.as<const int32_t>()[layers - 1] > 256) problem = "at most 256 labels";
         if (!problem && parameters.count<float>() != parameter_count()) problem = "wrong number of parameters";
         if (!problem && result && result->count<float>() != parameter_count()) problem = "wrong size of the result";
-        if (!problem && pixels.view.len != image_count() * PIXELS) problem = "pixels and labels differ in number";
+        if (!problem && pixels.view.len != image_count() * inputs) problem = "pixels and labels differ in number";
         if (!problem && image_count() == 0) problem = "no images";
         if (problem) PyErr_SetString(PyExc_ValueError, problem);
         return !problem;
@@ -90,7 +116,7 @@ PyObject *train(PyObject *, PyObject *args) {
     Buffer order, result;
     Py_ssize_t epochs, batch;
     float rate, momentum;
-    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ffy*nnffw*", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+    if (!PyArg_ParseTuple(args, "iiiiy*y*y*y*ffy*nnffw*", &c.kernel, &c.convolutional, &c.channels, &c.inputs, &c.widths.view, &c.parameters.view,
                           &c.pixels.view, &c.labels.view, &c.scale, &c.offset, &order.view, &epochs, &batch, &rate,
                           &momentum, &result.view))
         return nullptr;
@@ -112,6 +138,7 @@ PyObject *train(PyObject *, PyObject *args) {
     double loss = 0;
     bool done;
     Py_BEGIN_ALLOW_THREADS
+    const DefaultArithmetic arithmetic;
     done = kernels[c.kernel]->train(c.architecture(), c.images(), schedule, c.parameters.as<const float>(),
                                     result.as<float>(), &loss);
     Py_END_ALLOW_THREADS
@@ -121,7 +148,7 @@ PyObject *train(PyObject *, PyObject *args) {
 PyObject *gradient(PyObject *, PyObject *args) {
     Call c;
     Buffer result;
-    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ffw*", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+    if (!PyArg_ParseTuple(args, "iiiiy*y*y*y*ffw*", &c.kernel, &c.convolutional, &c.channels, &c.inputs, &c.widths.view, &c.parameters.view,
                           &c.pixels.view, &c.labels.view, &c.scale, &c.offset, &result.view))
         return nullptr;
     if (!c.check(&result)) return nullptr;
@@ -130,6 +157,7 @@ PyObject *gradient(PyObject *, PyObject *args) {
     double loss = 0;
     bool done;
     Py_BEGIN_ALLOW_THREADS
+    const DefaultArithmetic arithmetic;
     done = kernels[c.kernel]->gradient(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(),
                                        result.as<float>(), &loss);
     Py_END_ALLOW_THREADS
@@ -138,7 +166,7 @@ PyObject *gradient(PyObject *, PyObject *args) {
 
 PyObject *correct(PyObject *, PyObject *args) {
     Call c;
-    if (!PyArg_ParseTuple(args, "iiy*y*y*y*ff", &c.kernel, &c.convolutional, &c.widths.view, &c.parameters.view,
+    if (!PyArg_ParseTuple(args, "iiiiy*y*y*y*ff", &c.kernel, &c.convolutional, &c.channels, &c.inputs, &c.widths.view, &c.parameters.view,
                           &c.pixels.view, &c.labels.view, &c.scale, &c.offset))
         return nullptr;
     if (!c.check(nullptr)) return nullptr;
@@ -147,10 +175,38 @@ PyObject *correct(PyObject *, PyObject *args) {
     int64_t hits = 0;
     bool done;
     Py_BEGIN_ALLOW_THREADS
+    const DefaultArithmetic arithmetic;
     done = kernels[c.kernel]->correct(c.architecture(), c.images(), c.image_count(), c.parameters.as<const float>(),
                                       &hits);
     Py_END_ALLOW_THREADS
     return done ? PyLong_FromLongLong(hits) : PyErr_NoMemory();
+}
+
+// An elementary operation of a kernel, by itself: (kernel, name, operands..., result), all arrays of one length.
+PyObject *elementary(PyObject *, PyObject *args) {
+    int kernel;
+    const char *name;
+    Buffer a, b, c, result;
+    if (!PyArg_ParseTuple(args, "isy*y*y*w*", &kernel, &name, &a.view, &b.view, &c.view, &result.view)) return nullptr;
+    if (kernel < 0 || kernel >= KERNELS || !kernels[kernel]->supported() || b.view.len != a.view.len ||
+        c.view.len != a.view.len || result.view.len != a.view.len) {
+        PyErr_SetString(PyExc_ValueError, "operands and result must be of one length, and the kernel one that runs here");
+        return nullptr;
+    }
+    const fl::Kernel &k = *kernels[kernel];
+    const DefaultArithmetic arithmetic;
+    switch (name[0]) {
+        case 'f':
+            k.fused_multiply_add(a.as<const float>(), b.as<const float>(), c.as<const float>(), a.count<float>(),
+                                 result.as<float>());
+            break;
+        case 'e':
+            k.exponentials(a.as<const float>(), a.count<float>(), result.as<float>());
+            break;
+        default:
+            k.logarithms(a.as<const double>(), a.count<double>(), result.as<double>());
+    }
+    Py_RETURN_NONE;
 }
 
 // {kernel name: number to call it by}, the fastest first: those this CPU can run.
@@ -170,6 +226,7 @@ PyMethodDef methods[] = {
     {"train", train, METH_VARARGS, nullptr},
     {"gradient", gradient, METH_VARARGS, nullptr},
     {"correct", correct, METH_VARARGS, nullptr},
+    {"elementary", elementary, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef_Slot slots[] = {{0, nullptr}};

@@ -1,78 +1,87 @@
 // A whole network: where its parameters live, one batch forward and backward, SGD, evaluation.
 //
-// Parameters are worked on in a vector of their own layout (padded rows, kernels as conv.inl wants them); torch's flat
-// vector is unpacked into it once per call and packed again at the end. Whatever pads the working vector is zero, has
-// a zero gradient, and so stays zero.
+// Parameters are worked on in a vector of their own layout (see geometry.inl and dense.inl); torch's flat vector is
+// unpacked into it once per call and packed again at the end. Whatever pads the working vector never meets a result.
 
 constexpr int GROUP = 32;  // images whose activations are kept at once; a bigger batch is walked in such groups
 constexpr int MAX_LAYERS = 16;
 
+template <class G>
 struct Network {
-    bool convolutional;
+    int inputs;  // of the first fully connected layer
     int layers;
     Dense dense[MAX_LAYERS];
-    int64_t size;  // floats in the working vector
+    int64_t size;             // floats in the working vector
+    int64_t transposed_size;  // floats of all transposed weights
     int labels() const { return dense[layers - 1].out; }
+
+    explicit Network(const Architecture &a) : inputs(a.inputs), layers(a.layers), dense{} {
+        if constexpr (G::CONVOLUTIONAL) inputs = G::FEATURES;
+        size = G::PARAMETERS;
+        transposed_size = 0;
+        for (int l = 0, in = inputs; l < a.layers; in = a.widths[l++]) {
+            Dense &d = dense[l];
+            d.in = in;
+            d.out = a.widths[l];
+            d.hidden = l + 1 < a.layers;
+            d.weight = size;
+            d.bias = d.weight + d.weight_size();
+            size = d.bias + d.out_stride();
+            d.transposed = G::CONVOLUTIONAL || l > 0 ? transposed_size : -1;  // nobody wants the pixels' gradient
+            if (d.transposed >= 0) transposed_size += d.weight_size();
+        }
+    }
 };
 
-static Network plan(const Architecture &a) {
-    Network net{};
-    net.convolutional = a.convolutional;
-    net.layers = a.layers;
-    net.size = a.convolutional ? CONV_PARAMETERS : 0;
-    int in = a.convolutional ? WINDOWS * MAPS2 : PIXELS;
-    for (int l = 0; l < a.layers; l++) {
-        Dense &d = net.dense[l];
-        d.in = in;
-        d.out = in = a.widths[l];
-        d.hidden = l + 1 < a.layers;
-        d.weight = net.size;
-        d.bias = d.weight + int64_t(padded(d.out, 4)) * d.in_stride();
-        net.size = d.bias + d.out_stride();
-    }
-    return net;
-}
-
 // Calls f(position in torch's vector, position in the working vector) for every parameter.
-template <class F>
-FL_INLINE void each_parameter(const Network &net, F &&f) {
+template <class G, class F>
+FL_INLINE void each_parameter(const Network<G> &net, F &&f) {
     int64_t at = 0;
-    if (net.convolutional) {
-        for (int i = 0; i < MAPS1 * TAPS * TAPS; i++) f(at++, WEIGHT1 + i);
-        for (int i = 0; i < MAPS1; i++) f(at++, BIAS1 + i);
+    if constexpr (G::CONVOLUTIONAL) {
+        for (int i = 0; i < MAPS1 * G::TAPS1; i++) f(at++, G::WEIGHT1 + i);
+        for (int i = 0; i < MAPS1; i++) f(at++, G::BIAS1 + i);
         for (int map = 0; map < MAPS2; map++)
             for (int m = 0; m < MAPS1; m++)
                 for (int y = 0; y < TAPS; y++)
-                    for (int x = 0; x < TAPS; x++) f(at++, WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * DEPTH + m);
-        for (int i = 0; i < MAPS2; i++) f(at++, BIAS2 + i);
+                    for (int x = 0; x < TAPS; x++)
+                        f(at++, G::WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * DEPTH + m);
+        for (int i = 0; i < MAPS2; i++) f(at++, G::BIAS2 + i);
     }
     for (int l = 0; l < net.layers; l++) {
         const Dense &d = net.dense[l];
-        for (int o = 0; o < d.out; o++) {
-            const int64_t row = d.weight + int64_t(o) * d.in_stride();
-            if (l == 0 && net.convolutional) {  // torch flattens [map][window], the kernels keep [window][map]
+        const auto row = [&](int64_t torch, int k) __attribute__((always_inline)) {  // the weights of one input
+            for (int panel = 0; panel < d.out; panel += VIRTUAL_LANES)
+                for (int lane = 0; lane < VIRTUAL_LANES && panel + lane < d.out; lane++)
+                    f(torch + int64_t(panel + lane) * d.in,
+                      d.weight + (int64_t(panel) * d.in_stride() + k * VIRTUAL_LANES) + lane);
+        };
+        if constexpr (G::CONVOLUTIONAL)
+            if (l == 0)  // torch flattens [map][window], the kernels keep [window][map]
                 for (int map = 0; map < MAPS2; map++)
-                    for (int window = 0; window < WINDOWS; window++) f(at++, row + window * MAPS2 + map);
-            } else {
-                for (int i = 0; i < d.in; i++) f(at++, row + i);
-            }
-        }
+                    for (int window = 0; window < G::WINDOWS; window++)
+                        row(at + map * G::WINDOWS + window, window * MAPS2 + map);
+        if (l > 0 || !G::CONVOLUTIONAL)
+            for (int k = 0; k < d.in; k++) row(at + k, k);
+        at += int64_t(d.in) * d.out;
         for (int o = 0; o < d.out; o++) f(at++, d.bias + o);
     }
 }
 
 // Everything a call needs, in one zeroed, aligned block that is its own: calls share nothing, so they are reentrant.
+template <class G>
 struct Workspace {
-    Network net;
+    const Network<G> net;
+    const bool training;
     float *parameters, *gradient, *velocity;
+    float *transposed;                   // the weights once more, as the backward pass wants them
     float *activations[MAX_LAYERS + 1];  // [GROUP][in_stride] inputs of every layer, then the logits
     float *gradients[MAX_LAYERS + 1];    // of the same
-    Features *features;                  // [GROUP]; forward alone uses only the first
-    ConvScratch *scratch;
+    typename G::Features *features;      // [GROUP]; forward alone uses only the first
+    typename G::Scratch *scratch;
     void *block;
 
-    bool allocate(const Architecture &a, bool training) {
-        net = plan(a);
+    // block is null where there is not enough memory.
+    Workspace(const Architecture &a, bool training_) : net(a), training(training_) {
         int64_t bytes = 0;
         const auto lay_out = [&](char *base) {
             bytes = 0;
@@ -83,41 +92,55 @@ struct Workspace {
             take(parameters, net.size);
             take(gradient, training ? net.size : 0);
             take(velocity, training ? net.size : 0);
+            take(transposed, training ? net.transposed_size : 0);
             for (int l = 0; l <= net.layers; l++) {
                 const int width = l < net.layers ? net.dense[l].in_stride() : net.dense[l - 1].out_stride();
                 take(activations[l], int64_t(GROUP) * width);
                 take(gradients[l], training ? int64_t(GROUP) * width : 0);
             }
-            take(features, !net.convolutional ? 0 : training ? GROUP : 1);
-            take(scratch, net.convolutional ? 1 : 0);
+            take(features, !G::CONVOLUTIONAL ? 0 : training ? GROUP : 1);
+            take(scratch, G::CONVOLUTIONAL);
         };
         lay_out(nullptr);
         block = calloc(size_t(bytes) + 64, 1);
-        if (!block) return false;
-        lay_out(static_cast<char *>(block) + (64 - reinterpret_cast<uintptr_t>(block) % 64) % 64);
-        return true;
+        if (block) lay_out(static_cast<char *>(block) + (64 - reinterpret_cast<uintptr_t>(block) % 64) % 64);
     }
     ~Workspace() { free(block); }
+    Workspace(const Workspace &) = delete;
 
     void unpack(const float *torch) {
         each_parameter(net, [&](int64_t i, int64_t j) { parameters[j] = torch[i]; });
-        parameters_changed();
+        change([](int64_t, int64_t) {});
     }
-    void parameters_changed() {
-        if (net.convolutional) transpose_weight2(parameters, *scratch);
+
+    // Calls change(first, last) for stretches of the working vector until it has met all of it, and brings up to date
+    // what is derived from the parameters.
+    template <class F>
+    __attribute__((always_inline)) void change(F &&change) {
+        if constexpr (G::CONVOLUTIONAL) {
+            change(0, G::PARAMETERS);
+            transpose_weight2<G>(parameters, *scratch);
+        }
+        if (!training) return;  // nothing changes, and nothing but the above is wanted
+        for (int l = 0; l < net.layers; l++) {
+            const Dense &layer = net.dense[l];
+            dense_change(layer, parameters, transposed, [&](int64_t tile) { change(tile, tile + TILE); });
+            change(layer.bias, layer.bias + layer.out_stride());
+        }
     }
 
     // Forward for n <= GROUP images; image(i) is the i-th one's number. The logits end in the last activations.
-    template <class F>
-    void forward(const Images &images, int n, bool keep_features, F &&image) {
+    template <bool TRAINING, class F>
+    void forward(const Images &images, int n, F &&image) {
         for (int i = 0; i < n; i++) {
-            const uint8_t *pixels = images.pixels + int64_t(image(i)) * PIXELS;
-            if (net.convolutional) {
-                conv_forward(parameters, pixels, images.scale, images.offset, features[keep_features ? i : 0], *scratch,
-                             activations[0] + i * WINDOWS * MAPS2);
+            if constexpr (G::CONVOLUTIONAL) {
+                const uint8_t *pixels = images.pixels + int64_t(image(i)) * G::PIXELS;
+                conv_forward<G, TRAINING>(parameters, pixels, images.scale, images.offset, features[TRAINING ? i : 0],
+                                          *scratch, activations[0] + i * G::FEATURES);
             } else {
-                float *x = activations[0] + i * PIXELS;
-                for (int p = 0; p < PIXELS; p++) x[p] = float(pixels[p]) * images.scale + images.offset;
+                const uint8_t *pixels = images.pixels + int64_t(image(i)) * net.inputs;
+                float *x = activations[0] + int64_t(i) * net.dense[0].in_stride();
+                for (int p = 0; p < net.inputs; p++) x[p] = float(pixels[p]) * images.scale + images.offset;
             }
         }
         for (int l = 0; l < net.layers; l++)
@@ -133,28 +156,35 @@ struct Workspace {
             const float *z = activations[net.layers] + i * stride;
             float *d = gradients[net.layers] + i * stride, top = z[0], sum = 0;
             for (int k = 1; k < labels; k++) top = z[k] > top ? z[k] : top;
-            for (int k = 0; k < labels; k++) sum += d[k] = expf(z[k] - top);
+            for (int k = 0; k < stride; k += LANES) store(d + k, exponential(load(z + k) - top));
+            for (int k = 0; k < labels; k++) sum += d[k];
             const int label = images.labels[image(i)];
-            total += logf(sum) + (top - z[label]);
+            total += logarithm(double(sum)) + (double(top) - double(z[label]));
             const float scale = share / sum;
-            for (int k = 0; k < labels; k++) d[k] *= scale;
+            for (int k = 0; k < stride; k += LANES) store(d + k, load(d + k) * scale);
             d[label] -= share;
+            for (int k = labels; k < stride; k++) d[k] = 0;
         }
         return total;
     }
 
     // Adds the gradient of the group that forward() saw last (overwrites what was there if `fresh`).
-    void backward(int n, bool fresh) {
+    template <class F>
+    void backward(const Images &images, int n, bool fresh, F &&image) {
         for (int l = net.layers - 1; l >= 0; l--) {
             const Dense &layer = net.dense[l];
             dense_gradient(layer, activations[l], gradients[l + 1], n, fresh, gradient);
-            if (l > 0 || net.convolutional)
-                dense_backward(layer, parameters, activations[l], gradients[l + 1], n, gradients[l]);
+            if (layer.transposed >= 0)
+                dense_backward(layer, transposed, activations[l], gradients[l + 1], n, gradients[l]);
         }
-        if (!net.convolutional) return;
-        if (fresh) begin_conv_gradient(*scratch, gradient);
-        for (int i = 0; i < n; i++)
-            conv_backward(parameters, features[i], gradients[0] + i * WINDOWS * MAPS2, *scratch, gradient);
+        if constexpr (G::CONVOLUTIONAL) {
+            if (fresh) begin_conv_gradient<G>(*scratch, gradient);
+            for (int i = 0; i < n; i++) {
+                const uint8_t *pixels = images.pixels + int64_t(image(i)) * G::PIXELS;
+                spread<G>(pixels, images.scale, images.offset, scratch->spread);  // again: cheaper than to keep it
+                conv_backward<G>(parameters, features[i], gradients[0] + i * G::FEATURES, *scratch, gradient);
+            }
+        }
     }
 
     // The mean gradient over a batch; returns its summed loss.
@@ -164,31 +194,50 @@ struct Workspace {
         for (int64_t first = 0; first < n; first += GROUP) {
             const int group = int(n - first < GROUP ? n - first : GROUP);
             const auto member = [&](int i) { return image(first + i); };
-            forward(images, group, true, member);
+            forward<true>(images, group, member);
             total += cross_entropy(images, group, 1.0f / float(n), member);
-            backward(group, first == 0);
+            backward(images, group, first == 0, member);
         }
-        if (net.convolutional) finish_conv_gradient(*scratch, gradient);
+        if constexpr (G::CONVOLUTIONAL) finish_conv_gradient<G>(*scratch, gradient);
         return total;
     }
 
-    // torch's SGD: v = momentum * v + g, p -= rate * v. Plain SGD never touches the velocity.
+    // torch's SGD: v = momentum * v + g, p = p - rate * v, each rounded once. Plain SGD never touches the velocity.
     void step(float rate, float momentum) {
+        const V down = broadcast(-rate), keep = broadcast(momentum);
         if (momentum != 0)
-            for (int64_t i = 0; i < net.size; i++) {
-                velocity[i] = momentum * velocity[i] + gradient[i];
-                parameters[i] -= rate * velocity[i];
-            }
+            change([&](int64_t first, int64_t last) {
+                for (int64_t i = first; i < last; i += LANES) {
+                    const V v = fma(keep, load(velocity + i), load(gradient + i));
+                    store(velocity + i, v);
+                    store(parameters + i, fma(down, v, load(parameters + i)));
+                }
+            });
         else
-            for (int64_t i = 0; i < net.size; i++) parameters[i] -= rate * gradient[i];
-        parameters_changed();
+            change([&](int64_t first, int64_t last) {
+                for (int64_t i = first; i < last; i += LANES)
+                    store(parameters + i, fma(down, load(gradient + i), load(parameters + i)));
+            });
     }
 };
 
-static bool train(const Architecture &a, const Images &images, const Schedule &s, const float *parameters,
-                  float *result, double *loss) {
-    Workspace w;
-    if (!w.allocate(a, true)) return false;
+// Which NaN an operation gives differs from one instruction set to another: what is returned has only one.
+template <class T>
+FL_INLINE T one_nan(T x) {
+    return x == x ? x : T(__builtin_nan(""));
+}
+
+// Copies to torch's order.
+template <class G>
+static void pack(const Network<G> &net, const float *working, float *torch) {
+    each_parameter(net, [&](int64_t i, int64_t j) { torch[i] = one_nan(working[j]); });
+}
+
+template <class G>
+static bool train_as(const Architecture &a, const Images &images, const Schedule &s, const float *parameters,
+                     float *result, double *loss) {
+    Workspace<G> w(a, true);
+    if (!w.block) return false;
     w.unpack(parameters);
     *loss = 0;
     for (int64_t epoch = 0; epoch < s.epochs; epoch++)
@@ -198,29 +247,32 @@ static bool train(const Architecture &a, const Images &images, const Schedule &s
             *loss += w.batch_gradient(images, n, [&](int64_t i) { return order[i]; });
             w.step(s.learning_rate, s.momentum);
         }
-    each_parameter(w.net, [&](int64_t i, int64_t j) { result[i] = w.parameters[j]; });
+    *loss = one_nan(*loss);
+    pack(w.net, w.parameters, result);
     return true;
 }
 
-static bool gradient(const Architecture &a, const Images &images, int64_t n, const float *parameters, float *result,
-                     double *loss) {
-    Workspace w;
-    if (!w.allocate(a, true)) return false;
+template <class G>
+static bool gradient_as(const Architecture &a, const Images &images, int64_t n, const float *parameters, float *result,
+                        double *loss) {
+    Workspace<G> w(a, true);
+    if (!w.block) return false;
     w.unpack(parameters);
-    *loss = w.batch_gradient(images, n, [](int64_t i) { return i; });
-    each_parameter(w.net, [&](int64_t i, int64_t j) { result[i] = w.gradient[j]; });
+    *loss = one_nan(w.batch_gradient(images, n, [](int64_t i) { return i; }));
+    pack(w.net, w.gradient, result);
     return true;
 }
 
-static bool correct(const Architecture &a, const Images &images, int64_t n, const float *parameters, int64_t *hits) {
-    Workspace w;
-    if (!w.allocate(a, false)) return false;
+template <class G>
+static bool correct_as(const Architecture &a, const Images &images, int64_t n, const float *parameters, int64_t *hits) {
+    Workspace<G> w(a, false);
+    if (!w.block) return false;
     w.unpack(parameters);
     const int labels = w.net.labels(), stride = padded(labels);
     *hits = 0;
     for (int64_t first = 0; first < n; first += GROUP) {
         const int group = int(n - first < GROUP ? n - first : GROUP);
-        w.forward(images, group, false, [&](int i) { return first + i; });
+        w.template forward<false>(images, group, [&](int i) { return first + i; });
         for (int i = 0; i < group; i++) {
             const float *z = w.activations[w.net.layers] + i * stride;
             int best = 0;

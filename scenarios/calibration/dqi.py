@@ -15,7 +15,7 @@ from fl.fitted import Fit, add, own_folder
 from fl.quality import DQIParameters
 from fl.regime import Regime
 from scenarios.build import Shelf
-from scenarios.calibration.figures import draw_dqi
+from scenarios.calibration.figures import draw_dqi, figure_name
 from scenarios.file.schema import Scenario
 
 _COLUMNS = (
@@ -89,7 +89,7 @@ def calibrate_dqi(
             ),
             found,
         )
-        draw_dqi(out / f"dqi-{name}.png", name, points, parameters)
+        draw_dqi(out / figure_name("dqi", name), name, points, parameters)
         add(out / "dqi.json", [result.fit])
         add(own_folder() / "dqi.json", [result.fit])
         report(f"{name}: R^2 {found.r2:.3f} ({found.r2_means:.3f} of the means), worst mean off by {found.worst:.3f}")

@@ -1,5 +1,6 @@
 """Figures of the calibrations. Matplotlib is imported when one is drawn, without pyplot and its global state."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,6 +55,11 @@ def draw_surrogate(
     axes.set(xlabel="round", ylabel="test accuracy", title=f"{name}: real (solid) and surrogate (dashed)")
     axes.legend(fontsize="small")
     save(path)
+
+
+def figure_name(kind: str, dataset: str) -> str:
+    """Return the name of a data set's figure; one that is named by a path has its signs replaced."""
+    return f"{kind}-{re.sub('[^A-Za-z0-9._-]+', '-', dataset).strip('.-')}.png"
 
 
 def _figure(width: float, height: float) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from fl.surrogate import Curve
 from fl.traces import Trace
 from learning.targets import RoundsToTarget
 from scenarios.build import Shelf
-from scenarios.calibration.figures import draw_surrogate
+from scenarios.calibration.figures import draw_surrogate, figure_name
 from scenarios.calibration.traces import explore, held_out, stripped
 from scenarios.file.schema import Scenario
 
@@ -114,7 +114,7 @@ def calibrate_surrogate(
             dataset=name,
             regime=base.training_for(name),
             parameters=curve.parameters(),
-            quality={"spearman": round(order, 4), "mae_after_round_10": round(error, 4)},
+            quality={"spearman": _known(order), "mae_after_round_10": _known(error)},
             source={
                 "command": "flmarket calibrate surrogate",
                 "scenario": scenario.name,
@@ -127,7 +127,7 @@ def calibrate_surrogate(
         add(out / "surrogate.json", [entry])
         add(own_folder() / "surrogate.json", [entry])
         curves = {row.policy: (row.real_curve, row.surrogate_curve) for row in rows}
-        draw_surrogate(out / f"surrogate-{name}.png", name, curves, service.target_accuracy)
+        draw_surrogate(out / figure_name("surrogate", name), name, curves, service.target_accuracy)
         report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
         comparisons += rows
     with replacing_text(out / "surrogate.md") as file:
@@ -154,11 +154,18 @@ def compare(dataset: str, policy: str, curve: Curve, traces: Sequence[Trace], ta
 
 
 def summary(rows: Sequence[Comparison]) -> tuple[float, float]:
-    """Return the rank correlation (Spearman) of real and surrogate AUCs over policies, and the mean error."""
+    """Return the rank correlation (Spearman) of real and surrogate AUCs over policies, and the mean error.
+
+    The correlation is NaN where all policies do the same, as on a data set that any of them learns in a round.
+    """
     from scipy.stats import spearmanr
 
-    order = spearmanr([row.real for row in rows], [row.surrogate for row in rows]).statistic if len(rows) > 1 else 1.0
-    return float(order), float(np.mean([row.error for row in rows])) if rows else float("nan")
+    real, surrogate = [row.real for row in rows], [row.surrogate for row in rows]
+    order = 1.0
+    if len(rows) > 1:
+        same = len(set(real)) == 1 or len(set(surrogate)) == 1
+        order = float("nan") if same else float(spearmanr(real, surrogate).statistic)
+    return order, float(np.mean([row.error for row in rows])) if rows else float("nan")
 
 
 def table(rows: Sequence[Comparison]) -> str:
@@ -178,6 +185,11 @@ def table(rows: Sequence[Comparison]) -> str:
         order, error = summary(own)
         lines.append(f"| **{name}** | Spearman **{order:.3f}** | | | **{error:.4f}** | | |")
     return "\n".join(lines) + "\n"
+
+
+def _known(measure: float) -> float | None:
+    """Return a measure with four digits; None where there is none, for which JSON has no number."""
+    return None if np.isnan(measure) else round(measure, 4)
 
 
 def _has_dqi(scenario: Scenario) -> bool:

@@ -4,16 +4,17 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
-from fl.backends import BACKENDS
+from fl.backends import BACKENDS, REAL
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.names import unknown_plugin
+from fl.own_files import is_path
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
@@ -21,7 +22,8 @@ from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
-from scenarios.file.schema import Scenario, Training
+from scenarios.file.regimes import KEYS, choose
+from scenarios.file.schema import Scenario
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -55,7 +57,7 @@ class Catalogue:
     """What a scenario may name.
 
     Attributes:
-        datasets: names of the data sets.
+        datasets: names of the data sets; paths of a user's own files may be named as well.
         facts: returns what is known of a data set, by name.
         policies: names of the policies.
         models: names of the models.
@@ -104,10 +106,10 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
-        if name in catalogue.datasets and name not in used:
+        if name is not None and name not in used and (name in catalogue.datasets or is_path(name)):
             try:
                 used[name] = catalogue.facts(name)
-            except InputError as error:  # of a plug-in, which is loaded for them
+            except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(readable, used)
     yield from _emds(readable, used)
@@ -139,10 +141,10 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
     for path, kind, known in named:
         name = readable.get(*path)
-        if name is not None and name not in known:
+        if name is not None and name not in known and not (kind == "data set" and is_path(name)):
             yield Finding(path, unknown_plugin(kind, name, known))
     for name in readable.keys("training", "by_dataset"):
-        if name not in catalogue.datasets:
+        if name not in catalogue.datasets and not is_path(name):
             yield Finding(("training", "by_dataset", name), unknown_plugin("data set", name, catalogue.datasets))
 
 
@@ -248,7 +250,8 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
     # An absent key has its default; of a broken one nothing is known.
     present = readable.keys()
     fitted = readable.get("dqi") == "fitted" or "dqi" not in present
-    backend = BACKENDS.get(_in_training(readable, "backend", ("training",)))
+    written = "backend" in readable.keys("training")
+    backend = BACKENDS.get(readable.get("training", "backend")) if written else REAL
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
         if name not in used:
@@ -265,14 +268,10 @@ def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
 def _regime(readable: Readable, dataset: str) -> Regime | None:
     """Return the training regime of a data set, or None where a key of it is broken."""
     tables: tuple[Path, ...] = (("training", "by_dataset", dataset), ("training",))
-    values = {field.name: _in_training(readable, field.name, *tables) for field in fields(Regime)}
-    return None if None in values.values() else Regime(**values)
-
-
-def _in_training(readable: Readable, key: str, *tables: Path) -> Any:
-    """Return the value of a key in the first table that has it, else its default; None where it is broken."""
-    place = next((table for table in tables if key in readable.keys(*table)), None)
-    return Training.model_fields[key].default if place is None else readable.get(*place, key)
+    written = [{key: readable.get(*table, key) for key in readable.keys(*table) if key in KEYS} for table in tables]
+    if any(value is None for table in written for value in table.values()):
+        return None
+    return choose(dataset, written).regime
 
 
 def _what(cost: float, size: int, emd: float) -> str:

@@ -40,14 +40,20 @@ def item_limits(info: FieldInfo) -> list[str]:
 def default(info: FieldInfo) -> str | None:
     """Return a key's default as it is typed into a field: text without quotes, the rest as TOML; empty for no value.
 
-    None for a key that is required.
+    None for a key that is required. Where a value is found for a key that is absent, the words that say which.
     """
     if info.is_required():
         return None
     value = info.get_default(call_default_factory=True)
     if value is None:
-        return ""
+        return absent(info) or ""
     return value if isinstance(value, str) else value_text(value)
+
+
+def absent(info: FieldInfo) -> str | None:
+    """Return what an optional key that is absent means, where that is not simply nothing."""
+    extra = info.json_schema_extra
+    return str(extra["absent"]) if isinstance(extra, dict) and "absent" in extra else None
 
 
 def _words(notes: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from fl.crash import guarded
 from fl.errors import InputError
 from fl.names import NAME_PATTERN
 from fl.regime import Regime
-from scenarios.file.keys import bare, default, item_limits, limits
+from scenarios.file.keys import absent, bare, default, item_limits, limits
 from scenarios.file.problems import number
 from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Timeline, Training, TrainingOverride
 from scenarios.file.toml_text import value_text
@@ -77,7 +77,8 @@ def _section(title: str, table: type[BaseModel]) -> Iterator[str]:
         keys = ", ".join(f"`{field.name}`" for field in fields(Regime))
         yield fill(
             f"A table `[training.by_dataset.NAME]` may have the keys {keys}; those that it leaves out are as in "
-            "`[training]`.",
+            "`[training]`. What `[training]` leaves out, too, is *as fitted*: as in the regime that the data set's "
+            "curve and DQI were measured in, if they come with flmarket.",
             120, break_on_hyphens=False,
         )  # fmt: skip
 
@@ -94,7 +95,7 @@ def _keys(table: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Field
 
 def _row(key: str, info: FieldInfo) -> tuple[str, ...]:
     extra = info.json_schema_extra
-    unit = str(extra["unit"]) if isinstance(extra, dict) else ""
+    unit = str(extra.get("unit", "")) if isinstance(extra, dict) else ""
     return f"`{key}`", _type(info), unit, _default(info), _range(info), info.description or ""
 
 
@@ -107,13 +108,22 @@ def _type(info: FieldInfo) -> str:
     if get_origin(kind) is tuple:
         item = bare(get_args(kind)[0])
         return "tables" if item not in _TYPES else f"list of {_TYPES[item]}s"
-    return "name" if any(getattr(note, "pattern", None) == NAME_PATTERN for note in info.metadata) else _TYPES[kind]
+    notes = [*info.metadata, *(note for part in get_args(info.annotation) for note in _notes(part))]
+    return "name" if any(getattr(note, "pattern", None) == NAME_PATTERN for note in notes) else _TYPES[kind]
+
+
+def _notes(part: Any) -> Iterator[Any]:
+    """Yield what qualifies a part of a union, such as ``Name | None``."""
+    for note in getattr(part, "__metadata__", ()):
+        yield from getattr(note, "metadata", ())
 
 
 def _default(info: FieldInfo) -> str:
     value = default(info)
     if value is None:
         return "required"
+    if absent(info):
+        return value
     if value == "" and info.default is None:
         return "absent"
     return f"`{value_text(value) if isinstance(info.default, str) else value}`"

@@ -6,7 +6,7 @@ involves several keys at once stands in ``scenarios.file.checks``.
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
 from fl.names import LONGEST_NAME, NAME_PATTERN
 from fl.regime import Device, Kernel, Regime
+from scenarios.file.regimes import KEYS, Chosen, choose
 
 LARGEST_SUM = 1_000_000_000
 """Of money; keeps a million rounds of micro-units well inside 64 bits."""
@@ -121,13 +122,17 @@ class Market(Table):
     )
 
 
-def _regime_keys(*, optional: bool) -> dict[str, Any]:
-    """Return the fields of ``fl.regime.Regime`` as keys of a table; optional ones are None where they are absent."""
+def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
+    """Return the fields of ``fl.regime.Regime`` as keys of a table, which are None where they are absent.
+
+    Args:
+        absent: returns what people read in place of a default, from the general one.
+    """
     keys = {}
     for field in fields(Regime):
         kind: Any = Name if field.type is str else field.type
-        default = None if optional else field.default
-        keys[field.name] = (kind | None if optional else kind, Field(default=default, **field.metadata))
+        extra = {**field.metadata.get("json_schema_extra", {}), "absent": absent(field.default)}
+        keys[field.name] = (kind | None, Field(default=None, **{**field.metadata, "json_schema_extra": extra}))
     return keys
 
 
@@ -136,8 +141,10 @@ if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Sce
     _PartOfRegimeTable = Table
     BackendName = str
 else:
-    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys(optional=False))
-    _PartOfRegimeTable = create_model("_PartOfRegimeTable", __base__=Table, **_regime_keys(optional=True))
+    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys("as fitted, else {}".format))
+    _PartOfRegimeTable = create_model(
+        "_PartOfRegimeTable", __base__=Table, **_regime_keys(lambda _: "as in [training]")
+    )
     BackendName = Literal[tuple(BACKENDS)]
 
 
@@ -146,7 +153,10 @@ class TrainingOverride(_PartOfRegimeTable):
 
 
 class Training(_RegimeTable):
-    """Local training and evaluation: the keys of a regime (``fl.regime``), and these."""
+    """Local training and evaluation: the keys of a regime (``fl.regime``), and these.
+
+    A key of the regime that is absent is as the data set's fits were measured; see ``scenarios.file.regimes``.
+    """
 
     backend: BackendName = Field(
         default=next(iter(BACKENDS)),
@@ -204,7 +214,10 @@ class Service(Table):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
     name: Name = Field(description="Unique in the scenario.")
-    dataset: str = Field(description="Data set that it learns; `flmarket datasets` lists them.")
+    dataset: str = Field(
+        description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or "
+        "of an .npz: docs/data.md."
+    )
     budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
         ge=0,
         le=LARGEST_SUM,
@@ -313,8 +326,11 @@ class Scenario(Table):
         raise KeyError(name)
 
     def training_for(self, dataset: str) -> Regime:
-        """Return how clients train a data set: ``[training]``, overridden by ``[training.by_dataset.<dataset>]``."""
-        keys = self.training.model_dump(include={field.name for field in fields(Regime)})
-        if override := self.training.by_dataset.get(dataset):
-            keys |= override.model_dump(exclude_none=True)
-        return Regime(**keys)
+        """Return how clients train a data set; see ``scenarios.file.regimes``."""
+        return self.regime_of(dataset).regime
+
+    def regime_of(self, dataset: str) -> Chosen:
+        """Return how clients train a data set, and why."""
+        override = self.training.by_dataset.get(dataset)
+        tables = (override, self.training) if override else (self.training,)
+        return choose(dataset, [table.model_dump(include=set(KEYS)) for table in tables])

@@ -14,8 +14,9 @@ _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventio
 def dumps(scenario: Scenario) -> str:
     """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
 
-    Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it.
-    So are a sweep, runs and interventions where there are none, and the rules of the market where they are the paper's.
+    Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
+    of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where
+    there are none, and the rules of the market where they are the paper's.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():

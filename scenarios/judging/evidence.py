@@ -14,7 +14,7 @@ from des.population import Population
 from des.records import Outcome
 from fl.arrays import UInt32Array
 from fl.dataset import DatasetInfo
-from fl.datasets import DATASETS, info
+from fl.datasets import DATASETS, info, is_path, load
 from fl.draws import draw_key
 from fl.errors import InputError
 from fl.fitted import FitError
@@ -96,16 +96,21 @@ class Logs:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets, without plug-ins that are not loaded or have changed since."""
+        """What is known of the services' data sets: of plug-ins that are loaded, and of what has not changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             thing = f"{DATASETS.kind} {name}"
             try:
                 require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
-                found[name] = info(name)
+                if not is_path(name) or self._same_images(name):
+                    found[name] = info(name)
             except (InputError, KeyError, TypeError, AttributeError):
                 continue
         return found
+
+    def _same_images(self, path: str) -> bool:
+        """Whether files of a user's own are those of the run."""
+        return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
 
     @property
     def known(self) -> bool:

@@ -21,7 +21,7 @@ from fl.errors import InputError, RunError
 from fl.extras import needs_extra
 from fl.installation import ROOT, fingerprint, require_same_installation
 from scenarios.build import Shelf
-from scenarios.loader import dumps
+from scenarios.loader import dumps, settled
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
@@ -142,7 +142,7 @@ class Cluster:
                 while waiting and len(under_way) < self._places():
                     run = waiting.popleft()
                     with run.directory.locked():
-                        run.directory.prepare(dumps(run.scenario), fresh=fresh)
+                        run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
                     observer.started(run)
                     gpus = 1 if run.scenario.training.device == "cuda" else 0
                     task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(_task(str(ROOT)))

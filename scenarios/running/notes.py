@@ -7,6 +7,9 @@ from fl.datasets import info
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import regimes_of
+
+_OWN = {"plug-in": "a plug-in", "file": "your own"}
 
 
 def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
@@ -21,10 +24,16 @@ def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
         )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
         dataset = shelf.get(name)
-        if dataset.info.source == "plug-in":
-            found.append(f"data set {name!r} is a plug-in: meta.json holds its digests; publish them with any result")
+        if (what := _OWN.get(dataset.info.source)) is not None:
+            found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    found += [
+        f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
+        f"{chosen.regime}"
+        for chosen in regimes_of(scenarios)
+        if chosen.departs
+    ]
     obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}
     return found + [
         f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"

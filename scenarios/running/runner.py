@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
@@ -23,9 +23,10 @@ from fl.files import WriteError, open_own
 from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
-from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, images_of
+from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, recorded_of
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps
+from scenarios.file.settled import regimes_of
+from scenarios.loader import dumps, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
@@ -96,7 +97,7 @@ def execute(
         RunError: the run failed; meta.json and run.log record how.
     """
     with run.directory.locked():
-        run.directory.prepare(dumps(run.scenario), fresh=fresh)
+        run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
             meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -241,12 +242,16 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "point": run.point,
         "versions": versions(),
         "backend": run.scenario.training.backend,
+        "training": {
+            chosen.dataset: asdict(chosen.regime) | {"from": dict(chosen.origins)}
+            for chosen in regimes_of([run.scenario])
+        },
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
         "device": run.scenario.training.device,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
-            for name in images_of(run.scenario)
+            for name in recorded_of(run.scenario)
         },
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),

@@ -115,3 +115,15 @@ def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> Non
     path.write_text("{")
     with pytest.raises(InputError, match="is not a file of traces"):
         traces.read(path, {"a": 1})
+
+
+def test_models_without_an_error_leave_a_curve_that_can_be_followed() -> None:
+    """Small and easy data sets are learned to the last test image, and errors have a logarithm in the curve."""
+    perfect = [record(TRUE, seed) for seed in range(4)]
+    for trace in perfect:
+        trace.accuracies[10:] = [1.0] * len(trace.accuracies[10:])
+    curve = fit(perfect)
+    assert 0 < curve.floor < 0.001
+    for seed in range(5):
+        assert np.isfinite(follow(curve, perfect[0], seed)).all()
+    assert follow(curve, perfect[0])[-1] > 0.97

@@ -70,9 +70,10 @@ def test_data_sets_go_by_these_names() -> None:
     assert names() == [
         "digits", "strokes", "scribbles", "mnist", "fashion-mnist", "emnist-digits", "emnist-letters",
         "emnist-balanced", "emnist-byclass", "emnist-bymerge", "emnist-mnist", "kmnist", "qmnist",
+        "cifar-10", "cifar-100", "svhn",
     ]  # fmt: skip
     assert [name for name in names() if info(name).source == "embedded"] == ["digits", "strokes", "scribbles"]
-    assert {name for name in names() if info(name).source == "download"} == set(vision.RAW_FILES)
+    assert {name for name in names() if info(name).source == "download"} == set(vision.FILES)
 
 
 def test_downloaded_sets_have_the_sizes_that_were_published() -> None:
@@ -89,6 +90,9 @@ def test_downloaded_sets_have_the_sizes_that_were_published() -> None:
         "emnist-mnist": (10, 60_000, 10_000, 6_000),
         "kmnist": (10, 60_000, 10_000, 6_000),
         "qmnist": (10, 60_000, 60_000, 5_421),
+        "cifar-10": (10, 50_000, 10_000, 5_000),
+        "cifar-100": (100, 50_000, 10_000, 500),
+        "svhn": (10, 73_257, 26_032, 4_659),
     }
 
 
@@ -103,7 +107,7 @@ def test_what_is_known_of_a_data_set_is_possible(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [("mnits", "did you mean 'mnist'?"), ("cifar", "choose from digits, strokes, scribbles, mnist, ")],
+    [("mnits", "did you mean 'mnist'?"), ("imagenet", "choose from digits, strokes, scribbles, mnist, ")],
 )
 def test_an_unknown_name_gets_a_hint(asked: str, hint: str) -> None:
     for function in (info, load):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fl import datasets, fused, models
+from fl.dataset import Shape
 from fl.engine import Engine
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
@@ -17,7 +18,7 @@ from fl.model_names import model
 from fl.regime import Kernel, Regime
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
-CNN, MLP = Regime(model="cnn"), Regime(model="mlp")
+CNN, MLP, RESNET = Regime(model="cnn"), Regime(model="mlp"), Regime(model="resnet8")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def own_model() -> Regime:
 @pytest.mark.parametrize("regime", [CNN, MLP], ids=["cnn", "mlp"])
 @pytest.mark.parametrize("wanted", ["auto", "fused"])
 def test_built_in_models_take_the_fused_kernel(digits: Any, regime: Regime, wanted: Kernel) -> None:
-    assert Engine(digits, regime, wanted).kernel == fused.kernel_name()
+    assert Engine(digits, regime, wanted).kernel == "fused"
 
 
 def test_reference_is_plain_torch_for_every_model(digits: Any, own_model: Regime) -> None:
@@ -71,18 +72,41 @@ def test_the_fused_kernel_is_refused_where_it_was_not_built(digits: Any, without
         RealFederation([Task("alpha", digits, CNN)], 0, kernel="fused")
 
 
-@pytest.mark.parametrize("regime", [CNN, MLP], ids=["cnn", "mlp"])
-def test_images_of_another_shape_take_the_reference_path(regime: Regime) -> None:
-    images = np.arange(4 * 360).reshape(4, 3, 12, 10).astype(np.uint8)
-    datasets.dataset("colour")(lambda: (images, [0, 1, 0, 1], images, [0, 1, 0, 1]))
-    colour = datasets.load("colour")
-    assert Engine(colour, regime).kernel == "reference"
+def colour(side: int) -> datasets.Dataset:
+    """Forty noisy images in three colours, of two labels."""
+    images = np.random.default_rng(0).integers(0, 256, (40, 3, side, side), dtype=np.uint8)
+    images[::2, 0] //= 2
+    labels = np.arange(40) % 2
+    datasets.dataset(f"colour-{side}")(lambda: (images, labels, images, labels))
+    return datasets.load(f"colour-{side}")
+
+
+@pytest.mark.parametrize("regime", [CNN, RESNET], ids=["cnn", "resnet8"])
+def test_what_the_fused_kernel_is_not_written_for_takes_the_reference_path(regime: Regime) -> None:
+    images = colour(12)
+    assert Engine(images, regime).kernel == "reference"
     with pytest.raises(KernelError) as caught:
-        RealFederation([Task("alpha", colour, regime)], 0, kernel="fused")
+        RealFederation([Task("alpha", images, regime)], 0, kernel="fused")
     assert str(caught.value) == (
-        'training.kernel = "fused": the fused kernel trains on images of 1 x 28 x 28, not 3 x 12 x 10; '
-        'use "auto" or "reference"'
+        f'training.kernel = "fused": {fused.obstacle(regime.model, Shape(3, 12, 12))}; use "auto" or "reference"'
     )
+
+
+@needs_extension
+@pytest.mark.parametrize(("regime", "side"), [(CNN, 32), (MLP, 32), (MLP, 12)], ids=["cnn", "mlp", "small mlp"])
+def test_both_kernels_train_the_same_model_on_images_in_colour(regime: Regime, side: int) -> None:
+    images, order = colour(side), np.arange(40, dtype=np.int32)[None]
+    trained = {}
+    for wanted in ("reference", "fused"):
+        engine = Engine(images, regime, wanted)
+        assert (engine.kernel == "reference") == (wanted == "reference")
+        start = engine.initial_parameters(0)
+        parameters, loss = engine.trainer().train(start, images.train_images, images.train_labels, order, regime)
+        hits = engine.trainer().correct(parameters, images.test_images, images.test_labels)
+        trained[wanted] = parameters, loss, hits
+    np.testing.assert_allclose(trained["fused"][0], trained["reference"][0], atol=1e-5)
+    assert trained["fused"][1] == pytest.approx(trained["reference"][1], rel=1e-5)
+    assert trained["fused"][2] == trained["reference"][2]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -10,7 +10,7 @@ from torch import nn
 
 from fl import models
 from fl.dataset import Shape
-from fl.model_names import model
+from fl.model_names import ModelError, model
 from fl.models import HalveByMax, build
 from fl.plugins import PluginError, UnknownPluginError
 
@@ -44,7 +44,7 @@ def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int)
         (Shape(1, 64, 48), 16 * 13 * 9),
         (Shape(3, 12, 10), 16),  # with a border, 16 x 16
         (Shape(1, 30, 29), 16 * 5 * 5),  # with a border, 32 x 32
-        (Shape(2, 1, 1), 16),
+        (Shape(2, 8, 9), 16),
     ],
     ids=str,
 )
@@ -57,6 +57,42 @@ def test_the_networks_take_their_sizes_from_the_images(shape: Shape, features: i
     perceptron = build("mlp", 10, shape, 0)
     assert perceptron(torch.zeros(3, *shape)).shape == (3, 10)
     assert parameters(perceptron).numel() == inputs * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 7, 28), Shape(3, 28, 1)], ids=str)
+def test_images_that_are_too_small_for_the_cnn_are_refused_with_what_to_do(shape: Shape) -> None:
+    with pytest.raises(ModelError) as caught:
+        build("cnn", 10, shape, 0)
+    assert str(caught.value) == (
+        f"model 'cnn' needs images of at least 8 x 8 pixels, not {shape}; enlarge them, or choose model = \"mlp\" or "
+        '"resnet8"'
+    )
+    for other in ("mlp", "resnet8"):
+        assert build(other, 10, shape, 0)(torch.zeros(3, *shape)).shape == (3, 10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "first"), [(Shape(3, 32, 32), 3 * 16 * 9), (SHAPE, 16 * 9), (Shape(2, 13, 40), 2 * 16 * 9)], ids=str
+)
+def test_resnet8_has_seven_convolutions_and_one_full_layer_whatever_the_size(shape: Shape, first: int) -> None:
+    network = build("resnet8", 10, shape, 0)
+    layers = list(network.modules())
+    kernels = [layer.kernel_size for layer in layers if isinstance(layer, nn.Conv2d)]
+    assert (kernels.count((3, 3)), kernels.count((1, 1))) == (7, 2)  # those of 1 x 1 are shortcuts
+    assert sum(isinstance(layer, nn.Linear) for layer in layers) == 1
+    assert {layer.num_groups for layer in layers if isinstance(layer, nn.GroupNorm)} == {2}
+    # Each 3 x 3 is followed by a normalisation, with two numbers for each map; so is each shortcut.
+    blocks = 9 * (2 * 16 * 16 + 16 * 32 + 32 * 32 + 32 * 64 + 64 * 64) + 2 * (3 * 16 + 2 * 32 + 2 * 64)
+    shortcuts = (16 * 32 + 2 * 32) + (32 * 64 + 2 * 64)
+    assert parameters(network).numel() == first + blocks + shortcuts + 64 * 10 + 10
+    assert network(torch.zeros(3, *shape)).shape == (3, 10)
+
+
+def test_resnet8_looks_at_each_image_by_itself() -> None:
+    """No statistic of a batch: what batch normalisation would get wrong where clients hold different labels."""
+    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    network = build("resnet8", 10, Shape(3, 32, 32), 0)
+    assert torch.allclose(network(images)[2:3], network(images[2:3]), atol=1e-5)
 
 
 def test_a_border_of_zeros_surrounds_images_whose_sides_do_not_come_out_even() -> None:
@@ -120,8 +156,10 @@ def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
 
 
 def test_an_unknown_model_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; choose from cnn, mlp"):
+    with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; did you mean 'resnet8'"):
         build("resnet", 10, SHAPE, 0)
+    with pytest.raises(UnknownPluginError, match="unknown model 'transformer'; choose from cnn, mlp, resnet8"):
+        build("transformer", 10, SHAPE, 0)
 
 
 def test_a_model_of_another_package_works_by_its_name(install_package: Callable[..., None]) -> None:

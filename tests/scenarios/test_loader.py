@@ -19,6 +19,7 @@ from scenarios.loader import (
     dumps,
     load,
     parse,
+    settled,
     with_policy,
     with_rounds,
 )
@@ -229,7 +230,7 @@ class TestOverrides:
 class TestText:
     def test_it_is_written_in_full(self, scenario: Scenario) -> None:
         assert (
-            dumps(scenario)
+            dumps(settled(scenario))
             == """\
 name = "market"
 description = ""

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fl.dataset import Shape
 from fl.datasets import dataset
+from fl.kernels import kernel_for
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugins import load_plugin
@@ -74,16 +76,14 @@ def play(out: Path, *overrides: str, workers: int = 0) -> Run:
     return run
 
 
-@pytest.mark.parametrize("model", ["cnn", "mlp"])
-def test_its_models_learn_on_the_reference_path(
-    model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
-) -> None:
+@pytest.mark.parametrize("model", ["cnn", "mlp", "resnet8"])
+def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]) -> None:
     run = play(tmp_path / "a", f"training.model={model}")
     with (run.directory.path / "rounds.csv").open() as file:
         accuracies = [float(row["accuracy"]) for row in csv.DictReader(file)]
     assert accuracies[-1] > 0.85  # a third by chance
     meta = run.directory.meta()
-    assert meta["kernel"] == {"alpha": "reference"}
+    assert meta["kernel"] == {"alpha": kernel_for(model, Shape(3, 12, 10), "auto")}
     assert not meta["data"]["lamps"]["official"]
     assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
     play(tmp_path / "b", f"training.model={model}", workers=2)
@@ -93,8 +93,8 @@ def test_its_models_learn_on_the_reference_path(
 def test_notes_say_that_it_is_ones_own_and_that_the_fused_kernel_cannot_train_it() -> None:
     assert notes([parse(SCENARIO)], Shelf())[1:] == [
         "data set 'lamps' is a plug-in: meta.json holds its digests; publish them with any result",
-        "the fused kernel trains on images of 1 x 28 x 28, not 3 x 12 x 10; training takes the reference path, which "
-        "is about ten times slower (docs/performance.md)",
+        "the fused kernel trains the cnn on images of 1 x 28 x 28 or 3 x 32 x 32, not 3 x 12 x 10; training takes the "
+        "reference path, which is about ten times slower (docs/performance.md)",
     ]
     assert len(notes([parse(SCENARIO, overrides=["training.kernel=reference"])], Shelf())) == 2
 

@@ -95,7 +95,7 @@ def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, ph
     """A session with the rounds of a scenario in it, as a feed would have filled it."""
     from learning.policy import PolicyContext, create
 
-    scenario = parse(text)
+    scenario = parse(text, overrides=[] if "[training]" in text else ["training.local_epochs=1"])
     market = market_of(scenario, seed)
     session = Session("small")
     session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",

@@ -119,6 +119,7 @@ def _list(
 ) -> None:
     """Print what would run, and what is already complete."""
     from scenarios.build import Shelf
+    from scenarios.file.settled import regimes_of
     from scenarios.logs.directory import State
     from scenarios.running.batch import due, plan
 
@@ -134,4 +135,6 @@ def _list(
             word = "run"
         line = f"{word:8}  {planned.label}  {planned.directory.path}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for chosen in regimes_of(run.scenario for run in runs):
+        console.print(f"training  {chosen}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)

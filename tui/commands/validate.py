@@ -13,6 +13,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from fl.datasets import load
     from scenarios.build import Shelf
     from scenarios.file.checks import installed
+    from scenarios.file.settled import regimes_of
     from scenarios.loader import points
     from scenarios.running.rehearsal import Rehearsal
     from scenarios.trial import absent, obstacles
@@ -24,10 +25,13 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         scenarios = load_all(sources, assignments or [], catalogue=catalogue, rehearsal=rehearsal)
 
     for source, scenario in zip(sources, scenarios, strict=True):
-        services, count = len(scenario.services), len(points(scenario))
+        markets = [point.scenario for point in points(scenario)]
+        services, count = len(scenario.services), len(markets)
         sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
         counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
+        for chosen in regimes_of(markets):
+            result(f"  {chosen}")
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):
         note(f"note: data set {name!r} is not here; flmarket run downloads it first")

@@ -16,7 +16,7 @@ from fl.errors import InputError
 from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, points, with_policy
+from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
@@ -126,7 +126,7 @@ checkpoint, or starts over."""
         for policy in self.query_one(SelectionList).selected:
             scenario = self._points[point].scenario
             chosen = scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)
-            found = None if seed is None else find_run(self._out, dumps(chosen), scenario.name, policy, seed)
+            found = None if seed is None else find_run(self._out, dumps(settled(chosen)), scenario.name, policy, seed)
             planned.append((policy, point, found))
         return planned
 

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
+from fl.own_files import is_path
 from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text
 from tui.editing.document import ABSENT
@@ -57,7 +58,8 @@ class FieldRow(Vertical):
     def _select(self) -> Select[str]:
         options = [(Content(choice), choice) for choice in self.field.choices]
         if self._text and self._text not in self.field.choices:
-            options.append((Content(f"{self._text} (unknown)"), self._text))
+            known = self.field.label == "dataset" and is_path(self._text)
+            options.append((Content(self._text if known else f"{self._text} (unknown)"), self._text))
         if self.field.default is not None:
             options.insert(0, (Content(f"{self.field.default} {DEFAULT_CHOICE}"), ""))
         value = self._text if self._text or self.field.default is not None else Select.NULL

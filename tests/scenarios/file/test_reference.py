@@ -65,7 +65,9 @@ def test_every_key_has_a_row_and_a_meaning() -> None:
     ("line", "row"),
     [
         ("a required number", "| `budget` | number | money per round | required | 0 to 1,000,000,000 |"),
-        ("an open limit", "| `momentum` | number |  | `0.0` | at least 0, less than 1 |"),
+        ("an open limit", "| `departure_rate` | number |  | `0.0` | at least 0, less than 1 |"),
+        ("what fits decide", "| `momentum` | number |  | as fitted, else 0.0 | at least 0, less than 1 |"),
+        ("a name that fits decide", "| `model` | name |  | as fitted, else cnn |  |"),
         ("a choice", '| `device` | `"cpu"` or `"cuda"` |  | `"cpu"` |  |'),
         ("a list", "| `data_size` | list of integers | images | required | 1 to 100 items; each 1 to 1,000,000 |"),
         ("what may be absent", "| `slot` | number | seconds | absent | more than 0, at most 1,000,000,000,000 |"),

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from fl.regime import Regime
 from scenarios.file.checks import Catalogue
+from scenarios.file.keys import bare
 from scenarios.file.schema import Scenario, Training, TrainingOverride
 from scenarios.file.wording import annotation_at
 from scenarios.loader import parse
@@ -67,14 +68,21 @@ def test_a_data_set_may_train_differently(market: str, catalogue: Catalogue) -> 
 
 @pytest.mark.parametrize("field", dataclasses.fields(Regime), ids=lambda field: field.name)
 def test_the_keys_of_a_regime_are_declared_by_the_regime(field: dataclasses.Field[Any]) -> None:
-    key, override = Training.model_fields[field.name], TrainingOverride.model_fields[field.name]
-    assert (key.annotation, key.default) == (field.type, field.default)
-    assert override.default is None
-    for found in (key, override):
-        limits = {name: getattr(limit, name) for limit in found.metadata for name in ("ge", "gt", "le", "lt")
+    absent = {Training: f"as fitted, else {field.default}", TrainingOverride: "as in [training]"}
+    for table, words in absent.items():
+        key = table.model_fields[field.name]
+        assert (bare(key.annotation), key.default) == (field.type, None)
+        assert type(None) in get_args(key.annotation)
+        metadata = [
+            *key.metadata,
+            *(note for part in get_args(key.annotation) for note in getattr(part, "metadata", ())),
+        ]
+        limits = {name: getattr(limit, name) for limit in metadata for name in ("ge", "gt", "le", "lt")
                   if hasattr(limit, name)}  # fmt: skip
-        words = {"description": found.description, "json_schema_extra": found.json_schema_extra}
-        assert limits | {name: text for name, text in words.items() if text is not None} == dict(field.metadata)
+        extra = {**field.metadata.get("json_schema_extra", {}), "absent": words}
+        assert limits | {"description": key.description, "json_schema_extra": key.json_schema_extra} == {
+            **field.metadata, "json_schema_extra": extra,
+        }  # fmt: skip
 
 
 def test_services_are_found_by_name(market: str, catalogue: Catalogue) -> None:

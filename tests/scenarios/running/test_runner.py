@@ -1,5 +1,6 @@
 """Whole runs: real training on the embedded data sets, into run directories."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ from learning.play import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
+from scenarios.file.settled import settled
 from scenarios.loader import load, parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
@@ -67,7 +69,16 @@ def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, tmp_path:
     assert {entry.name for entry in path.iterdir()} == {
         "scenario.toml", "rounds.csv", "offers.csv", "events.csv", "meta.json", "run.log",
     }  # fmt: skip
-    assert load(path / "scenario.toml") == small
+    assert load(path / "scenario.toml") == settled(small)
+    assert json.loads((path / "meta.json").read_text())["training"] == {
+        "digits": {
+            "model": "cnn", "local_epochs": 1, "batch_size": 10, "learning_rate": 0.05, "momentum": 0.0,
+            "from": {
+                "model": "fits", "local_epochs": "scenario", "batch_size": "fits", "learning_rate": "fits",
+                "momentum": "fits",
+            },
+        },
+    }  # fmt: skip
     for name in ("rounds", "offers", "events"):
         assert tuple(pd.read_csv(path / f"{name}.csv").columns) == TABLES[name].names
 

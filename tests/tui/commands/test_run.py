@@ -61,8 +61,9 @@ def test_meta_data_say_what_ran(quick_run: tuple[Path, Done]) -> None:
 def test_a_dry_run_lists_what_would_run_and_what_is_complete(batch: Path, flmarket: Flmarket) -> None:
     done = flmarket("run", "shell.toml", "--policy", "random", "--seeds", "3", "--dry-run", cwd=batch)
     assert done.returncode == 0
-    *lines, last = done.stdout.splitlines()
+    *lines, training, last = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["complete", "complete", "run"]
+    assert training.startswith("training  digits: cnn, local_epochs ")
     assert last == "1 to run, 2 complete"
     assert len(list(batch.glob("runs/*/random/*"))) == 2
 

@@ -1,5 +1,6 @@
 """`flmarket validate`: every problem of every file."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,27 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, f
     (tmp_path / "one.toml").write_text(one_service)
     done = flmarket("validate", "one.toml", "paper-cores", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    one, paper = done.stdout.splitlines()
+    one, digits, paper, *regimes = done.stdout.splitlines()
     assert one == "one.toml: valid: small, 1 service, 4 rounds"
+    assert digits == (
+        "  digits: cnn, local_epochs 1, batch_size 10, learning_rate 0.05, momentum 0 (local_epochs as the scenario "
+        "says, the rest as in its fits)"
+    )
     assert paper.startswith("paper-cores: valid: paper-cores, 3 services, ")
     assert paper.endswith(" points")
+    assert regimes == [  # each once, in spite of the sweep
+        "  mnist: cnn, local_epochs 1, batch_size 10, learning_rate 0.04, momentum 0 (as the scenario says)",
+        "  fashion-mnist: cnn, local_epochs 2, batch_size 10, learning_rate 0.025, momentum 0 (as the scenario says)",
+        "  emnist-digits: cnn, local_epochs 1, batch_size 10, learning_rate 0.03, momentum 0 (as the scenario says)",
+    ]
+
+
+def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: Flmarket) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "scenario.md").read_text()
+    example, shown = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0], re.findall(r"^    (.*\n)", page, re.M)
+    (tmp_path / "market.toml").write_text(example)
+    done = flmarket("validate", "market.toml", cwd=tmp_path)
+    assert done.stdout == "".join(shown[: len(done.stdout.splitlines())])
 
 
 def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, process: Flmarket) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Button, Footer, Input, SelectionList, Static
 
-from scenarios.loader import builtin_text, dumps, parse
+from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
@@ -106,7 +106,7 @@ def complete_run(scenario_text: str, out: Path) -> Path:
     """Leave what the dialog and the home screen look at in the directory of a complete run."""
     place = out / "small-00000000" / "as-configured" / "seed-0000"
     place.mkdir(parents=True)
-    (place / "scenario.toml").write_text(dumps(parse(scenario_text)))
+    (place / "scenario.toml").write_text(dumps(settled(parse(scenario_text))))
     for table in TABLES.values():
         table.path(place).write_text(table.header)
     (place / "run.log").touch()

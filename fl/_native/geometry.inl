@@ -1,0 +1,63 @@
+// The two convolutions' sizes and memory layouts, for images of CHANNELS x SIDE x SIDE.
+//
+// A "cell" is a pooled position of the first convolution, a "window" one of the second. Cells are numbered row by row
+// and rounded up to whole vectors of 16; those beyond the last are computed like the others and never used.
+
+constexpr int TAPS = 5;
+constexpr int MAPS1 = 6, MAPS2 = 16;
+constexpr int DEPTH = 8;         // maps of a cell, padded with zeros
+constexpr int TAP_ROW = 48;      // 5 taps * 8 maps, and 8 zeros
+constexpr int KERNEL2 = 7 * TAP_ROW;  // a zero row, 5 rows of taps, a zero row
+
+template <int CHANNELS_, int SIDE_>
+struct Geometry {
+    static constexpr bool CONVOLUTIONAL = true;
+    static constexpr int CHANNELS = CHANNELS_, SIDE = SIDE_, PIXELS = CHANNELS * SIDE * SIDE;
+    static constexpr int HALF = SIDE / 2;
+    static constexpr int SIDE1 = (SIDE - TAPS + 1) / 2, CELLS = padded(SIDE1 * SIDE1);
+    static constexpr int SIDE2 = SIDE1 - TAPS + 1;  // outputs of the second convolution, unpooled
+    static constexpr int GRID = SIDE2 / 2, WINDOWS = GRID * GRID, FEATURES = WINDOWS * MAPS2;
+    static constexpr int CELL_ROW = SIDE1 * DEPTH;
+
+    // The image, scaled and spread into [channel][shift 0..5][row parity][row / 2][column]: in shift x, a row holds
+    // every other pixel from the x-th on. There, each of a pooling window's four outputs meets a tap of the kernel at
+    // one and the same distance from its cell, whichever cell that is.
+    static constexpr int SHIFTS = TAPS + 1, SPREAD = HALF * SIDE1, SPREAD_CHANNEL = 2 * SHIFTS * SPREAD;
+    static constexpr int SPREAD_SIZE = CHANNELS * SPREAD_CHANNEL + VIRTUAL_LANES;  // zeros: read beyond the last row
+
+    // Where parameters start in the working vector (see network.inl), and their layouts:
+    //   weight1 [map][channel][5][5], bias1 [map]: as torch has them
+    //   weight2 [map][7][6][8]: a zero row, then [y][x][input map], the rest zeros. Read from a row up or a column to
+    //   the left this is the kernel shifted within a 6x6 field, which is how it meets a window's four possible maxima.
+    static constexpr int TAPS1 = CHANNELS * TAPS * TAPS;  // of one map
+    static constexpr int WEIGHT1 = 0, BIAS1 = padded(MAPS1 * TAPS1);
+    static constexpr int WEIGHT2 = BIAS1 + 2 * VIRTUAL_LANES, BIAS2 = WEIGHT2 + MAPS2 * KERNEL2;
+    static constexpr int PARAMETERS = BIAS2 + MAPS2;
+
+    // What an image's forward pass leaves for its backward pass.
+    struct Features {
+        float planes[DEPTH][CELLS];     // pooled first convolution; maps 6 and 7 are zero
+        int32_t winner1[MAPS1][CELLS];  // which of a cell's four outputs won the maximum; -1: the ReLU is shut
+        int32_t winner2[WINDOWS][MAPS2];
+    };
+
+    // Scratch of the passes: used for one image at a time.
+    struct Scratch {
+        float spread[SPREAD_SIZE];
+        float weight2[TAPS * TAPS * MAPS1][MAPS2];  // [y][x][input map][map]: weight2 with the maps as lanes
+        float cells[2][CELLS * DEPTH + 16];         // planes as [cell][map]; the same one cell on, for aligned loads
+        float cell_gradient[CELLS * DEPTH];
+        float planes[DEPTH][CELLS];                 // cell_gradient as [map][cell]; maps 6 and 7 are of no account
+        float shares[4][CELLS];                     // a map's gradient, given to the outputs that won
+        float weight1[padded(MAPS1 * TAPS1)][VIRTUAL_LANES];  // gradients of weight1 and bias1, lanes not yet summed
+        float bias1[DEPTH][VIRTUAL_LANES];
+    };
+};
+
+// A network without convolutions: it takes the pixels as they are.
+struct Flat {
+    static constexpr bool CONVOLUTIONAL = false;
+    static constexpr int PARAMETERS = 0;
+    struct Features {};
+    struct Scratch {};
+};

@@ -1,0 +1,103 @@
+"""Data sets in one ``.npz`` file, as ``numpy.savez`` writes it: three arrays with an entry for each image.
+
+``pixels``: uint8 [n, channels, height, width], or [n, height, width] for one channel. ``labels``: integers [n], from 0.
+``split``: [n], ``"train"`` or ``"test"``, or 0 or 1 in their place.
+
+The file is a stranger's: arrays of Python objects, which are pickles, are refused, and what the header of an array says
+is checked before memory is asked for.
+"""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from fl.arrays import AnyArray
+from fl.dataset import DatasetError
+from fl.image_sizes import require_small
+
+ARRAYS = ("pixels", "labels", "split")
+_LONGEST_WORD = 64
+"""Bytes of one entry of ``labels`` or ``split``."""
+
+
+def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    """Return training images, training labels, test images and test labels, which have yet to be checked.
+
+    Raises:
+        DatasetError: the file cannot be read, or is not such a file; the message says why, without its name.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            if missing := [name for name in ARRAYS if name not in names]:
+                raise DatasetError(
+                    f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
+                    f"{_listed(names) or 'none'}"
+                )
+            for name in ARRAYS:
+                _check_header(archive, name)
+            pixels, labels, split = (_array(archive, name) for name in ARRAYS)
+    except FileNotFoundError:
+        raise DatasetError("no such file") from None
+    except zipfile.BadZipFile as error:
+        raise DatasetError(f"is not an .npz file: {error}; write it with numpy.savez") from error
+    except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise DatasetError(f"cannot be read: {error}; write it again with numpy.savez") from error
+    for name, array in (("labels", labels), ("split", split)):
+        if len(array) != len(pixels):
+            verb = "has" if name == "split" else "have"
+            raise DatasetError(f"its {name} {verb} the length {len(array):,}, for {len(pixels):,} images")
+    test = _is_test(split)
+    for which, name in ((~test, "train"), (test, "test")):
+        if not which.any():
+            raise DatasetError(f"no image is in the split {name!r}; its split must name both 'train' and 'test'")
+    return pixels[~test], labels[~test], pixels[test], labels[test]
+
+
+def _check_header(archive: zipfile.ZipFile, name: str) -> None:
+    """Raise unless an array is of the kind and size that a data set's can be."""
+    with archive.open(f"{name}.npy") as file:
+        version = npy.read_magic(file)
+        header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = header(file)
+    if dtype.hasobject:
+        raise DatasetError(f"its {name} are Python objects, which are never loaded; save an array of one type")
+    if name == "pixels":
+        if dtype != np.uint8:
+            raise DatasetError(f"its pixels must be uint8, from 0 to 255, not {dtype}")
+        if len(shape) not in (3, 4) or 0 in shape:
+            raise DatasetError(
+                "its pixels must have the shape [n, channels, height, width], or [n, height, width] for one channel, "
+                f"with no dimension 0, not {list(shape)}"
+            )
+        require_small(shape[0], shape[1:])
+    elif len(shape) != 1:
+        raise DatasetError(f"its {name} must have the shape [n], one for each image, not {list(shape)}")
+    elif dtype.itemsize > _LONGEST_WORD:
+        raise DatasetError(f"its {name} must be short words or numbers, not {dtype}")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> AnyArray:
+    with archive.open(f"{name}.npy") as file:
+        found: AnyArray = npy.read_array(file, allow_pickle=False)
+        return found
+
+
+def _is_test(split: AnyArray) -> AnyArray:
+    """Return for each image whether it is tested on."""
+    allowed: tuple[Any, Any] = ("train", "test") if split.dtype.kind == "U" else (0, 1)
+    if split.dtype.kind not in "Ubiu":
+        raise DatasetError(f"its split must be 'train' or 'test' (or 0 or 1) for each image, not {split.dtype}")
+    wrong = split[~np.isin(split, allowed)]
+    if wrong.size:
+        raise DatasetError(f"its split must be 'train' or 'test' (or 0 or 1) for each image, not {wrong[0].item()!r}")
+    test: AnyArray = split == allowed[1]
+    return test
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
