@@ -218,7 +218,8 @@ def test_the_line_about_a_plugin_is_its_summary_or_the_first_of_its_docstring() 
     class Summed(Documented):
         summary = "In short.\nIn long."
 
-    assert [summary(thing) for thing in (Documented, Summed, object())] == [
+    lines = [summary(thing) for thing in (Documented, Summed, object())]
+    assert lines == ["What it does.", "In short.", "The base class of the class hierarchy."]
         "What it does.",
         "In short.",
         "The base class of the class hierarchy.",
