@@ -201,3 +201,18 @@ def test_negative_numbers_and_letters_of_any_language_are_plain(run: Path) -> No
     assert list(Results([run]).rounds["services.x.policy_options.shift"].unique()) == [-0.5]
     export(run)
     assert "agents/\u00fcber.safetensors" in (run.parent / "wide.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "fits", [None, {}, {"dqi/mnist": 3}, {"dqi/mnist": {"zeta": "x"}}, {"dqi/mnist": {"a": 10**400}}]
+)
+def test_fits_that_are_none_are_named(fits: object, tmp_path: Path) -> None:
+    overrides = ["rounds=1", "training.backend=surrogate", "dqi=fitted"]
+    [planned] = plan([load("paper", overrides)], ["random"], [0], tmp_path, Shelf())
+    execute(planned, Shelf())
+    meta = planned.directory.meta()
+    del meta["files"]
+    planned.directory.finish({**meta, "fits": fits})
+    problem = r"meta\.json: fits: has no parameters 'dqi/mnist' of eq\. \(6\)"
+    with pytest.raises(InputError, match=problem):
+        verify(planned.directory)
