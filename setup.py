@@ -34,6 +34,7 @@ setup(
                 "-ffp-contract=off",
                 "-fno-predictive-commoning",  # else gcc carries loads from iteration to iteration, and spills them
                 "-fno-math-errno",
+                "-Wno-psabi",  # vectors are passed between functions of one unit alone
                 "-fno-exceptions",
                 "-fvisibility=hidden",
                 "-g0",
