@@ -26,7 +26,7 @@ every_kernel = pytest.mark.parametrize("kernel", fused.kernels())
 fast_kernels = pytest.mark.parametrize(
     "kernel", [k for k in fused.kernels() if k != "fused-portable"] or fused.kernels()
 )
-"""Without fused multiply-adds in software, a hundred times slower: test_arithmetic.py shows that its bytes are equal."""
+"""Not the one with multiply-adds in software, a hundred times slower: test_arithmetic.py compares its bytes."""
 CNN = Architecture("cnn", 10)
 COLOUR = Architecture("cnn", 10, shape=Shape(3, 32, 32))
 SCALING: dict[str, Any] = {"scale": 1 / 255, "offset": -0.1}
