@@ -45,7 +45,7 @@ def calibrate(folder: Path, *arguments: str, run: Callable[..., Done] = flmarket
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("calibration")
     (path / "small.toml").write_text(SMALL)
-    command = ("calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--out", "out")
+    command = ("calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--seed", "4", "--out", "out")
     done = calibrate(path, *command, run=process)
     assert done.returncode == 0, done.stderr
     assert "| digits |" in done.stdout
