@@ -46,10 +46,10 @@ def realised_emd(size: int, emd: float, labels: int) -> float:
 
 def largest_count(size: int, emd: float, labels: int) -> int:
     """Return the most images of one label that such a data set can need."""
-    base, rest = divmod(size, labels)
+    base = size // labels
     _, pairs = _nearest(size, emd, labels)
-    # One over-full label takes everything that its s - 1 companions, at their least, leave.
-    return max((total - (over - 1) * (base + 1) if over else base + (rest > 0)) for over, total in pairs)
+    # One over-full label takes everything that its s - 1 companions, at their least, leave. With none, D/L is whole.
+    return max((total - (over - 1) * (base + 1) if over else base) for over, total in pairs)
 
 
 def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: int = 0, client: int = 0) -> IntArray:

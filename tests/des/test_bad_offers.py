@@ -134,3 +134,15 @@ def test_the_error_travels_between_processes() -> None:
     error = OfferError("mine", "alpha", 2, 3, "the payment is not a finite number")
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (str(copy), copy.client) == (str(error), 3)
+
+
+@pytest.mark.parametrize(("clients", "payments", "counts"), [
+    ([0, 1], [2.1], "not 1 payment for 2 clients"),
+    ([0], [2.1, 2.1], "not 2 payments for 1 client"),
+    ([], [2.1], "not 1 payment for 0 clients"),
+])  # fmt: skip
+def test_an_offer_with_more_of_one_than_of_the_other_is_refused_where_it_is_made(
+    clients: list[int], payments: list[float], counts: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^an offer has one payment for each client, {counts}$"):
+        Offer(np.array(clients), np.array(payments))

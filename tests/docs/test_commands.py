@@ -342,9 +342,9 @@ def test_every_built_in_scenario_is_named_in_some_page() -> None:
 
 
 def test_the_readme_shows_what_make_run_prints(tmp_path: Path) -> None:
-    """The table, row by row; results are the same bytes under the same kernel only, and the README's is AVX-512's."""
-    if not fused.available() or fused.kernel_name() != "fused-avx512":
-        pytest.skip("the README's table was made with the kernel fused-avx512")
+    """The table, row by row, on every machine that has the compiled kernel."""
+    if not fused.available():
+        pytest.skip("the README's table was made with the compiled kernel, which is not here")
     text = (ROOT / "README.md").read_text()
     assert "flmarket run quickstart --fresh" in (ROOT / "Makefile").read_text()
     done = subprocess.run(

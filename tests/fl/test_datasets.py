@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from fl import downloaded, embedded, vision
+from fl.dataset import Dataset
 from fl.datasets import DatasetError, data_root, info, load, names
 from fl.digests import OFFICIAL
 from fl.plugins import UnknownPluginError
@@ -199,9 +200,14 @@ def test_scale_and_offset_standardise_the_training_split() -> None:
     assert values.std() == pytest.approx(1)
 
 
-def test_scale_and_offset_are_exact_to_the_last_bit() -> None:
-    """The sums are integers, taken here without any limit: a single pixel more or less would show."""
+@pytest.mark.parametrize("brightest", [False, True])
+def test_scale_and_offset_are_exact_to_the_last_bit(brightest: bool) -> None:
+    """The sums are integers, taken here without any limit: a single pixel more or less would show, or an overflow."""
     loaded = load("strokes")
+    if brightest:
+        images = 255 - loaded.train_images // 64
+        arrays = (images, loaded.train_labels, loaded.test_images, loaded.test_labels)
+        loaded = Dataset.of(loaded.info, arrays, {}, {})
     pixels = loaded.train_images.astype(np.int64)
     count, total, squares = pixels.size, int(pixels.sum()), int((pixels * pixels).sum())
     deviation = math.sqrt((count * squares - total * total) / count**2)

@@ -1,5 +1,6 @@
 """Files of results: whole or as they were, whatever happens while they are written."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -157,6 +158,19 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
             pass
     assert path.read_bytes() == b"first"
     assert names(tmp_path) == ["table.csv"]
+
+
+def test_on_a_file_system_without_locks_files_are_written_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    for content in (b"first", b"second"):
+        with replacing(tmp_path / "table.csv") as file:
+            file.write(content)
+        assert (tmp_path / "table.csv").read_bytes() == content
 
 
 @pytest.mark.parametrize("planted", ["link", "dangling link", "pipe", "folder", "device"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.draws import draw_key
+from fl.draws import draw_key, uniforms
 from fl.partition import draw_images, label_counts, largest_count, realised_emd
 from fl.quality import emd, largest_emd
 
@@ -73,6 +73,16 @@ def test_label_counts_have_the_size_and_the_emd_they_should(size: int, labels: i
     assert counts.min() >= 0
     assert counts.max() <= largest_count(size, wanted, labels)
     assert emd(counts) == pytest.approx(realised_emd(size, wanted, labels), abs=1e-12)
+
+
+@pytest.mark.parametrize("labels", [4, 10, 47])
+@pytest.mark.parametrize("wanted", [0.2, 0.8, 1.4])
+def test_labels_are_as_full_as_they_are_drawn(wanted: float, labels: int) -> None:
+    """The numbers of images have the order of the uniform numbers that they are made of."""
+    for seed in range(20):
+        drawn = uniforms(draw_key(seed), 0, 0, 0, np.arange(labels))[0]
+        counts = label_counts(300, wanted, labels, draw_key(seed))
+        assert (np.diff(counts[np.argsort(drawn)]) >= 0).all()
 
 
 def test_every_label_is_the_fullest_equally_often() -> None:

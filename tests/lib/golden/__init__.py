@@ -29,7 +29,7 @@ SEED = 0
 SETTINGS = {
     "paper": ["training.backend=surrogate"],
     "scarce": ["training.backend=surrogate"],
-    "quickstart": [],  # real training, on images that come with flmarket
+    "quickstart": ["rounds=20"],  # real training, on images that come with flmarket
 }
 """The scenarios, and what is set in them."""
 
