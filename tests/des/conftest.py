@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from des.client import Timeline
+from des.conditions import Intervention
 from des.market import Market
 from des.mechanism import Mechanism
 from des.population import PopulationSpec
@@ -81,6 +82,7 @@ def market_of(
     federation: Any = None,
     mechanism: Mechanism | None = None,
     seed: int = 0,
+    interventions: Sequence[Intervention] = (),
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
@@ -91,6 +93,7 @@ def market_of(
         rounds,
         federation or StubFederation(),
         seed,
+        interventions,
         mechanism=mechanism,
     )
 

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from fl import plugins
 from fl.errors import InputError
-from fl.plugins import Listed, PluginError, Registry, UnknownPluginError
+from fl.plugins import Listed, PluginError, Registry, UnknownPluginError, summary
 
 Install = Callable[..., None]
 
@@ -206,3 +206,23 @@ def answer():
     assert [(entry.name, entry.source, entry.problem) for entry in things.listing()] == [
         ("answer", "plugins_both 1.5", None)
     ]
+
+
+def test_the_line_about_a_plugin_is_its_summary_or_the_first_of_its_docstring() -> None:
+    class Documented:
+        """What it does.
+
+        And how.
+        """
+
+    class Summed(Documented):
+        summary = "In short.\nIn long."
+
+    lines = [summary(thing) for thing in (Documented, Summed, object())]
+    assert lines == ["What it does.", "In short.", "The base class of the class hierarchy."]
+        "What it does.",
+        "In short.",
+        "The base class of the class hierarchy.",
+    ]
+    assert summary(SimpleNamespace(summary="", __doc__=None)) == ""
+    assert summary(SimpleNamespace(__doc__="\n   Indented.\n")) == "Indented."

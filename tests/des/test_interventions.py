@@ -1,0 +1,53 @@
+"""What changes in the middle of a market: conditions from outside, and who decides for a service."""
+
+import pytest
+
+from des.conditions import Conditions, Intervention
+from des.market import MarketError
+from des.records import Offer, Outcome
+
+
+def outcomes(market, offers) -> list[Outcome]:
+    market.open_round()
+    return [offer.outcome for offer in market.close_round(offers).offers]
+
+
+def test_a_change_holds_from_its_round_on(make_market, make_offer) -> None:
+    """One core serves one of two services, two cores both; a budget of 2 is below every bid of 2.1."""
+    changes = [
+        Intervention(4, budgets={"alpha": 2_000_000}, offline=frozenset({1})),
+        Intervention(2, cores=2),  # in any order
+        Intervention(5, offline=frozenset()),
+    ]
+    market = make_market(["alpha", "beta"], rounds=5, interventions=changes)
+    both = {"alpha": make_offer((0, 2.5)), "beta": make_offer((0, 2.1))}
+    assert outcomes(market, both) == [Outcome.SERVED, Outcome.OUTBID]
+    assert outcomes(market, both) == [Outcome.SERVED, Outcome.SERVED]
+    assert outcomes(market, both) == [Outcome.SERVED, Outcome.SERVED]
+    seen = market.open_round()
+    assert (seen["alpha"].budget, seen["beta"].budget, seen["alpha"].cores) == (2.0, 20.0, 2)
+    assert seen["alpha"].available.tolist() == [True, False, True]
+    market.close_round({"alpha": Offer.none(), "beta": both["beta"]})
+    seen = market.open_round()
+    assert (seen["alpha"].budget, seen["alpha"].available.all()) == (2.0, True)
+
+
+def test_conditions_depend_on_the_round_alone() -> None:
+    first = Conditions({"alpha": 1, "beta": 2}, cores=1)
+    changes = [Intervention(3, cores=4), Intervention(2, budgets={"beta": 5}, offline=frozenset({7}))]
+    assert first.at(1, changes) == first
+    assert first.at(2, changes) == Conditions({"alpha": 1, "beta": 5}, 1, frozenset({7}))
+    assert first.at(3, changes) == first.at(9, changes) == Conditions({"alpha": 1, "beta": 5}, 4, frozenset({7}))
+
+
+def test_another_policy_takes_the_seat_of_a_service_between_rounds(make_market) -> None:
+    market = make_market(["alpha", "beta"])
+    market.seat("beta", "newcomer", privileged=True)
+    assert [(spec.policy, spec.privileged) for spec in market.services] == [("by hand", False), ("newcomer", True)]
+    seen = market.open_round()
+    assert (seen["alpha"].privileged, seen["beta"].privileged is None) == (None, False)
+    with pytest.raises(MarketError, match=r"^round 1 is still open$"):
+        market.seat("alpha", "newcomer", privileged=False)
+    market.close_round({"alpha": Offer.none(), "beta": Offer.none()})
+    with pytest.raises(MarketError, match=r"^unknown service 'gamma'; choose from alpha, beta$"):
+        market.seat("gamma", "newcomer", privileged=False)
