@@ -220,9 +220,5 @@ def test_the_line_about_a_plugin_is_its_summary_or_the_first_of_its_docstring() 
 
     lines = [summary(thing) for thing in (Documented, Summed, object())]
     assert lines == ["What it does.", "In short.", "The base class of the class hierarchy."]
-        "What it does.",
-        "In short.",
-        "The base class of the class hierarchy.",
-    ]
     assert summary(SimpleNamespace(summary="", __doc__=None)) == ""
     assert summary(SimpleNamespace(__doc__="\n   Indented.\n")) == "Indented."
