@@ -34,6 +34,9 @@ setup(
                 "-ffp-contract=off",
                 "-fno-predictive-commoning",  # else gcc carries loads from iteration to iteration, and spills them
                 "-fno-math-errno",
+                "-Wno-uninitialized",  # gcc 12 warns of its own header for AVX-512, a thousand lines of it
+                "-Wno-maybe-uninitialized",
+                "-Wno-psabi",  # vectors are passed between functions of one unit alone
                 "-fno-exceptions",
                 "-fvisibility=hidden",
                 "-g0",

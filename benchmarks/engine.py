@@ -9,6 +9,7 @@ The parts, of which ``--only`` picks some:
     evaluate    evaluation alone
     pools       threads against processes
     limit       the distance to the arithmetic limit
+    colour      training and evaluation on images of 3 x 32 x 32
     memory      peak memory of the scenario ``paper``
     peers       other frameworks (``make bench-peers`` installs them)
 """
@@ -33,11 +34,13 @@ import plain
 import torch
 from measure import Report, Timing, take_turns
 
+from fl import fused
 from fl.arrays import Float32Array
 from fl.batched import ClientData
 from fl.cores import usable_cores
+from fl.dataset import Shape
 from fl.datasets import DatasetError, load
-from fl.engine import Engine
+from fl.engine import Engine, FusedTrainer
 from fl.federation import RealFederation, Task
 from fl.jobs import TrainingJob
 from fl.local import Trainer, visiting_order
@@ -205,7 +208,7 @@ def bench_paper(report: Report, choice: Choice) -> None:
 
 
 def bench_evaluate(report: Report, choice: Choice) -> None:
-    """Evaluate alone, one thread: target 6 times ``model(x)`` with max_pool2d."""
+    """Evaluate alone, one thread: target 7 times ``model(x)`` with max_pool2d."""
     task = workload_task()
     dataset = task.dataset
     _, (images, labels) = plain_data(task)
@@ -328,7 +331,7 @@ def bench_limit(report: Report, choice: Choice) -> None:
     peak = work["matrix product"] / timings["matrix product"].cpu
     per_image = {"train, batch 10": TRAIN_FLOP, "train, batch 32": TRAIN_FLOP, "evaluate": EVALUATE_FLOP}
     report.table(
-        f"Arithmetic of one thread, per CPU second ({engine.kernel}; dense FLOP of the model)",
+        f"Arithmetic of one thread, per CPU second ({fused.kernel_name()}; dense FLOP of the model)",
         [
             {
                 "work": name,
@@ -340,6 +343,57 @@ def bench_limit(report: Report, choice: Choice) -> None:
             for name, timing in timings.items()
         ],
     )
+
+
+def bench_colour(report: Report, choice: Choice) -> None:
+    """Train and evaluate on 3 x 32 x 32, one thread, against a plain loop: target 6 times. The images are noise."""
+    random = stream(0, "benchmark")
+    images = random.integers(0, 256, (2 * SAMPLES, 3, 32, 32), dtype=np.uint8)
+    labels = random.integers(0, 10, 2 * SAMPLES, dtype=np.uint8)
+    client = torch.from_numpy(images).float() / 255, torch.from_numpy(labels).long()
+    model = plain.LeNet(3, 32)
+    architecture = fused.Architecture("cnn", 10, shape=Shape(3, 32, 32))
+    start = torch.nn.utils.parameters_to_vector(model.parameters()).detach().numpy().copy()
+    trainer = FusedTrainer(architecture, 1 / 255, 0.0)
+    rows = []
+    for batch in (10, 32):
+        regime = Regime(batch_size=batch, learning_rate=0.01)
+        order = visiting_order(len(labels), 1, random)
+        timings = _one_thread(
+            {
+                "plain PyTorch": partial(plain.train_client, model, client, epochs=1, batch_size=batch, rate=0.01),
+                "flmarket": partial(trainer.train, start, images, labels, order, regime),
+            },
+            choice.repeat,
+        )
+        rows += _against_plain(f"train, batch {batch}", timings, len(labels))
+    timings = _one_thread(
+        {
+            "plain PyTorch": partial(plain.evaluate, model, *client, 250),
+            "flmarket": partial(trainer.correct, start, images, labels),
+        },
+        choice.repeat,
+    )
+    rows += _against_plain("evaluate", timings, len(labels))
+    report.table(f"Images of 3 x 32 x 32, one thread ({fused.kernel_name()})", rows)
+
+
+def _one_thread(contestants: dict[str, Callable[[], object]], repeat: int) -> dict[str, Timing]:
+    torch.set_num_threads(1)
+    return take_turns(contestants, repeat)
+
+
+def _against_plain(work: str, timings: dict[str, Timing], images: int) -> list[dict[str, object]]:
+    return [
+        {
+            "work": f"{work}: {name}",
+            "us/image": 1e6 * timing.median / images,
+            "times plain": timings["plain PyTorch"].median / timing.median,
+            "CPU us/image": 1e6 * timing.cpu / images,
+            "spread": timing.spread,
+        }
+        for name, timing in timings.items()
+    ]
 
 
 def bench_memory(report: Report, choice: Choice) -> None:
@@ -426,6 +480,7 @@ PARTS = {
     "evaluate": bench_evaluate,
     "pools": bench_pools,
     "limit": bench_limit,
+    "colour": bench_colour,
     "memory": bench_memory,
     "peers": bench_peers,
 }

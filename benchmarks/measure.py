@@ -96,6 +96,7 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "torch": torch.__version__,
+        "torch_instructions": torch.backends.cpu.get_cpu_capability(),
         "numpy": np.__version__,
         "kernel": fused.kernel_name() if fused.available() else "reference",
         "git": _revision(),

@@ -9,17 +9,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - as every tutorial does
 
 Client = tuple[Tensor, Tensor]
-"""Images [n, 1, 28, 28] and labels [n]."""
+"""Images [n, channels, side, side] and labels [n]."""
 
 
 class LeNet(nn.Module):
-    """Two convolutions with max-pooling, three fully connected layers: the paper's network."""
+    """Two convolutions with max-pooling, three fully connected layers: the paper's network, on 28 or 32 pixels."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int = 1, side: int = 28) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 6, 5)
+        self.conv1 = nn.Conv2d(channels, 6, 5)
         self.conv2 = nn.Conv2d(6, 16, 5)
-        self.fc1 = nn.Linear(256, 120)
+        self.fc1 = nn.Linear(16 * ((side - 12) // 4) ** 2, 120)
         self.fc2 = nn.Linear(120, 84)
         self.fc3 = nn.Linear(84, 10)
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fl.arrays import AnyArray, UInt32Array, UInt64Array
+from fl.arrays import AnyArray, UInt32Array
 
 ROUNDS = 10
 
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
+_MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], dtype=np.uint64)
+_WEYL = np.array([[0x9E3779B9 * n, 0xBB67AE85 * n] for n in range(ROUNDS)], dtype=np.uint64)
+"""What each round adds to the key."""
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
@@ -28,24 +29,20 @@ def blocks(key: UInt32Array, counter: Sequence[int | AnyArray]) -> UInt32Array:
     """
     if len(counter) != 4:
         raise ValueError(f"a counter has 4 words, not {len(counter)}")
-    c0, c1, c2, c3 = np.broadcast_arrays(*(np.asarray(word, dtype=np.uint64) for word in counter))
-    shape = np.broadcast_shapes(key.shape[:-1], c0.shape)
+    shape = np.broadcast_shapes(key.shape[:-1], *(np.shape(word) for word in counter))
     # Words 0 and 2 are multiplied, 1 and 3 are not: stacked, each step below serves both halves of the block.
     even, odd = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint64)
-    even[0], even[1], odd[0], odd[1] = c0, c2, c1, c3
-    multipliers, weyl = (_column(pair, len(shape)) for pair in (_MULTIPLIERS, _WEYL))
-    round_key = np.moveaxis(key.astype(np.uint64), -1, 0)
-    round_key = round_key.reshape(2, *(1,) * (len(shape) - key.ndim + 1), *key.shape[:-1])
-    for _ in range(ROUNDS):
+    even[0], odd[0], even[1], odd[1] = counter
+    keys = np.empty((2, *(1,) * (len(shape) + 1 - key.ndim), *key.shape[:-1]), np.uint64)
+    keys[0], keys[1] = key[..., 0], key[..., 1]
+    ones = (1,) * len(shape)
+    multipliers = _MULTIPLIERS.reshape(2, *ones)
+    for round_key in (keys + _WEYL.reshape(ROUNDS, 2, *ones)) & _LOW:
         product = (even * multipliers)[::-1]
-        even = product >> _HALF
+        np.right_shift(product, _HALF, out=even)
         even ^= odd
         even ^= round_key
-        odd = product & _LOW
-        round_key = (round_key + weyl) & _LOW
-    return np.stack((even[0], odd[0], even[1], odd[1])).astype(np.uint32)
-
-
-def _column(pair: tuple[int, int], axes: int) -> UInt64Array:
-    """Return two numbers, one for each half of the block, with ``axes`` axes to broadcast along."""
-    return np.array(pair, dtype=np.uint64).reshape(2, *(1,) * axes)
+        np.bitwise_and(product, _LOW, out=odd)
+    words = np.empty((4, *shape), np.uint32)
+    words[0::2], words[1::2] = even, odd
+    return words

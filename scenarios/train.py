@@ -171,12 +171,25 @@ def run(
         provenance["rival_agents"] = learned
     if plugins := plugins_of(scenario, [PolicyChoice.parse(rival).name for rival in training.rivals]):
         provenance["plugins"] = plugins
-    about = {"command": training.command, "versions": versions(), "machine": platform.machine(), "git": git_revision()}
+    about = {
+        "command": training.command,
+        "versions": versions(),
+        "machine": platform.machine(),
+        "torch_cpu": _torch_cpu(),
+        "git": git_revision(),
+    }
 
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
     train(new, opened, plan, out, provenance, about, resume=resume, report=report)
+
+
+def _torch_cpu() -> str:
+    """Return which of its code torch chose for this CPU (``AVX512``): the agent's last bits depend on it."""
+    from torch.backends.cpu import get_cpu_capability  # only training needs torch
+
+    return str(get_cpu_capability())
 
 
 def learned_rivals(training: Training) -> dict[str, str]:

@@ -31,6 +31,7 @@ static void spread(const uint8_t *image, float scale, float offset, float *to) {
     __builtin_memcpy(pixels, image, G::PIXELS);
     __builtin_memset(pixels + G::PIXELS, 0, 2 * ROW);
     alignas(64) float halves[2][ROWS * ROW + 2];  // even and odd columns
+    for (float *half : halves) half[ROWS * ROW] = half[ROWS * ROW + 1] = 0;  // shifted rows are read beyond the last
     for (int row = 0; row < ROWS; row++)
         FL_UNROLL
         for (int j = 0; j < ROW; j += LANES) {
@@ -73,17 +74,20 @@ static void conv1_forward(const float *parameters, const float *spread, typename
                     const float *rows[2] = {spread + spread_row<G>(channel, ky) + cell,
                                             spread + spread_row<G>(channel, ky + 1) + cell};
                     FL_UNROLL
-                    for (int kx = 0; kx < TAPS; kx++) {
-                        FL_FORGET(rows[0]);
-                        FL_FORGET(rows[1]);
+                    for (int kx = 0; kx < TAPS; kx++)
                         FL_UNROLL
-                        for (int c = 0; c < 4; c++) {
-                            const V in = load(rows[c / 2] + (kx + c % 2) * 2 * G::SPREAD);
+                        for (int y = 0; y < 2; y++) {
+                            FL_FORGET(rows[y]);
+                            FL_FORGET(weight);
+                            const V left = load(rows[y] + kx * 2 * G::SPREAD);
+                            const V right = load(rows[y] + (kx + 1) * 2 * G::SPREAD);
                             FL_UNROLL
-                            for (int m = 0; m < MAPS1_BLOCK; m++)
-                                sum[m][c] = fma(in, broadcast(weight[m * G::TAPS1 + kx]), sum[m][c]);
+                            for (int m = 0; m < MAPS1_BLOCK; m++) {
+                                const V w = broadcast(weight[m * G::TAPS1 + kx]);
+                                sum[m][2 * y] = fma(left, w, sum[m][2 * y]);
+                                sum[m][2 * y + 1] = fma(right, w, sum[m][2 * y + 1]);
+                            }
                         }
-                    }
                 }
             FL_UNROLL
             for (int m = 0; m < MAPS1_BLOCK; m++)

@@ -38,7 +38,7 @@ struct Product {
     int64_t c_panel, c_row;
 };
 
-// start(address of c, panel, vector of the panel) -> V; finish(V) -> V.
+// start(where the result goes, its lane) -> V; finish(where it goes, sum) -> V.
 template <class Start, class Finish>
 FL_INLINE void outers(const Product &p, Start &&start, Finish &&finish) {
     in_blocks<OUTER_PANELS>(p.panels, [&](int panel, auto panels) __attribute__((always_inline)) {
@@ -70,15 +70,15 @@ FL_INLINE void outers(const Product &p, Start &&start, Finish &&finish) {
             FL_UNROLL
             for (int r = 0; r < ROWS; r++)
                 FL_UNROLL
-                for (int v = 0; v < VECTORS; v++) store(at(r, v), finish(sum[r][v]));
+                for (int v = 0; v < VECTORS; v++) store(at(r, v), finish(at(r, v), sum[r][v]));
         });
     });
 }
 
 const auto from_zero = [](const float *, int) __attribute__((always_inline)) { return V{}; };
 const auto from_there = [](const float *at, int) __attribute__((always_inline)) { return load(at); };
-const auto as_it_is = [](V x) __attribute__((always_inline)) { return x; };
-const auto rectified = [](V x) __attribute__((always_inline)) { return relu(x); };
+const auto as_it_is = [](const float *, V x) __attribute__((always_inline)) { return x; };
+const auto rectified = [](const float *, V x) __attribute__((always_inline)) { return relu(x); };
 
 // Y = X W + bias, through a ReLU if the layer is hidden. Rows of X and Y are the n images.
 static void dense_forward(const Dense &layer, const float *parameters, const float *x, int n, float *y) {
@@ -93,21 +93,33 @@ static void dense_forward(const Dense &layer, const float *parameters, const flo
         outers(product, from_bias, as_it_is);
 }
 
-// Adds the layer's gradient to `gradient` (overwrites if `fresh`), given the inputs x and the output gradient dy.
-static void dense_gradient(const Dense &layer, const float *x, const float *dy, int n, bool fresh, float *gradient) {
+// The layer's gradient, given the inputs x and the output gradient dy, goes to where finish() puts it: (where the
+// element stands in `to`, sum) -> what is stored there. start() is what the sums begin with.
+template <class Start, class Finish>
+FL_INLINE void dense_gradient(const Dense &layer, const float *x, const float *dy, int n, float *to, Start &&start,
+                              Finish &&finish) {
     const int in = layer.in_stride(), out = layer.out_stride();
-    float *db = gradient + layer.bias;
-    const Product product = {layer.in, out / VIRTUAL_LANES, n, x, 1, in, dy, VIRTUAL_LANES, out,
-                             gradient + layer.weight, int64_t(in) * VIRTUAL_LANES, VIRTUAL_LANES};
-    if (fresh)
-        outers(product, from_zero, as_it_is);
-    else
-        outers(product, from_there, as_it_is);
+    outers({layer.in, out / VIRTUAL_LANES, n, x, 1, in, dy, VIRTUAL_LANES, out, to + layer.weight,
+            int64_t(in) * VIRTUAL_LANES, VIRTUAL_LANES},
+           start, finish);
+    float *bias = to + layer.bias;
     for (int o = 0; o < out; o += LANES) {
-        V sum = fresh ? V{} : load(db + o);
+        V sum = start(bias + o, o);
         for (int b = 0; b < n; b++) sum += load(dy + int64_t(b) * out + o);
-        store(db + o, sum);
+        store(bias + o, finish(bias + o, sum));
     }
+}
+static void dense_first_gradient(const Dense &layer, const float *x, const float *dy, int n, float *gradient) {
+    dense_gradient(layer, x, dy, n, gradient, from_zero, as_it_is);
+}
+static void dense_next_gradient(const Dense &layer, const float *x, const float *dy, int n, float *gradient) {
+    dense_gradient(layer, x, dy, n, gradient, from_there, as_it_is);
+}
+// Plain SGD in the same stroke: the gradient is added, times `down`, to the parameters, and never stored.
+static void dense_descent(const Dense &layer, const float *x, const float *dy, int n, float down, float *parameters) {
+    dense_gradient(layer, x, dy, n, parameters, from_zero, [&](const float *at, V sum) __attribute__((always_inline)) {
+        return fma(broadcast(down), sum, load(at));
+    });
 }
 
 // dx = dy W', cut to where the ReLU that made x let something through.

@@ -168,14 +168,19 @@ struct Workspace {
         return total;
     }
 
-    // Adds the gradient of the group that forward() saw last (overwrites what was there if `fresh`).
+    // Adds the gradient of the group that forward() saw last (overwrites what was there if `fresh`). If `down` is not 0,
+    // the group is the whole batch, and the fully connected layers' parameters change by their gradient times it at
+    // once: the backward pass reads only their transposed copies.
     template <class F>
-    void backward(const Images &images, int n, bool fresh, F &&image) {
+    void backward(const Images &images, int n, bool fresh, float down, F &&image) {
         for (int l = net.layers - 1; l >= 0; l--) {
             const Dense &layer = net.dense[l];
-            dense_gradient(layer, activations[l], gradients[l + 1], n, fresh, gradient);
-            if (layer.transposed >= 0)
-                dense_backward(layer, transposed, activations[l], gradients[l + 1], n, gradients[l]);
+            const float *x = activations[l], *dy = gradients[l + 1];
+            if (down != 0)
+                dense_descent(layer, x, dy, n, down, parameters);
+            else
+                (fresh ? dense_first_gradient : dense_next_gradient)(layer, x, dy, n, gradient);
+            if (layer.transposed >= 0) dense_backward(layer, transposed, x, dy, n, gradients[l]);
         }
         if constexpr (G::CONVOLUTIONAL) {
             if (fresh) begin_conv_gradient<G>(*scratch, gradient);
@@ -187,23 +192,27 @@ struct Workspace {
         }
     }
 
-    // The mean gradient over a batch; returns its summed loss.
+    // The mean gradient over a batch; returns its summed loss. `down` as for backward().
     template <class F>
-    double batch_gradient(const Images &images, int64_t n, F &&image) {
+    double batch_gradient(const Images &images, int64_t n, float down, F &&image) {
         double total = 0;
         for (int64_t first = 0; first < n; first += GROUP) {
             const int group = int(n - first < GROUP ? n - first : GROUP);
             const auto member = [&](int i) { return image(first + i); };
             forward<true>(images, group, member);
             total += cross_entropy(images, group, 1.0f / float(n), member);
-            backward(images, group, first == 0, member);
+            backward(images, group, first == 0, down, member);
         }
         if constexpr (G::CONVOLUTIONAL) finish_conv_gradient<G>(*scratch, gradient);
         return total;
     }
 
-    // torch's SGD: v = momentum * v + g, p = p - rate * v, each rounded once. Plain SGD never touches the velocity.
-    void step(float rate, float momentum) {
+    // A step of torch's SGD: v = momentum * v + g, p = p - rate * v, each rounded once. Plain SGD never touches the
+    // velocity. Returns the batch's summed loss.
+    template <class F>
+    double step(const Images &images, int64_t n, float rate, float momentum, F &&image) {
+        const bool at_once = momentum == 0 && n <= GROUP && rate != 0;
+        const double loss = batch_gradient(images, n, at_once ? -rate : 0, image);
         const V down = broadcast(-rate), keep = broadcast(momentum);
         if (momentum != 0)
             change([&](int64_t first, int64_t last) {
@@ -215,9 +224,11 @@ struct Workspace {
             });
         else
             change([&](int64_t first, int64_t last) {
+                if (at_once && first >= G::PARAMETERS) return;
                 for (int64_t i = first; i < last; i += LANES)
                     store(parameters + i, fma(down, load(gradient + i), load(parameters + i)));
             });
+        return loss;
     }
 };
 
@@ -244,8 +255,7 @@ static bool train_as(const Architecture &a, const Images &images, const Schedule
         for (int64_t first = 0; first < s.samples; first += s.batch) {
             const int64_t n = s.samples - first < s.batch ? s.samples - first : s.batch;
             const int32_t *order = s.order + epoch * s.samples + first;
-            *loss += w.batch_gradient(images, n, [&](int64_t i) { return order[i]; });
-            w.step(s.learning_rate, s.momentum);
+            *loss += w.step(images, n, s.learning_rate, s.momentum, [&](int64_t i) { return order[i]; });
         }
     *loss = one_nan(*loss);
     pack(w.net, w.parameters, result);
@@ -258,7 +268,7 @@ static bool gradient_as(const Architecture &a, const Images &images, int64_t n, 
     Workspace<G> w(a, true);
     if (!w.block) return false;
     w.unpack(parameters);
-    *loss = one_nan(w.batch_gradient(images, n, [](int64_t i) { return i; }));
+    *loss = one_nan(w.batch_gradient(images, n, 0, [](int64_t i) { return i; }));
     pack(w.net, w.gradient, result);
     return true;
 }

@@ -56,17 +56,27 @@ FL_INLINE V fma(V a, V b, V c) { return V(_mm256_fmadd_ps(__m256(a), __m256(b), 
 #elif defined(__aarch64__)
 FL_INLINE V fma(V a, V b, V c) { return V(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b))); }
 #else
-static __attribute__((noinline)) V fma(V a, V b, V c) {  // a call: a hundred copies of it would take minutes to compile
-    // Without the instruction: the product is exact in double precision. The sum is made exact as sum + error (Knuth),
-    // then rounded to odd, so that the final rounding to float is the only one that counts. Where something is infinite
-    // or not a number, the error is not a number, and sum is the result.
-    typedef double D __attribute__((vector_size(8 * LANES)));
-    typedef int64_t DI __attribute__((vector_size(8 * LANES)));
+static_assert(LANES == 4, "the two halves below");
+typedef float V2 __attribute__((vector_size(8)));
+
+// Without the instruction: the product is exact in double precision. The sum is made exact as sum + error (Knuth), then
+// rounded to odd, so that the final rounding to float is the only one that counts. Where something is infinite or not a
+// number, the error is not a number, and sum is the result.
+FL_INLINE V2 fma_half(V2 a, V2 b, V2 c) {
+    typedef double D __attribute__((vector_size(16)));
+    typedef int64_t DI __attribute__((vector_size(16)));
     const D product = __builtin_convertvector(a, D) * __builtin_convertvector(b, D);
     const D addend = __builtin_convertvector(c, D), sum = product + addend, rest = sum - product;
-    const D error = (product - (sum - rest)) + (addend - rest);
-    const DI inexact = (error < 0) | (error > 0), opposed = inexact & ((error < 0) ^ (sum < 0));
-    return __builtin_convertvector(D((DI(sum) + opposed) | (inexact & 1)), V);  // opposed is -1: towards zero
+    const D error = (product - (sum - rest)) + (addend - rest), zero = {};
+    const DI below = error < zero, inexact = below | (error > zero), opposed = inexact & (below ^ (sum < zero));
+    return __builtin_convertvector(D((DI(sum) + opposed) | (inexact & 1)), V2);  // opposed is -1: towards zero
+}
+static __attribute__((noinline)) V fma(V a, V b, V c) {  // a call: a hundred copies of it would take minutes to compile
+    const V2 low = fma_half(__builtin_shufflevector(a, a, 0, 1), __builtin_shufflevector(b, b, 0, 1),
+                            __builtin_shufflevector(c, c, 0, 1));
+    const V2 high = fma_half(__builtin_shufflevector(a, a, 2, 3), __builtin_shufflevector(b, b, 2, 3),
+                             __builtin_shufflevector(c, c, 2, 3));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3);
 }
 #endif
 

@@ -1,4 +1,7 @@
-"""The fused kernels against torch's autograd and SGD: every variant this CPU can run."""
+"""The fused kernels against torch's autograd and SGD: every variant this CPU can run.
+
+That the variants agree with each other to the last bit is shown in test_arithmetic.py.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +17,18 @@ from torch import nn
 
 from fl import fused
 from fl.arrays import ByteArray, Float32Array, FloatArray
+from fl.dataset import Shape
 from fl.errors import InputError
 from fl.fused import Architecture
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 every_kernel = pytest.mark.parametrize("kernel", fused.kernels())
+fast_kernels = pytest.mark.parametrize(
+    "kernel", [k for k in fused.kernels() if k != "fused-portable"] or fused.kernels()
+)
+"""Not the one with multiply-adds in software, a hundred times slower: test_arithmetic.py compares its bytes."""
 CNN = Architecture("cnn", 10)
+COLOUR = Architecture("cnn", 10, shape=Shape(3, 32, 32))
 SCALING: dict[str, Any] = {"scale": 1 / 255, "offset": -0.1}
 PLAIN: dict[str, Any] = {"batch_size": 10, "learning_rate": 0.05, "momentum": 0.0, **SCALING}
 
@@ -30,10 +39,11 @@ def build(arch: Architecture, seed: int = 0) -> nn.Sequential:
         torch.manual_seed(seed)
         layers: list[nn.Module] = []
         if arch.kind == "cnn":
-            for maps in ((1, 6), (6, 16)):
+            for maps in ((arch.shape.channels, 6), (6, 16)):
                 layers += [nn.Conv2d(*maps, 5), nn.ReLU(), nn.MaxPool2d(2)]
         layers.append(nn.Flatten())
-        for inputs, outputs in pairwise((256 if arch.kind == "cnn" else 784, *arch.widths)):
+        features = {28: 256, 32: 400}[arch.shape.height] if arch.kind == "cnn" else arch.inputs
+        for inputs, outputs in pairwise((features, *arch.widths)):
             layers += [nn.Linear(inputs, outputs), nn.ReLU()]
         return nn.Sequential(*layers[:-1])
 
@@ -44,14 +54,16 @@ def flat(model: nn.Module) -> Float32Array:
 
 
 def draw(arch: Architecture, n: int, seed: int = 0) -> tuple[ByteArray, ByteArray]:
-    """Random images [n, 28, 28] and labels [n]."""
+    """Random images [n, 28, 28] or [n, 3, 32, 32], and labels [n]."""
     random = np.random.default_rng(seed)
-    pixels = random.integers(0, 256, (n, 28, 28), dtype=np.uint8)
+    size = arch.shape if arch.shape.channels > 1 else arch.shape[1:]
+    pixels = random.integers(0, 256, (n, *size), dtype=np.uint8)
     return pixels, random.integers(0, arch.labels, n, dtype=np.uint8)
 
 
 def inputs(pixels: ByteArray, scale: float, offset: float, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.from_numpy(pixels).to(dtype).unsqueeze(1) * scale + offset
+    x = torch.from_numpy(pixels).to(dtype) * scale + offset
+    return x if x.ndim == 4 else x.unsqueeze(1)
 
 
 def autograd(model: nn.Module, x: torch.Tensor, labels: ByteArray) -> tuple[FloatArray, float]:
@@ -78,12 +90,13 @@ def kink_distance(model: nn.Sequential, x: torch.Tensor) -> float:
 
 
 architectures = st.one_of(
-    st.builds(Architecture, st.just("cnn"), st.sampled_from([2, 10, 47, 62])),
+    st.builds(Architecture, st.just("cnn"), st.sampled_from([2, 10, 47, 62]), shape=st.sampled_from(fused.SHAPES)),
     st.builds(
         Architecture,
         st.just("mlp"),
         st.sampled_from([2, 10, 47]),
         st.lists(st.integers(1, 70), max_size=3).map(tuple),
+        shape=st.sampled_from([*fused.SHAPES, Shape(1, 1, 1), Shape(2, 5, 9)]),
     ),
 )
 seeds = st.integers(0, 2**32 - 1)
@@ -133,10 +146,10 @@ def test_ties_go_to_the_window_position_that_torch_takes(kernel: str, n: int, se
 
 
 @needs_extension
-@every_kernel
+@fast_kernels
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("batch_size", [10, 32, 50])
-@pytest.mark.parametrize("arch", [CNN, Architecture("mlp", 47, (60, 33))], ids=lambda arch: arch.kind)
+@pytest.mark.parametrize("arch", [CNN, COLOUR, Architecture("mlp", 47, (60, 33))], ids=["cnn", "cnn-colour", "mlp"])
 def test_fifty_steps_stay_with_torch(kernel: str, arch: Architecture, batch_size: int, momentum: float) -> None:
     """25 steps in each of two epochs, the last on a short batch."""
     n = 25 * batch_size - 3
@@ -171,17 +184,25 @@ def test_fifty_steps_stay_with_torch(kernel: str, arch: Architecture, batch_size
 
     assert len(seen) == 50
     assert np.abs(parameters - start).max() > 1e-2
-    assert np.abs(parameters - flat(model)).max() < 1e-4
+    # In colour, torch is 3e-4 away from its own result in double precision (batch 32, momentum 0.9), the kernel 1e-4.
+    assert np.abs(parameters - flat(model)).max() < (1e-4 if arch.shape == CNN.shape else 5e-4)
     assert mean_loss == pytest.approx(sum(seen) / (2 * n), rel=1e-5)
 
 
 @needs_extension
 @every_kernel
 @thorough
-@given(arch=architectures, n=st.integers(1, 40), batch_size=st.integers(1, 45), seed=seeds, momentum=st.just(0.5))
+@given(
+    arch=architectures,
+    n=st.integers(1, 40),
+    batch_size=st.integers(1, 45),
+    seed=seeds,
+    momentum=st.sampled_from([0.0, 0.5]),
+)
 def test_training_is_one_gradient_step_per_batch(
     kernel: str, arch: Architecture, n: int, batch_size: int, seed: int, momentum: float
 ) -> None:
+    """To the last bit, in two fused multiply-adds: v = momentum * v + gradient, parameters = -rate * v + parameters."""
     pixels, labels = draw(arch, n, seed)
     order = np.random.default_rng(seed).permutation(n).astype(np.int32)
     start = flat(build(arch, seed))
@@ -190,8 +211,9 @@ def test_training_is_one_gradient_step_per_batch(
     for first in range(0, n, batch_size):
         batch = order[first : first + batch_size]
         gradient, _ = fused.gradient(arch, expected, pixels[batch], labels[batch], **SCALING, kernel=kernel)
-        velocity = np.float32(momentum) * velocity + gradient
-        expected = expected - np.float32(0.01) * velocity
+        keep, down = np.full_like(start, momentum), np.full_like(start, -0.01)
+        velocity = fused.elementary("fma", keep, velocity, gradient, kernel=kernel)
+        expected = fused.elementary("fma", down, velocity, expected, kernel=kernel)
 
     parameters, _ = fused.train(
         arch,
@@ -206,10 +228,7 @@ def test_training_is_one_gradient_step_per_batch(
         kernel=kernel,
     )
 
-    # Rounding differs (fused multiply-adds); a ReLU that it pushes over its kink makes the rare larger difference.
-    difference = np.abs(parameters - expected)
-    assert np.median(difference) <= 1e-8
-    assert difference.max() <= 1e-5
+    assert parameters.tobytes() == expected.tobytes()
 
 
 @needs_extension
@@ -396,20 +415,32 @@ def test_the_largest_and_the_smallest_architectures(kind: Any, labels: int, hidd
 
 
 @pytest.mark.parametrize(
-    ("kind", "labels", "hidden"),
+    ("kind", "labels", "hidden", "shape"),
     [
-        ("rnn", 10, ()),
-        ("cnn", 0, ()),
-        ("cnn", 257, ()),
-        ("cnn", 10, (100,)),
-        ("mlp", 10, (0,)),
-        ("mlp", 10, (65537,)),
-        ("mlp", 10, (1,) * 16),
+        ("rnn", 10, (), CNN.shape),
+        ("cnn", 0, (), CNN.shape),
+        ("cnn", 257, (), CNN.shape),
+        ("cnn", 10, (100,), CNN.shape),
+        ("mlp", 10, (0,), CNN.shape),
+        ("mlp", 10, (65537,), CNN.shape),
+        ("mlp", 10, (1,) * 16, CNN.shape),
+        ("cnn", 10, (), Shape(3, 28, 28)),
+        ("cnn", 10, (), Shape(1, 32, 32)),
+        ("mlp", 10, (), Shape(0, 28, 28)),
+        ("mlp", 10, (), Shape(3, 4096, 4096)),
     ],
 )
-def test_an_impossible_architecture_is_refused(kind: Any, labels: int, hidden: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"must be|hidden"):
-        Architecture(kind, labels, hidden)
+def test_an_impossible_architecture_is_refused(kind: Any, labels: int, hidden: tuple[int, ...], shape: Shape) -> None:
+    with pytest.raises(ValueError, match=r"must be|hidden|trains"):
+        Architecture(kind, labels, hidden, shape)
+
+
+@needs_extension
+@pytest.mark.parametrize("size", [(3, 28, 28), (32, 32), (1, 32, 32), (3, 32, 31)])
+def test_images_of_another_shape_than_the_architectures_are_refused(size: tuple[int, ...]) -> None:
+    pixels, labels = np.zeros((5, *size), dtype=np.uint8), np.zeros(5, dtype=np.uint8)
+    with pytest.raises(ValueError, match=r"pixels must have shape \[n, 3, 32, 32\], n at least 1"):
+        fused.correct(COLOUR, flat(build(COLOUR)), pixels, labels, **SCALING)
 
 
 @needs_extension

@@ -60,7 +60,7 @@ def test_after_an_edit_of_the_file_its_runs_alone_start_over(shell: Shell, tmp_p
     status, _, err = shell(*words)
     assert (status, "--fresh-changed" in err) == (2, True)
     _, out, _ = shell(*words, "--fresh-changed", "--dry-run")
-    assert [line.split()[0] for line in out.splitlines()] == ["run", "complete", "1"]
+    assert [line.split()[0] for line in out.splitlines()] == ["run", "complete", "training", "1"]
     status, _, err = shell(*words, "--fresh-changed")
     assert status == 0, err
     assert "small (lcfa) seed 0: already complete, skipped" in err

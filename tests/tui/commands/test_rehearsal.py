@@ -111,7 +111,7 @@ def test_validate_still_shows_the_problems_of_all_files(folder: Path) -> None:
     assert done.stderr == (
         "broken.toml:1: rounds: is missing\n"
         "broken.toml:3: turns: unknown key; did you mean 'runs'?\n"
-        "market.toml:37: services.alpha.policy: policy 'mine' of service 'alpha': not today (mine.py:9)\n"
+        "market.toml:33: services.alpha.policy: policy 'mine' of service 'alpha': not today (mine.py:9)\n"
     )
 
 

@@ -90,7 +90,7 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
         still.push_screen(MarketScreen(play_small(), still))
         await pilot.pause()
         await pilot.press("home", "4", "b", "m")
-        await settle(pilot, "Order book · client 2")
+        await settle(pilot, "Order book · client 3")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)
 
