@@ -1,13 +1,9 @@
 """CIFAR and SVHN: files in exactly the published formats, damaged ones, and downloads. No pickle is ever loaded."""
 
-import functools
-import gzip
 import hashlib
-import http.server
 import io
 import pickle
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +19,7 @@ from fl.dataset import Dataset, Shape
 from fl.datasets import DatasetError, info, load
 from fl.engine import Engine
 from fl.regime import Regime
+from support.downloads import put_files, serving
 
 COUNTS = {"data_batch": 20, "test_batch": 30, "train.": 200, "test.": 100, "train_32x32": 40, "test_32x32": 20}
 """Images in each file of a tiny data set, by the beginning of its name."""
@@ -72,11 +69,7 @@ def tiny(name: str) -> dict[str, bytes]:
 
 
 def put(root: Path, name: str, *, compress: bool = False) -> Path:
-    folder = root / vision.FILES[name].folder
-    folder.mkdir(parents=True)
-    for file, what in tiny(name).items():
-        (folder / (file + ".gz" * compress)).write_bytes(gzip.compress(what) if compress else what)
-    return folder
+    return put_files(root / vision.FILES[name].folder, tiny(name), compress=compress)
 
 
 NAMES = ["cifar-10", "cifar-100", "svhn"]
@@ -194,18 +187,9 @@ def md5(what: bytes) -> str:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """Serves tiny archives, to which torchvision is directed: ``folder`` holds them, ``sources`` their checksums."""
     folder = tmp_path / "server"
-    folder.mkdir()
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    handler = functools.partial(Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
+    with serving(folder) as running:
         known: dict[str, Any] = dict(vision.FILES)
-        sets, address = vision.torchvision_datasets(), f"http://127.0.0.1:{running.server_port}"
+        sets, address = vision.torchvision_datasets(), running.address
         for name, source in (("cifar-10", "CIFAR10"), ("cifar-100", "CIFAR100")):
             made = archive(name)
             (folder / f"{name}-binary.tar.gz").write_bytes(made)
@@ -217,12 +201,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNa
             splits[file.partition("_")[0]] = [f"{address}/{file}", file, md5(what)]
         monkeypatch.setattr(sets.SVHN, "split_list", splits)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        try:
-            sources = {it.known.name: replace(it, raw=known[it.known.name]) for it in downloaded.SOURCES}
-            yield SimpleNamespace(folder=folder, sources=sources)
-        finally:
-            running.shutdown()
-            thread.join()
+        sources = {it.known.name: replace(it, raw=known[it.known.name]) for it in downloaded.SOURCES}
+        yield SimpleNamespace(folder=folder, sources=sources)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,14 +1,11 @@
 """Data sets by name: what there is, loading, downloading, and what a user is told when it can't be done."""
 
-import functools
 import gzip
 import hashlib
-import http.server
 import math
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +19,7 @@ from fl.dataset import Dataset
 from fl.datasets import DatasetError, data_root, info, load, names
 from fl.digests import OFFICIAL
 from fl.plugins import UnknownPluginError
+from support.downloads import put_files, serving
 
 ROOT = Path(__file__).parents[2]
 TRAIN, TEST = 30, 20
@@ -50,11 +48,7 @@ def tiny(name: str) -> dict[str, bytes]:
 
 def put(root: Path, name: str, *, compress: bool = False) -> Path:
     """Write the files of a tiny data set where torchvision keeps them; return their folder."""
-    folder = root / vision.RAW_FILES[name].folder
-    folder.mkdir(parents=True)
-    for file, content in tiny(name).items():
-        (folder / (file + ".gz" * compress)).write_bytes(gzip.compress(content) if compress else content)
-    return folder
+    return put_files(root / vision.RAW_FILES[name].folder, tiny(name), compress=compress)
 
 
 def snapshot(root: Path) -> dict[str, tuple[int, bytes]]:
@@ -298,31 +292,17 @@ def test_missing_files_are_named_with_what_to_do(tmp_path: Path) -> None:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """Serves tiny archives of MNIST, to which torchvision is directed: ``folder`` holds them, ``requests`` counts."""
     folder = tmp_path / "server"
-    folder.mkdir()
-    requests = []
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            requests.append(self.path)
-
-    handler = functools.partial(Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
+    with serving(folder) as running:
         resources = []
         for file, content in tiny("mnist").items():
             archive = gzip.compress(content)
             (folder / f"{file}.gz").write_bytes(archive)
             resources.append((f"{file}.gz", hashlib.md5(archive, usedforsecurity=False).hexdigest()))
         mnist = vision.torchvision_datasets().MNIST
-        monkeypatch.setattr(mnist, "mirrors", [f"http://127.0.0.1:{running.server_port}/"])
+        monkeypatch.setattr(mnist, "mirrors", [f"{running.address}/"])
         monkeypatch.setattr(mnist, "resources", resources)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        try:
-            yield SimpleNamespace(folder=folder, requests=requests)
-        finally:
-            running.shutdown()
-            thread.join()
+        yield SimpleNamespace(folder=folder, requests=running.requests)
 
 
 def test_missing_files_are_downloaded_once(server: SimpleNamespace, tmp_path: Path) -> None:
