@@ -4,15 +4,14 @@ A file is a big-endian header (two zero bytes, the type of the numbers, the numb
 four bytes) and the numbers. Files may be gzip-compressed, with names that end in ``.gz``.
 """
 
-import gzip
 import hashlib
-import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from fl.arrays import AnyArray, Labels, Pixels
+from fl.compressed import uncompressed
 from fl.dataset import FileError
 
 MAX_ITEMS = 2_000_000
@@ -80,11 +79,8 @@ def read_labels(path: Path, count: int, labels: int, first: int = 0) -> tuple[La
 
 def _read(path: Path, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:
     """Return the numbers [n, *item], read-only, and the SHA-256 of the uncompressed file."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return _parse(cast(BinaryIO, file), kind, item)
-    except (OSError, EOFError, zlib.error) as error:  # gzip's complaints about damaged files are among these
-        raise IdxError(f"it cannot be read: {error}") from error
+    with uncompressed(path, IdxError) as file:
+        return _parse(file, kind, item)
 
 
 def _parse(file: BinaryIO, kind: int, item: tuple[int, ...]) -> tuple[AnyArray, str]:

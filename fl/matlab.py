@@ -1,15 +1,14 @@
 """Reading SVHN's MATLAB files: images ``X`` [height, width, channels, n] and labels ``y`` [n, 1], the digit 0 as 10."""
 
-import gzip
 import hashlib
 import io
-import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 
 from fl.arrays import Labels, Pixels
+from fl.compressed import uncompressed
 from fl.dataset import FileError, Shape
 
 MOST_BYTES = 1 << 30
@@ -32,11 +31,8 @@ def read(path: Path, shape: Shape, labels: int) -> tuple[Pixels, Labels, str]:
     Raises:
         FileError: it cannot be read, or is not a file of such images.
     """
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            content = cast(BinaryIO, file).read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:  # gzip's complaints about damaged files are among these
-        raise FileError(f"it cannot be read: {error}") from error
+    with uncompressed(path) as file:
+        content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise FileError(f"it is larger than {MOST_BYTES:,} bytes")
     if not content.startswith(_HEADER):

@@ -3,15 +3,13 @@
 CIFAR is better known as Python pickles, which are programs; nothing here loads one.
 """
 
-import gzip
 import hashlib
-import zlib
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
 from fl.arrays import Labels, Pixels
+from fl.compressed import uncompressed
 from fl.dataset import FileError, Shape
 
 MOST_RECORDS = 200_000
@@ -35,11 +33,8 @@ def read(path: Path, shape: Shape, labels: int, *, labels_before: int = 0) -> tu
     """
     head, pixels = labels_before + 1, shape.channels * shape.height * shape.width
     size = head + pixels
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            content = cast(BinaryIO, file).read(MOST_RECORDS * size + 1)
-    except (OSError, EOFError, zlib.error) as error:  # gzip's complaints about damaged files are among these
-        raise FileError(f"it cannot be read: {error}") from error
+    with uncompressed(path) as file:
+        content = file.read(MOST_RECORDS * size + 1)
     if not content or len(content) % size or len(content) > MOST_RECORDS * size:
         raise FileError(
             f"it has {len(content):,} bytes, which is not a whole number of records of {size:,} bytes (1 to "
