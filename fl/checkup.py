@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -44,7 +45,7 @@ class Finding:
 
 def checkup() -> Iterator[Finding]:
     """Look at everything; yield the findings one after the other, since some checks take a second."""
-    for check in (_code, _interpreter, _packages, _torch, _gpu, _kernel, _cores, _data, _folders, _extras):
+    for check in (_code, _interpreter, _packages, _torch, _gpu, _kernel, _cores, _data, _folders):
         try:
             yield from check()
         except Exception as error:
@@ -71,11 +72,9 @@ def _requirements() -> Iterator[tuple[str | None, str]]:
 
     for line in metadata.requires("flmarket") or ():
         requirement = Requirement(line)
-        extra = next((name for name in EXTRAS if _asks(requirement.marker, name)), None)
-        if requirement.marker and extra is None and not requirement.marker.evaluate({"extra": ""}):
+        extra = next((name for name in EXTRAS if f'extra == "{name}"' in str(requirement.marker)), None)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra or ""}):
             continue  # for developers, or for another Python
-        if requirement.marker and extra and not requirement.marker.evaluate({"extra": extra}):
-            continue
         try:
             version = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
@@ -85,20 +84,23 @@ def _requirements() -> Iterator[tuple[str | None, str]]:
         yield extra, "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 
-def _asks(marker: object, extra: str) -> bool:
-    return f'extra == "{extra}"' in str(marker)
-
-
 def _packages() -> Iterator[Finding]:
+    problems: dict[str | None, list[str]] = defaultdict(list)
     try:
-        problems = [problem for extra, problem in _requirements() if extra is None and problem]
+        for extra, problem in _requirements():
+            problems[extra] += [problem] * bool(problem)
     except metadata.PackageNotFoundError:
         yield Finding("packages", "note", "flmarket itself is not installed: this is a bare checkout", "make run")
         return
-    if problems:
-        yield Finding("packages", "problem", "; ".join(problems), "reinstall flmarket: pip install .")
+    if found := "; ".join(problems[None]):
+        yield Finding("packages", "problem", found, "reinstall flmarket: pip install .")
     else:
         yield Finding("packages", "ok", "all that flmarket needs, in versions that it works with")
+    for name, purpose in EXTRAS.items():
+        if found := "; ".join(problems[name]):
+            yield Finding(f"extra {name}", "note", found, f"pip install 'flmarket[{name}]' for {purpose}")
+        else:
+            yield Finding(f"extra {name}", "ok", f"for {purpose}")
 
 
 def _torch() -> Iterator[Finding]:
@@ -190,16 +192,3 @@ def _folder(subject: str, folder: Path, remedy: str) -> Iterator[Finding]:
     space = f"{free / 2**30:.1f} GiB free"
     state: State = "note" if free < LITTLE_SPACE else "ok"
     yield Finding(subject, state, f"{folder}: {space}", "free some space" if state == "note" else "")
-
-
-def _extras() -> Iterator[Finding]:
-    try:
-        asked = list(_requirements())
-    except metadata.PackageNotFoundError:
-        return
-    for name, purpose in EXTRAS.items():
-        problems = [problem for extra, problem in asked if extra == name and problem]
-        if problems:
-            yield Finding(f"extra {name}", "note", "; ".join(problems), f"pip install 'flmarket[{name}]' for {purpose}")
-        else:
-            yield Finding(f"extra {name}", "ok", f"for {purpose}")

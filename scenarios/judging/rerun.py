@@ -43,10 +43,11 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
     for name, found in data.items():
         if dict(shelf.get(name).digests) != found.get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    then = arithmetic(meta)
     for service, kernel in kernels_of(scenario, shelf).items():
-        if (then := arithmetic(meta).get(service)) != kernel:
+        if (other := then.get(service)) != kernel:
             raise InputError(
-                f"{run.path}: service {service!r} was trained in the arithmetic {then!r}, which is {kernel!r} here; "
+                f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
                 "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
             )
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:

@@ -24,14 +24,13 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
         scenarios = load_all(sources, assignments or [], catalogue=catalogue, rehearsal=rehearsal)
 
-    for source, scenario in zip(sources, scenarios, strict=True):
-        markets = [point.scenario for point in points(scenario)]
+    played = [[point.scenario for point in points(scenario)] for scenario in scenarios]
+    for source, scenario, markets in zip(sources, scenarios, played, strict=True):
         services, count = len(scenario.services), len(markets)
         sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
         counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
         for chosen in regimes_of(markets):
             result(f"  {chosen}")
-    markets = [point.scenario for scenario in scenarios for point in points(scenario)]
-    for name in dict.fromkeys(name for market in markets for name in absent(market, shelf)):
+    for name in dict.fromkeys(name for markets in played for market in markets for name in absent(market, shelf)):
         note(f"note: data set {name!r} is not here; flmarket run downloads it first")
