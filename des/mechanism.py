@@ -10,7 +10,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.money import MicroArray, text
 from fl.arrays import FloatArray, IntArray
-from fl.blame import blame, refusal, represent
+from fl.blame import Foreign, blame, refusal, represent
 from fl.errors import RunError
 
 
@@ -87,12 +87,8 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
             or raised an exception.
     """
     where = f"mechanism {type(mechanism).__name__}, round {round_}"
-    try:
+    with Foreign(lambda error: ClearingError(f"{where}: failed: {represent(error)}{blame(error)}")):
         clearing = mechanism.clear(book)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise ClearingError(f"{where}: failed: {represent(error)}{blame(error)}") from error
     if not isinstance(clearing, Clearing):
         raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
     count = len(book.clients)
@@ -107,12 +103,9 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
 def _whole_numbers(given: object, count: int, what: str) -> IntArray:
     """Return a copy of what a mechanism gave, as int64 [count]: an array, or a list."""
     wanted = f"{what} must be {count} whole numbers, one for each offer"
-    try:
+    # Lists of lists of different lengths, or an object that only looks like an array.
+    with Foreign(lambda error: ClearingError(f"{wanted}: {refusal(error)}{blame(error)}")):
         array = np.asarray(given)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # lists of lists of different lengths, or an object that only looks like an array
-        raise ClearingError(f"{wanted}: {refusal(error)}{blame(error)}") from error
     # Not unsigned ones: those of 64 bits would wrap around.
     if array.shape != (count,) or (array.dtype.kind != "i" and count):
         raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")

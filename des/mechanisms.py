@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
-from fl.blame import blame, refusal
+from fl.blame import Foreign, blame, refusal
 from fl.errors import InputError
 from fl.options import option_problems
 from fl.plugins import Registry, subclass_problem
@@ -48,9 +48,7 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
     found = MECHANISMS.load(name)
     for _, problem in option_problems(found, options or {}):
         raise MechanismOptionsError(f"mechanism {name!r} {problem}")
-    try:
+    with Foreign(
+        lambda error: MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}{blame(error)}"), InputError
+    ):
         return found(**(options or {}))
-    except (KeyboardInterrupt, InputError):
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}{blame(error)}") from error

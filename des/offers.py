@@ -9,7 +9,7 @@ import numpy as np
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import Offer
 from fl.arrays import IntArray
-from fl.blame import blame, refusal
+from fl.blame import Foreign, blame, refusal
 from fl.errors import RunError
 
 
@@ -76,13 +76,12 @@ def check_offer(
 
     if not isinstance(offer, Offer):
         raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
-    try:
+
+    def unreadable(error: BaseException) -> OfferError:
+        return refuse(f"clients and payments must be lists of the same length: {refusal(error)}{blame(error)}")
+
+    with Foreign(unreadable):  # lists of lists of different lengths; an __array__ may raise anything
         clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # lists of lists of different lengths; an __array__ may raise anything
-        why = f"{refusal(error)}{blame(error)}"
-        raise refuse(f"clients and payments must be lists of the same length: {why}") from error
     if clients.ndim != 1 or payments.shape != clients.shape:
         raise refuse(
             f"clients and payments must be lists of the same length, not of shapes {clients.shape} and {payments.shape}"

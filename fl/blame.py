@@ -1,15 +1,44 @@
 """What went wrong in code that is not flmarket's own: plug-ins may raise anything, at any time.
 
-Whoever calls a plug-in catches every exception but Ctrl-C, SystemExit among them, and describes it with these
-functions. They never raise: an exception's own ``repr`` and ``str`` are foreign code, too.
+Whoever calls a plug-in does so in ``Foreign``, and describes what it raised with these functions. They never raise: an
+exception's own ``repr`` and ``str`` are foreign code, too.
 """
 
 import sysconfig
 import traceback
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 
 from fl.installation import PACKAGES, ROOT
+
+
+class Foreign:
+    """A context for foreign code: whatever that raises, SystemExit too, becomes an error of flmarket's.
+
+    Ctrl-C passes, and so do the errors that the code may raise on purpose. Light: it surrounds every decision.
+    """
+
+    __slots__ = ("_passing", "_told")
+
+    def __init__(self, told: Callable[[BaseException], Exception], *passing: type[BaseException]) -> None:
+        """Create a context.
+
+        Args:
+            told: returns the error to raise instead of what the code raised.
+            passing: the errors that pass as they are.
+        """
+        self._told = told
+        self._passing: tuple[type[BaseException], ...] = (KeyboardInterrupt, *passing)
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
+        """Raise the error that ``told`` returns, if there is anything to tell."""
+        if error is not None and not isinstance(error, self._passing):
+            raise self._told(error) from error
 
 
 def represent(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from fl.blame import describe
+from fl.blame import Foreign, describe
 from fl.installation import PACKAGES, ROOT
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented), re.Pattern)
@@ -47,12 +47,9 @@ def digest(thing: Any) -> str:
     Raises:
         UnknowableError: it holds something whose value cannot be told, such as an open file or a random generator.
     """
-    try:
+    # A repr or a descriptor of the user's own may raise anything.
+    with Foreign(lambda error: UnknowableError(describe(error)), UnknowableError):
         text = "\n".join(_Telling().tell(thing))
-    except (KeyboardInterrupt, UnknowableError):
-        raise
-    except BaseException as error:  # a repr or a descriptor of the user's own may raise anything
-        raise UnknowableError(describe(error)) from error
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

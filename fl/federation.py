@@ -8,7 +8,7 @@ thread, and sums are taken in a fixed order: results have the same bits for any 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ import torch
 
 from fl.arrays import AnyArray, Float32Array, Labels, Pixels
 from fl.batched import ClientData
-from fl.blame import blame, represent
+from fl.blame import Foreign, blame, represent
 from fl.datasets import Dataset
 from fl.draws import draw_key, subsets
 from fl.engine import Engine
@@ -90,24 +90,16 @@ class _Learner:
         finally:
             self._idle.append(trainer)
 
-    @contextmanager
-    def blaming(self) -> Iterator[None]:
-        """Let an exception of a plug-in's model name that.
-
-        Raises:
-            ModelFailed: in place of it.
-        """
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            model = self.task.regime.model
-            if model in BUILTIN:
-                raise
-            raise ModelFailed(
-                f"model {model!r} of service {self.task.service!r} failed: {represent(error)}{blame(error)}"
-            ) from error
+    def blaming(self) -> AbstractContextManager[None]:
+        """Return a context in which an exception of a plug-in's model is a ``ModelFailed`` that names it."""
+        model, service = self.task.regime.model, self.task.service
+        if model in BUILTIN:
+            return nullcontext()
+        return Foreign(
+            lambda error: ModelFailed(
+                f"model {model!r} of service {service!r} failed: {represent(error)}{blame(error)}"
+            )
+        )
 
     def _test_images(self, seed: int) -> tuple[Pixels, Labels]:
         dataset, wanted = self.task.dataset, self.task.eval_samples

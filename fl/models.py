@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fl.blame import blame, describe
+from fl.blame import Foreign, blame, describe
 from fl.dataset import Shape
 from fl.draws import draw_key, words
 from fl.model_names import BUILTIN, MODELS, require_fit
@@ -117,14 +117,14 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
         any_shape = _takes_shape(make)
-        try:
+
+        def unfit(error: BaseException) -> PluginError:
+            why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
+            return PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}")
+
+        with Foreign(unfit):
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
-            raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
 
 
@@ -173,12 +173,11 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
         raise PluginError("must have parameters, all of them float32")
     images = torch.zeros(2, *shape)
-    try:
-        with torch.inference_mode():
-            given = tuple(module(images).shape)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{blame(error)}{hint}") from error
+
+    def unfit(error: BaseException) -> PluginError:
+        return PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{blame(error)}{hint}")
+
+    with Foreign(unfit), torch.inference_mode():
+        given = tuple(module(images).shape)
     if given != (2, labels):
         raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

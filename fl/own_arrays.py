@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
-from fl.blame import describe
+from fl.blame import Foreign, describe
 from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape
 
 MOST_LABELS = 256
@@ -101,12 +101,9 @@ def _labels(what: str, found: Any, count: int) -> Labels:
 
 def _array(what: str, found: Any) -> AnyArray:
     """Return a contiguous array of the function's own, or a view: becoming read-only must not change the user's."""
-    try:
+    # Ragged lists, tensors on a GPU, an __array__ that raises.
+    with Foreign(lambda error: DatasetError(f"its {what} cannot be read as an array: {describe(error)}")):
         return np.ascontiguousarray(found).view()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # ragged lists, tensors on a GPU, an __array__ that raises
-        raise DatasetError(f"its {what} cannot be read as an array: {describe(error)}") from error
 
 
 def _digest(array: ByteArray) -> str:

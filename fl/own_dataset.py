@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fl.blame import blame, describe
+from fl.blame import Foreign, blame, describe
 from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Source
 from fl.own_arrays import checked, dataset_of
 
@@ -87,12 +87,8 @@ def _place(function: Callable[..., Any]) -> str:
 
 
 def _called(function: Callable[[], Any]) -> tuple[Any, ...]:
-    try:
+    with Foreign(lambda error: DatasetError(f"raised {describe(error)}{blame(error)}")):
         found = function()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise DatasetError(f"raised {describe(error)}{blame(error)}") from error
     if not isinstance(found, (tuple, list)) or len(found) != len(ARRAY_NAMES):
         what = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(

@@ -17,7 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from fl.blame import describe
+from fl.blame import Foreign, describe
 from fl.errors import InputError
 from fl.names import name_problem, unknown_plugin
 
@@ -236,13 +236,9 @@ class Registry(Generic[T]):
     def _load_entry(self, entry: EntryPoint) -> T:
         package = _package(entry)
         what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {package}' if package else ''})"
-        try:
+        with Foreign(lambda error: PluginError(f"{what}: cannot be imported: {describe(error)}")):
             thing = entry.load()
             problem = self._check(thing)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # an import may raise anything, SystemExit too
-            raise PluginError(f"{what}: cannot be imported: {describe(error)}") from error
         if problem:
             raise PluginError(f"{what}: {problem}")
         return cast(T, thing)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from des.market import Market
 from des.offers import OfferError
 from des.records import Observation, Offer, RoundReport
-from fl.blame import blame, represent
+from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from learning.policy import Policy
 
@@ -106,12 +107,8 @@ def learn(
         PolicyFailed: a policy raised an exception.
     """
     for name, decision in decisions.items():
-        try:
+        with Foreign(partial(PolicyFailed.to, "learn", labels[name], name, report.round)):
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            raise PolicyFailed.to("learn", labels[name], name, report.round, error) from error
 
 
 def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Observer] = ()) -> None:
@@ -124,19 +121,11 @@ def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Obs
 
 
 def _act(policy: Policy, label: str, observation: Observation) -> Offer:
-    try:
+    with Foreign(partial(PolicyFailed.to, "act", label, observation.service, observation.round), OfferError):
         return policy.act(observation)
-    except (KeyboardInterrupt, OfferError):
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise PolicyFailed.to("act", label, observation.service, observation.round, error) from error
 
 
 def _sees_offers(policy: Policy, label: str, observation: Observation) -> bool:
-    try:
+    doing = "declare whether it sees_offers"  # which may be a property of a plug-in's
+    with Foreign(partial(PolicyFailed.to, doing, label, observation.service, observation.round)):
         return bool(policy.sees_offers)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # it may be a property of a plug-in's
-        doing = "declare whether it sees_offers"
-        raise PolicyFailed.to(doing, label, observation.service, observation.round, error) from error

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.blame import blame, describe, refusal
+from fl.blame import Foreign, blame, describe, refusal
 from fl.errors import InputError
 from fl.options import option_problems
 from fl.plugins import PluginError, Registry, subclass_problem
@@ -216,12 +216,8 @@ def is_privileged(name: str) -> bool:
         UnknownPluginError, PluginError: see ``Registry.load``; or the attribute cannot be read.
     """
     found = load(name)
-    try:
+    with Foreign(lambda error: PluginError(f"policy {name!r}: privileged: {describe(error)}{blame(error)}")):
         return bool(found.privileged)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise PluginError(f"policy {name!r}: privileged: {describe(error)}{blame(error)}") from error
 
 
 def agent_digest(name: str, checkpoint: str | None) -> str | None:
@@ -232,12 +228,10 @@ def agent_digest(name: str, checkpoint: str | None) -> str | None:
         InputError: the checkpoint cannot be read.
     """
     found = load(name)
-    try:
+    with Foreign(
+        lambda error: PluginError(f"policy {name!r}: agent_digest(): {describe(error)}{blame(error)}"), InputError
+    ):
         digest: object = found.agent_digest(checkpoint)
-    except (KeyboardInterrupt, InputError):
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise PluginError(f"policy {name!r}: agent_digest(): {describe(error)}{blame(error)}") from error
     if digest is not None and type(digest) is not str:
         raise PluginError(f"policy {name!r}: agent_digest() must return text or None, not {type(digest).__name__}")
     return digest
@@ -253,11 +247,9 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
     found = load(name)
     for _, problem in option_problems(found, options or {}, given=1):
         raise PolicyOptionsError(f"policy {name!r} of service {context.service!r} {problem}")
-    try:
+
+    def refused(error: BaseException) -> PolicyOptionsError:
+        return PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {refusal(error)}{blame(error)}")
+
+    with Foreign(refused, InputError):  # CheckpointError, for one
         return found(context, **(options or {}))
-    except (KeyboardInterrupt, InputError):  # CheckpointError, for one
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
-        raise PolicyOptionsError(
-            f"policy {name!r} of service {context.service!r}: {refusal(error)}{blame(error)}"
-        ) from error

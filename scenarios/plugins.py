@@ -13,13 +13,14 @@ import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
 from des.mechanisms import MECHANISMS
-from fl.blame import describe
+from fl.blame import Foreign, describe
 from fl.datasets import DATASETS
 from fl.definition import UnknowableError, digest, users_modules
 from fl.errors import InputError
@@ -170,13 +171,13 @@ def unpack(packages: Iterable[Mapping[str, str]]) -> None:
             continue
         kind, _, name = package["thing"].rpartition(" ")
         registry = next(registry for registry in REGISTRIES if registry.kind == kind)
-        try:
+        with Foreign(partial(_not_sent, package["thing"])):
             thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a definition that is loaded may raise anything
-            raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
         registry.register(name, thing, {"file": package["file"], "sha256": package["sha256"]})
+
+
+def _not_sent(thing: str, error: BaseException, advice: str = "") -> PluginError:
+    return PluginError(f"{thing!r} cannot be sent to another process: {describe(error)}{advice}")
 
 
 def _pickled(thing: str, found: Registration) -> dict[str, str]:
@@ -186,17 +187,12 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     modules = [
         module for module in users_modules() if module.__name__ not in cloudpickle.list_registry_pickle_by_value()
     ]
+    advice = "; put it into a file and load that as a plug-in, or play one run at a time"
     try:
-        for module in modules:
-            cloudpickle.register_pickle_by_value(module)
-        content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # what pickles it is the user's own
-        raise PluginError(
-            f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
-            "plug-in, or play one run at a time"
-        ) from error
+        with Foreign(partial(_not_sent, thing, advice=advice)):
+            for module in modules:
+                cloudpickle.register_pickle_by_value(module)
+            content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
     finally:
         for module in modules:
             if module.__name__ in cloudpickle.list_registry_pickle_by_value():

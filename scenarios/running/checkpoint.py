@@ -10,7 +10,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from safetensors.numpy import save as save_arrays
 
 from des.records import RoundReport
 from fl.arrays import AnyArray
-from fl.blame import blame, represent
+from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
@@ -88,17 +87,15 @@ class Checkpoint:
         return int(self.market["round"])
 
 
-@contextmanager
-def _blaming(setup: Setup, service: str, doing: str) -> Iterator[None]:
+def _blaming(setup: Setup, service: str, doing: str) -> Foreign:
     """Let whatever a policy's own code raises name the policy, the service and what it was to do."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plug-in may raise anything, SystemExit too
+
+    def failed(error: BaseException) -> RunError:
         policy = next(spec.policy for spec in setup.market.services if spec.name == service)
         why = str(error) if type(error) is _NotStorableError else f"{represent(error)}{blame(error)}"
-        raise RunError(f"policy {policy!r} of service {service!r} failed to {doing}: {why}") from error
+        return RunError(f"policy {policy!r} of service {service!r} failed to {doing}: {why}")
+
+    return Foreign(failed)
 
 
 class _NotStorableError(Exception):
