@@ -5,15 +5,19 @@ reads from the files, so both go through here.
 """
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, groupby
 from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
-from des.records import MarketEvent, OfferReport, ServiceReport
+import numpy as np
+from numpy.typing import NDArray
+
+from des.records import MarketEvent, OfferReport, ServiceReport, Status
 from fl.errors import shortened
 from fl.files import reading_own
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
@@ -21,6 +25,12 @@ from scenarios.logs.table import Table
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
+
+FIGURES = ("accuracy", "reward", "spent", "mean_payment", "served", "refused")
+"""Columns of rounds.csv that are looked at for many rounds at once."""
+
+_FIGURES = tuple(map(ROUNDS.names.index, FIGURES))
+_STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
 
 _LARGEST = 2.0**63
 """Of what screens count and draw: within 64 bits, as flmarket's numbers are."""
@@ -30,23 +40,25 @@ class LogError(ValueError):
     """A text is not a round of the three tables."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoggedRound:
     """One round, as the tables hold it.
 
-    Offers and events are kept as text, which is small, and read when they are looked at; text that is something else is
-    a LogError then.
+    Services, offers and events are kept as text, which is small, and read when they are looked at; text that is
+    something else is a LogError then.
 
     Attributes:
         number: the round, from 1.
         end: simulated time at which it ended, seconds.
-        services: one report for each service.
+        exits: whether a service met its target.
+        conflicts: whether an offer was outbid or dropped.
         text: the round's lines of each table, by its name.
     """
 
     number: int
     end: float
-    services: tuple[ServiceReport, ...]
+    exits: bool
+    conflicts: bool
     text: Mapping[str, str]
 
     @classmethod
@@ -56,12 +68,50 @@ class LoggedRound:
         Raises:
             LogError: the text is something else.
         """
+        logged = cls.glance(text)
+        logged._services()
+        return logged
+
+    @classmethod
+    def glance(cls, text: Mapping[str, str]) -> "LoggedRound":
+        """Return a round from its lines of the three tables, most of which are read when they are looked at.
+
+        Raises:
+            LogError: the text is not of rounds.csv.
+        """
         try:
-            rows = list(ROUNDS.read(text["rounds"]))
-            number, end = rows[0][:2]
-            services = tuple(ServiceReport._make(row[2:]) for row in rows)
-            return cls(number, end, services, {table: text[table] for table in TABLES})
+            rows = list(csv.reader(io.StringIO(text["rounds"])))
+            return cls(
+                number=int(rows[0][0]),
+                end=float(rows[0][1]),
+                exits=any(row[_STATUS] == Status.REACHED for row in rows),
+                conflicts=any(row[_REFUSED] != "0" for row in rows),
+                text=text,
+            )
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
+            raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
+
+    @cached_property
+    def services(self) -> tuple[ServiceReport, ...]:
+        """One report for each service."""
+        return self._services()
+
+    def figures(self) -> NDArray[np.float64]:
+        """Return what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units.
+
+        Raises:
+            LogError: one is not a number.
+        """
+        try:
+            rows = csv.reader(io.StringIO(self.text["rounds"]))
+            return np.array([[float(row[place] or "nan") for place in _FIGURES] for row in rows]).T
+        except (ValueError, IndexError, csv.Error) as error:
+            raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
+
+    def _services(self) -> tuple[ServiceReport, ...]:
+        try:
+            return tuple(ServiceReport._make(row[2:]) for row in ROUNDS.read(self.text["rounds"]))
+        except (KeyError, ValueError, TypeError, csv.Error) as error:
             raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
 
     @property

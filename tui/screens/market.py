@@ -8,6 +8,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer
 
+from scenarios.logs.reading import LogError
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.screens.pick import PickRuns
@@ -82,6 +83,7 @@ class MarketScreen(Screen[None]):
     def on_mount(self) -> None:
         """Start watching the run."""
         self.session.watch(self)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw.request())
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
@@ -109,7 +111,12 @@ class MarketScreen(Screen[None]):
             return
         self.session.seen(self)
         self.head.grown(self.session.history)
-        view = self.view
+        try:
+            self._show(self.view)
+        except LogError as error:
+            self.session.spoil(error)
+
+    def _show(self, view: View) -> None:
         playing = self._player is not None
         self.query_one(StatusLine).show(view, following=self.head.following, playing=playing)
         self.query_one(SeekBar).show(view)

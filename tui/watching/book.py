@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
@@ -21,6 +25,19 @@ class Verdict(Enum):
     OFFLINE = "z"
     LEFT = " "
 
+
+ORDER = (
+    Verdict.SERVED,
+    Verdict.DROPPED,
+    Verdict.OUTBID,
+    Verdict.UNWANTED,
+    Verdict.MISFIT,
+    Verdict.OFFLINE,
+    Verdict.LEFT,
+)
+"""What happened, the most telling first: the order of the lines."""
+
+OUTCOMES = {Outcome.SERVED: Verdict.SERVED, Outcome.OUTBID: Verdict.OUTBID, Outcome.DROPPED: Verdict.DROPPED}
 
 WORDS = {
     Verdict.SERVED: "served",
@@ -50,17 +67,26 @@ class Line:
 
 
 class Book:
-    """The order book of one round."""
+    """The order book of one round.
+
+    Attributes:
+        logged: the round's records.
+        qualities: the data, DQI and bids, [M, C].
+        conditions: the budgets, K and who is offline.
+        holders: of each client that serves, the offers that hold its cores, the lowest payment last.
+    """
 
     def __init__(self, logged: LoggedRound, world: World) -> None:
-        self._logged = logged
+        self.logged = logged
         self.qualities = world.qualities(logged.number)
         self.conditions = world.conditions(logged.number)
         self._mechanism = world.mechanism
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
-        # The offers that hold each client's cores, the lowest payment last.
+        self._of_service: dict[int, list[OfferReport]] = {}
+        for offer in logged.offers:
+            self._of_service.setdefault(places[offer.service], []).append(offer)
         self.holders: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             if offer.core is not None:
@@ -69,6 +95,10 @@ class Book:
             holders.sort(key=lambda offer: offer.core or 0)
         self._takes_part = [row.status is not Status.LEFT for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
+
+    def remaining(self, service: int) -> Micro:
+        """Return what is left of a service's budget after its offers."""
+        return self._remaining[service]
 
     @property
     def clients(self) -> int:
@@ -83,11 +113,7 @@ class Book:
         """Return the outcome for a client and a service."""
         offer = self._offers.get((service, client))
         if offer is not None:
-            return {
-                Outcome.SERVED: Verdict.SERVED,
-                Outcome.OUTBID: Verdict.OUTBID,
-                Outcome.DROPPED: Verdict.DROPPED,
-            }[offer.outcome]
+            return OUTCOMES[offer.outcome]
         if not self._takes_part[service]:
             return Verdict.LEFT
         if client in self.conditions.offline:
@@ -113,13 +139,58 @@ class Book:
             reason=self._reason(verdict, service, client, offer),
         )
 
-    def of_service(self, service: int) -> list[Line]:
-        """Return a service's book: one line for each client."""
-        return [self.line(service, client) for client in range(self.clients)]
+    def verdicts(self, service: int) -> NDArray[np.int64]:
+        """Return the outcome for each client and a service as its place in ``ORDER``, [C]."""
+        if not self._takes_part[service]:
+            found = np.full(self.clients, ORDER.index(Verdict.LEFT))
+        else:
+            fits = self.qualities.bid[service] <= self._remaining[service]
+            found = np.where(fits, ORDER.index(Verdict.UNWANTED), ORDER.index(Verdict.MISFIT))
+            found[list(self.conditions.offline)] = ORDER.index(Verdict.OFFLINE)
+        for offer in self._of_service.get(service, ()):
+            found[offer.client] = ORDER.index(OUTCOMES[offer.outcome])
+        return found
 
-    def of_client(self, client: int) -> list[Line]:
-        """Return a client's book: one line for each service."""
-        return [self.line(service, client) for service in range(len(self._names))]
+    def clients_of(self, service: int, by: str = "result", *, offered: bool = False) -> list[int]:
+        """Return all clients in the order in which a service's book lists them.
+
+        Args:
+            service: its place.
+            by: ``result`` (what happened, then the highest offer, then the lowest bid), or what comes before that:
+                ``who`` (the place), ``bid``, ``offer`` (the highest first), ``dqi`` (the highest first), ``size`` (the
+                largest first) or ``emd``.
+            offered: whether to leave out those without an offer.
+        """
+        payment = np.full(self.clients, -1, np.int64)
+        for offer in self._of_service.get(service, ()):
+            payment[offer.client] = offer.payment
+        return self._order(np.s_[service, :], self.verdicts(service), payment, by, offered=offered)
+
+    def services_of(self, client: int, by: str = "result", *, offered: bool = False) -> list[int]:
+        """Return all services in the order in which a client's book lists them; arguments as for ``clients_of``."""
+        offers = [self.offer(service, client) for service in range(len(self._names))]
+        payment = np.array([-1 if offer is None else offer.payment for offer in offers])
+        verdict = np.array([ORDER.index(self.verdict(service, client)) for service in range(len(offers))])
+        return self._order(np.s_[:, client], verdict, payment, by, offered=offered)
+
+    def _order(
+        self, where: Any, verdict: NDArray[np.int64], payment: NDArray[np.int64], by: str, *, offered: bool
+    ) -> list[int]:
+        """Return places in order: of clients or services, ``where`` they are in [M, C]; a payment of -1 is no offer."""
+        world, places = self.qualities, np.arange(len(verdict))
+        keys: list[NDArray[Any]] = [places, world.bid[where], -payment, verdict]  # the last decides
+        first = {
+            "who": places,
+            "bid": world.bid[where],
+            "offer": -payment,
+            "dqi": -world.dqi[where],
+            "size": -world.data_size[where],
+            "emd": world.emd[where],
+        }
+        if by in first:
+            keys.append(first[by])
+        order = np.lexsort(keys)
+        return [int(place) for place in (order[payment[order] >= 0] if offered else order)]
 
     def _reason(self, verdict: Verdict, service: int, client: int, offer: OfferReport | None) -> str:
         bid = int(self.qualities.bid[service, client])
@@ -129,13 +200,11 @@ class Book:
             case Verdict.OFFLINE:
                 return "the client is offline in this round"
             case Verdict.UNWANTED:
-                return (
-                    f"the policy chose others; {cash(bid)} fits the remaining budget {cash(self._remaining[service])}"
-                )
-            case Verdict.MISFIT if bid > self._logged.services[service].budget:
-                return f"asks more than the whole budget: {cash(bid)} > {cash(self._logged.services[service].budget)}"
+                return "not chosen, though it fits the remaining budget"
+            case Verdict.MISFIT if bid > self.logged.services[service].budget:
+                return f"asks more than the whole budget: {cash(bid)} > {cash(self.logged.services[service].budget)}"
             case Verdict.MISFIT:
-                return f"does not fit the remaining budget {cash(self._remaining[service])}"
+                return "does not fit the remaining budget"
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is Verdict.SERVED:
             return self._won(offer)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from des.money import MICRO
 from learning.targets import RoundsToTarget
 from tui.watching.session import Session
 
@@ -38,16 +37,16 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
         if not number:
             continue
         for m, last in enumerate(session.history[number].services):
-            past = [logged.services[m] for logged in session.history.rounds[:number]]
+            history = session.history
             found.setdefault(last.service, {})[run] = Row(
                 run=run,
                 service=last.service,
                 policy=last.policy,
                 accuracy=last.accuracy,
-                to_target=session.history.rounds_to_target(m, number),
-                spent=sum(row.spent for row in past) / MICRO,
-                served=sum(row.served for row in past),
-                refused=sum(row.refused for row in past),
+                to_target=history.rounds_to_target(m, number),
+                spent=history.total(m, "spent", number),
+                served=int(history.total(m, "served", number)),
+                refused=int(history.total(m, "refused", number)),
             )
     return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
 

@@ -1,12 +1,18 @@
 """The rounds of a run so far. Plain data, no Textual."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from des.money import MICRO
+import numpy as np
+from numpy.typing import NDArray
+
 from des.records import Status
 from learning.targets import RoundsToTarget
-from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.reading import FIGURES, LogError, LoggedRound
+
+_ROOM = 256
+"""Rounds that there is room for at first; the room doubles."""
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 
@@ -24,6 +30,7 @@ class History:
         self.rounds: list[LoggedRound] = []
         self.exits: list[int] = []
         self.conflicts: list[int] = []
+        self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
 
     def __len__(self) -> int:
         return len(self.rounds)
@@ -39,12 +46,24 @@ class History:
         """
         if logged.number != len(self.rounds) + 1:
             raise LogError(f"round {logged.number} follows round {len(self.rounds)}")
-        if any(row.status is Status.REACHED for row in logged.services):
+        figures, number = logged.figures(), len(self.rounds)
+        if not number:
+            self._figures = np.empty((_ROOM, *figures.shape))
+        elif number == len(self._figures):
+            self._figures = np.concatenate([self._figures, np.empty_like(self._figures)])
+        if figures.shape != self._figures.shape[1:]:
+            raise LogError(f"round {logged.number} has other services than those before it")
+        self._figures[number] = figures
+        if logged.exits:
             self.exits.append(logged.number)
-        if any(row.refused for row in logged.services):
+        if logged.conflicts:
             self.conflicts.append(logged.number)
         # Last: whoever reads the round finds it in the lists above.
         self.rounds.append(logged)
+
+    def keep_elsewhere(self, number: int, text: Mapping[str, str]) -> None:
+        """Let a round's text be held by something else, such as the run's files."""
+        self.rounds[number - 1] = replace(self.rounds[number - 1], text=text)
 
     def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
         """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
@@ -52,17 +71,16 @@ class History:
         Rounds in which the metric has no value are left out, such as the price where nobody was served.
         """
         stride = max(1, last // points)
-        chosen = list(range(1, last + 1, stride))
-        if chosen and chosen[-1] != last:
-            chosen.append(last)
-        xs: list[float] = []
-        ys: list[float] = []
-        for number in chosen:
-            value = getattr(self.rounds[number - 1].services[service], metric)
-            if value is not None:
-                xs.append(float(number))
-                ys.append(value / MICRO if metric == "spent" else value)
-        return xs, ys
+        chosen = np.arange(0, last, stride)
+        if last and chosen[-1] != last - 1:
+            chosen = np.append(chosen, last - 1)
+        values = self._figures[chosen, FIGURES.index(metric), service]
+        known = ~np.isnan(values)
+        return (chosen[known] + 1.0).tolist(), values[known].tolist()
+
+    def total(self, service: int, figure: str, last: int) -> float:
+        """Return the sum of a figure over the rounds up to ``last``; of a money amount, in units."""
+        return float(self._figures[:last, FIGURES.index(figure), service].sum())
 
     def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
         """Return when a service met its target, of the rounds up to ``last``; arrays are [1]."""

@@ -1,7 +1,8 @@
 """A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +16,11 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
-from scenarios.logs.reading import LoggedRound
+from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
+from tui.watching.book import Book
 from tui.watching.history import History
+from tui.watching.stored import Spill, StoredText
 
 
 class Phase(StrEnum):
@@ -32,6 +35,9 @@ class Phase(StrEnum):
     INTERRUPTED = "interrupted"  # the directory of a run that did not end
     FAILED = "failed"
 
+
+KEPT = 256
+"""Rounds of a live run whose text is kept in memory, at least; up to twice as many."""
 
 OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
 
@@ -78,6 +84,10 @@ class Session:
         self.slow: str | None = None
         self.hurry = hurry
         self._label = label
+        self._book: Book | None = None
+        self._unseen: set[int] = set()  # rounds that have not been checked yet
+        self._places: Spill | None = None
+        self._kept: deque[tuple[int, dict[str, tuple[int, int]]]] = deque()  # rounds in memory, and where they will be
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
         self._lock = threading.Lock()
 
@@ -148,8 +158,62 @@ class Session:
             LogError: they are not the next round.
         """
         self.history.append(LoggedRound.read(text))
+        self._spill(text)
         self.slow = None
         self.changed()
+
+    def add_whole(self, texts: Iterable[Mapping[str, str]]) -> None:
+        """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown.
+
+        Raises:
+            LogError: they are not the next rounds.
+        """
+        for text in texts:
+            logged = LoggedRound.glance(text)
+            self._unseen.add(logged.number)
+            self.history.append(logged)
+        self.changed()
+
+    def _spill(self, text: Mapping[str, str]) -> None:
+        """Keep the text of the newest rounds only; the others are in the files."""
+        if self.directory is None:
+            return
+        self._places = self._places or Spill(self.directory)
+        self._kept.append((len(self.history), self._places.place(text)))
+        # In runs of many rounds: each look at the files is worth some.
+        if len(self._kept) < 2 * KEPT:
+            return
+        if not self._places.written(self._kept[KEPT - 1][1]):
+            return
+        while len(self._kept) > KEPT:
+            number, spans = self._kept.popleft()
+            self.history.keep_elsewhere(number, StoredText(self.directory, spans))
+
+    def look(self, number: int) -> LoggedRound:
+        """Return a round to be shown.
+
+        Raises:
+            LogError: it cannot be shown.
+        """
+        logged = self.history[number]
+        if number in self._unseen and self.scenario is not None:
+            logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
+            self._unseen.discard(number)
+        return logged
+
+    def book(self, logged: LoggedRound) -> Book | None:
+        """Return a round's order book; None as long as the world is not known."""
+        if self.world is None:
+            return None
+        # Screens look at one round again and again, while the user moves around in it.
+        if self._book is None or self._book.logged is not logged:
+            self._book = Book(logged, self.world)
+        return self._book
+
+    def spoil(self, error: LogError) -> None:
+        """Drop the rounds of a run, one of which cannot be shown after all."""
+        self.history = History()
+        self.move(Phase.FAILED, f"{self.directory}: cannot be replayed: {error}")
 
     def wait_for(self, slow: str) -> None:
         """Record which policy the round waits for."""

@@ -19,6 +19,7 @@ from scenarios.logs.directory import META, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
+from tui.watching.stored import stored_rounds
 
 INTERVAL = 0.25
 """Seconds between two reads of files that grow."""
@@ -49,8 +50,11 @@ class DirectoryFeed:
     def read(self) -> None:
         """Read all rounds, and new ones as they come, until the run has ended."""
         try:
-            self._identify()
-            self._follow()
+            whole = self._identify()
+            if whole:
+                self._take_all()
+            else:
+                self._follow()
         except PluginError as error:  # names the run itself
             self.session.move(Phase.FAILED, str(error))
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
@@ -61,7 +65,9 @@ class DirectoryFeed:
             for file in self._files.values():
                 file.close()
 
-    def _identify(self) -> None:
+    def _identify(self) -> bool:
+        """Set what is run; return whether the run is complete, and its files are what was written."""
+        whole = False
         if (self._path / META).exists():
             run = RunDirectory(self._path)
             used = run.meta().get("plugins", {})
@@ -69,8 +75,8 @@ class DirectoryFeed:
                 raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
             datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
             require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
-            if run.state is State.COMPLETE:
-                run.require_whole(digests=False)
+            if whole := run.state is State.COMPLETE:
+                run.require_whole(digests=True)
         scenario = RunDirectory(self._path).scenario_text()
         seed = self._path.name.removeprefix("seed-")
         if not (seed.isascii() and seed.isdigit()):
@@ -78,6 +84,12 @@ class DirectoryFeed:
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
         policy = self._path.parent.name
         self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={})
+        return whole
+
+    def _take_all(self) -> None:
+        """Read a complete run, whose rounds need no look at each of their lines to know where they end."""
+        self.session.add_whole(stored_rounds(self._path))
+        self._conclude()
 
     def _follow(self) -> None:
         while not self._stop.is_set():

@@ -58,14 +58,17 @@ class View:
 
     @cached_property
     def logged(self) -> LoggedRound | None:
-        """The round's records; None before the first round."""
-        return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
+        """The round's records; None before the first round.
+
+        Raises:
+            LogError: they cannot be shown.
+        """
+        return self.session.look(self.round) if 0 < self.round <= len(self.session.history) else None
 
     @cached_property
     def book(self) -> Book | None:
         """The round's order book; None before the first round."""
-        world = self.session.world
-        return None if self.logged is None or world is None else Book(self.logged, world)
+        return None if self.logged is None else self.session.book(self.logged)
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:

@@ -111,7 +111,8 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
                 self._targets(plot, view, total)
             scale = 100 if self.metric == "accuracy" else 1
             for m in range(len(view.logged.services)):
-                xs, ys = view.session.history.series(m, self.metric, last)
+                # A point to a cell is as fine as the eye tells; more would be computed and not seen.
+                xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
                 if not xs:
                     continue
                 values = [scale * y for y in ys]

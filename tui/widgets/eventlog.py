@@ -1,5 +1,7 @@
 """The events of a round, with a filter."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -23,10 +25,10 @@ class EventLines(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id, header=False)
-        self.events: list[MarketEvent] = []
+        self.events: Sequence[MarketEvent] = ()
         self._places: dict[str, int] = {}
 
-    def show(self, events: list[MarketEvent], services: list[str], cursor: int | None) -> None:
+    def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events, with the cursor on the one at place ``cursor`` if given."""
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
         self.resize(len(events), self.size.width)
@@ -75,16 +77,15 @@ class EventsPanel(Panel):
         self._view = view
         if view.logged is None:
             return
-        walked = view.events if view.event is None else view.events[: view.event]
-        found = [event for event in walked if self._matches(event)]
+        found = view.events if view.event is None else view.events[: view.event]
+        if self.wanted:
+            found = tuple(event for event in found if self._matches(event))
         names = [row.service for row in view.logged.services]
         self.target.show(found, names, None if view.event is None else len(found) - 1)
         count = f"{len(found)} of {len(view.events)}" if len(found) < len(view.events) else str(len(found))
         self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
 
     def _matches(self, event: MarketEvent) -> bool:
-        if not self.wanted:
-            return True
         text = f"{event.event.value} {event_words(event)}".lower() + " "
         # "client 4" is not client 40.
         return all(f"{word} " in text if word.isdigit() else word in text for word in self.wanted)

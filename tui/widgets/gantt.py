@@ -22,11 +22,23 @@ class CoreLines(LineView):
         self._places: dict[str, int] = {}
         self._span = (0.0, 1.0)
         self._now: float | None = None
+        self._drawn: object = None
 
     def show(self, view: View) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""
         if view.logged is None:
             return
+        self._now = None if view.event is None else view.clock
+        known = view.event is None or view.allocated
+        drawn = (view.session, view.round, known)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._read(view, known=known)
+        self.resize(len(self._jobs), self.size.width)
+
+    def _read(self, view: View, *, known: bool) -> None:
+        """Read a round's jobs; none as long as it is not known which clients get one."""
+        assert view.logged is not None  # noqa: S101 - called only if there is a round
         jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
         self._places = {row.service: m for m, row in enumerate(view.logged.services)}
         self._trained = {
@@ -37,11 +49,7 @@ class CoreLines(LineView):
         starts = [job.start for job in jobs if job.start is not None]
         ends = [job.end for job in jobs if job.end is not None]
         self._span = (min(starts, default=0.0), max(ends, default=1.0))
-        self._now = None if view.event is None else view.clock
-        if self._now is not None and not view.allocated:
-            jobs = []
-        self._jobs = sorted(jobs, key=lambda job: (job.client, job.core))
-        self.resize(len(self._jobs), self.size.width)
+        self._jobs = sorted(jobs, key=lambda job: (job.client, job.core)) if known else []
 
     @property
     def _room(self) -> int:

@@ -1,5 +1,6 @@
 """The market at a glance: clients in rows, services in columns, and who was served on which core."""
 
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -8,6 +9,7 @@ from textual.reactive import reactive
 
 from fl.counting import counted
 from tui.watching.book import Verdict, cash
+from tui.watching.heat import Heat
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
@@ -16,6 +18,9 @@ from tui.widgets.panel import Panel
 
 LABEL = 14
 """Width of the label column in cells: ``   12  2/2 ■■``."""
+
+SHADES = "·░▒▓█"
+"""The share of a group's clients that a service got: none, up to a quarter, ... , more than three quarters."""
 
 COLORS = {
     Verdict.SERVED.value: "success",
@@ -32,6 +37,7 @@ class ClientGrid(LineView):
         Binding("left", "across(-1)", "Left", show=False),
         Binding("right", "across(1)", "Right", show=False),
         Binding("enter", "choose", "Order book"),
+        Binding("h", "overview", "Overview"),
     ]
 
     column: reactive[int] = reactive(0)
@@ -39,7 +45,9 @@ class ClientGrid(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._view: View | None = None
+        self._heat: Heat | None = None
         self._cell = 5
+        self.overview = False
 
     def show(self, view: View) -> None:
         """Show the clients at a moment."""
@@ -49,7 +57,9 @@ class ClientGrid(LineView):
         services = len(view.logged.services)
         room = max(1, self.size.width - LABEL - 1) // services
         self._cell = max(4, min(12, room))
-        self.resize(view.book.clients, LABEL + services * self._cell)
+        self._heat = Heat(view, self.size.height - 1) if self.overview else None
+        count = view.book.clients if self._heat is None else self._heat.count
+        self.resize(count, LABEL + services * self._cell)
 
     def head(self) -> tuple[Text, Text]:
         """Return the services' signs and names."""
@@ -58,10 +68,12 @@ class ClientGrid(LineView):
             for m, service in enumerate(view.logged.services):
                 name = f"{sign(m)} {service.service}" if self._cell > 5 else f" {sign(m)}"
                 row.append(fit(name, self._cell - 1) + " ", f"bold {series_color(m)}")
-        return plain(fit("client cores", LABEL), "bold"), row
+        return plain(fit("client cores" if self._heat is None else "clients", LABEL), "bold"), row
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a client: its cores in use, then a sign for each service."""
+        """Return a client: its cores in use, then a sign for each service; in the overview, a group of clients."""
+        if self._heat is not None:
+            return self._group(self._heat, index)
         view = self._view
         if view is None or view.book is None or view.logged is None:
             return Text(end=""), Text(end="")
@@ -83,6 +95,20 @@ class ClientGrid(LineView):
                 cells.stylize("underline bold", m * self._cell, (m + 1) * self._cell)
         return label, cells
 
+    def _group(self, heat: Heat, index: int) -> tuple[Text, Text]:
+        """Return a group of clients: for each service, how many it got, and for how many it was outbid."""
+        clients = heat.clients(index)
+        label = plain(fit(f"{clients[0]:>5}–{clients[-1]}", LABEL), tint(self.app, "foreground"))
+        cells = Text(end="")
+        for m, (served, outbid) in enumerate(zip(heat.served[index], heat.outbid[index], strict=True)):
+            shade = SHADES[-(-4 * int(served) // len(clients))]
+            words = f" {shade}{served or ''}" + (f" ×{outbid}" if outbid and self._cell >= 9 else "")
+            style = tint(self.app, "success" if served else "foreground", dim=not served)
+            if index == self.cursor and m == self.column and self.has_focus:
+                style += Style(bold=True, underline=True)
+            cells.append(fit(words, self._cell), style)
+        return label, cells
+
     def _detail(self, m: int, client: int) -> str:
         """Return what fits beside the sign: the core, and the price paid; for an unpaid offer, the payment."""
         view = self._view
@@ -97,7 +123,7 @@ class ClientGrid(LineView):
     def watch_cursor(self, old: int, new: int) -> None:
         """Notify the screen of the chosen client."""
         super().watch_cursor(old, new)
-        if self.has_focus:
+        if self.has_focus and self._heat is None:
             self.post_message(Selected(client=new))
 
     def watch_column(self) -> None:
@@ -114,8 +140,19 @@ class ClientGrid(LineView):
         services = len(self._view.logged.services) if self._view and self._view.logged else 1
         self.column = max(0, min(services - 1, self.column + columns))
 
+    def action_overview(self) -> None:
+        """Show groups of clients, so that all fit on the screen, or each client again."""
+        first = self._heat.clients(self.cursor)[0] if self._heat is not None else 0
+        self.overview = not self.overview
+        if self._view is not None:
+            self.show(self._view)
+        self.cursor = first // self._heat.size if self._heat is not None else first
+
     def action_choose(self) -> None:
-        """Show the client's order book."""
+        """Show the client's order book; of a group, its clients."""
+        if self._heat is not None:
+            self.action_overview()
+            return
         self.post_message(Selected(service=self.column, client=self.cursor))
 
     def on_click(self, event: events.Click) -> None:
@@ -146,7 +183,9 @@ class ClientsPanel(Panel):
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 
-[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] chooses the cell under the cursor."""
+[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] chooses the cell under the cursor.
+[b]h[/b] overview: groups of clients, so that all fit on the screen; [b]▓12 ×3[/b] means that the service got 12 clients
+of the group, and was outbid for 3. [b]enter[/b] goes to the group's clients."""
 
     def compose(self) -> ComposeResult:
         """Lay out the grid."""

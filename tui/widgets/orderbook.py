@@ -1,52 +1,120 @@
-"""The order book: all bids to a service, or all of a client's, with the offer, the outcome and the reason."""
+"""The order book: all bids to a service, or all of a client's, with the offer and the reason for what happened."""
+
+from collections.abc import Sequence
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from tui.watching.book import WORDS, Line, Verdict, cash
 from tui.watching.view import WALK_WORDS, View
-from tui.widgets.look import plain, same, series_color, sign, tint
+from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
+from tui.widgets.table import Column, TableView
 
-COLUMNS = {
-    "who": "client",
-    "bid": "bid",
-    "offer": "offer",
-    "result": "result",
-    "why": "why",
-    "dqi": "DQI",
-    "size": "D",
-    "emd": "EMD",
-}
-ORDER = (
-    Verdict.SERVED,
-    Verdict.DROPPED,
-    Verdict.OUTBID,
-    Verdict.UNWANTED,
-    Verdict.MISFIT,
-    Verdict.OFFLINE,
-    Verdict.LEFT,
-)
+BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")
+QUALITY = (Column("dqi", "DQI", right=True), Column("size", "D", right=True), Column("emd", "EMD", right=True))
+ROOMY = 90
+"""Cells from which on the table has columns for the quality of the data; below, the reason gets the room."""
 COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
 
 
-class BookTable(DataTable[Text]):
-    """The table of bids."""
+class BookTable(TableView):
+    """The table of bids, which are made when they come into view."""
 
     BINDINGS = [Binding("b", "screen.toggle_book", "Service/client")]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__((Column("who", "client"), BID, OFFER, WHY), id=id)
+        self.by_client = self.offered = False
+        self.sort = "result"
+        self._view: View | None = None
+        self._listed: list[int] = []
+        self._subject: object = None
+
+    def show(self, view: View) -> None:
+        """Show the book of the chosen service or client; the cursor stays on its line."""
+        self._view = view
+        if view.book is None or view.logged is None:
+            return
+        chosen = self._listed[self.cursor] if self.cursor < len(self._listed) else None
+        service, client = self._chosen
+        # In a walk through a round, the order must not give away what has not happened yet.
+        by = "who" if self.sort == "result" and view.event is not None else self.sort
+        of, place = (view.book.services_of, client) if self.by_client else (view.book.clients_of, service)
+        self._listed = of(place, by, offered=self.offered)
+        subject = (view.session, self.by_client)
+        if subject != self._subject:
+            self._subject, chosen = subject, None
+            self.forget_widths()
+        who = Column("who", "service") if self.by_client else Column("who", "client", right=True)
+        quality = QUALITY if self.size.width >= ROOMY else ()
+        self.arrange((who, BID, OFFER, *quality, WHY))
+        self.rows(len(self._listed))
+        if self.has_focus and chosen in self._listed:
+            self.cursor = self._listed.index(chosen)
+
+    @property
+    def _chosen(self) -> tuple[int, int]:
+        """The service and the client that the book is about, or may be."""
+        view = self._view
+        assert view is not None  # noqa: S101 - asked only where there is a round
+        assert view.book is not None  # noqa: S101
+        assert view.logged is not None  # noqa: S101
+        return min(view.service, len(view.logged.services) - 1), min(view.client, view.book.clients - 1)
+
+    def bid(self, index: int) -> Line | None:
+        """Return the bid in a row, if there is one."""
+        view = self._view
+        if view is None or view.book is None or not 0 <= index < len(self._listed):
+            return None
+        service, client = self._chosen
+        place = self._listed[index]
+        return view.book.line(place, client) if self.by_client else view.book.line(service, place)
+
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return a bid's cells."""
+        bid = self.bid(index)
+        assert bid is not None  # noqa: S101 - a row is there
+        color = tint(self.app, COLORS.get(bid.verdict, "foreground"), dim=bid.verdict not in COLORS)
+        offer, why = bid.payment, f"{bid.verdict.value} {bid.reason}"
+        if self._view is not None and self._view.event is not None:
+            why, color = self.walked(bid), tint(self.app, "foreground")
+            offer = None if why.startswith(Verdict.UNWANTED.value) else bid.payment
+        if self.by_client:
+            name = self._view.logged.services[bid.service].service if self._view and self._view.logged else ""
+            who = plain(f"{sign(bid.service)} {name}", series_color(bid.service))
+        else:
+            who = plain(f"{bid.client}")
+        found = {
+            "who": who,
+            "bid": plain(cash(bid.bid)),
+            "offer": plain("" if offer is None else cash(offer), color),
+            "result": plain(why, color),
+            "dqi": plain(f"{bid.dqi:.4f}"),
+            "size": plain(f"{bid.data_size}"),
+            "emd": plain(f"{bid.emd:.3g}"),
+        }
+        return [found[column.key] for column in self.columns]
+
+    def walked(self, bid: Line) -> str:
+        """Return what has become of a bid by this moment of a walk through the round."""
+        mark = self._view.mark(bid.service, bid.client) if self._view else ""
+        known = mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value}
+        return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
 
 
 class BookPanel(Panel):
     """Shows the book of the chosen service, or of the chosen client."""
 
+    BINDINGS = [Binding("w", "offered", "Only offers")]
     NUMBER = 4
     NAME = "Order book"
     SHORT = "Book"
-    HELP = """Why each client trained for a service, or did not.
+    HELP = """Why each client trained for a service, or did not. What was served comes first, then what was outbid.
 
 [b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
@@ -54,24 +122,16 @@ class BookPanel(Panel):
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
-[b]b[/b]  switch between a service's book and a client's.
+[b]b[/b]  switch between a service's book and a client's.   [b]w[/b]  only bids that were answered with an offer.
 [b]↑ ↓[/b]  choose a line; a click on a column's title sorts by it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.by_client = False
-        self._subject: object = None
-        self._sort = "result"
-        self._lines: dict[str, Line] = {}
-        self._shown: dict[tuple[str, str], Text] = {}
         self._view: View | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""
-        table = BookTable(id="book-table", cursor_type="row")
-        for key, label in COLUMNS.items():
-            table.add_column(label, key=key)
-        yield table
+        yield BookTable(id="book-table")
         yield Static("", id="book-reason")
 
     @property
@@ -79,9 +139,20 @@ class BookPanel(Panel):
         """The table."""
         return self.query_one(BookTable)
 
+    @property
+    def by_client(self) -> bool:
+        """Whether the book is a client's."""
+        return self.target.by_client
+
     def toggle(self) -> None:
         """Switch between a service's book and a client's."""
-        self.by_client = not self.by_client
+        self.target.by_client = not self.target.by_client
+        if self._view is not None:
+            self.show(self._view)
+
+    def action_offered(self) -> None:
+        """List only the bids that were answered with an offer, or all."""
+        self.target.offered = not self.target.offered
         if self._view is not None:
             self.show(self._view)
 
@@ -90,126 +161,49 @@ class BookPanel(Panel):
         self._view = view
         if view.book is None or view.logged is None:
             return
-        names = [row.service for row in view.logged.services]
-        service, client = min(view.service, len(names) - 1), min(view.client, view.book.clients - 1)
-        lines = view.book.of_client(client) if self.by_client else view.book.of_service(service)
-        self._entitle(view, names[service], client)
-        subject = (view.session, self.by_client)
-        if subject != self._subject:
-            self._reset(subject)
-        self._lines = {str(line.service if self.by_client else line.client): line for line in lines}
-        self._fill(names)
+        self.target.show(view)
+        self._entitle(view)
         self._explain()
 
-    def _entitle(self, view: View, service: str, client: int) -> None:
+    def _entitle(self, view: View) -> None:
         assert view.logged is not None  # noqa: S101 - called only if there is a round
         assert view.book is not None  # noqa: S101
+        only = ", only offers" * self.target.offered
         if self.by_client:
+            client = min(view.client, view.book.clients - 1)
             used = len(view.book.holders.get(client, ()))
-            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use (b: a service's)")
+            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use{only} (b: a service's)")
         else:
-            row = view.logged.services[view.service]
-            self.entitle(f"{service}, offered {cash(row.offered)} of {cash(row.budget)} (b: a client's)")
-
-    def _reset(self, subject: object) -> None:
-        """Empty the table: its rows are about something else now."""
-        self._subject, self._shown = subject, {}
-        self.target.clear()
-        self.target.columns[next(key for key in self.target.columns if key == "who")].label = Text(
-            "service" if self.by_client else "client"
-        )
-
-    def _fill(self, names: list[str]) -> None:
-        table, changed = self.target, False
-        for key, line in self._lines.items():
-            cells = self._cells(line, names)
-            if key not in table.rows:
-                table.add_row(*cells.values(), key=key)
-                self._shown.update({(key, column): cell for column, cell in cells.items()})
-                changed = True
-                continue
-            for column, cell in cells.items():
-                if not same(self._shown.get((key, column)), cell):
-                    self._shown[key, column] = cell
-                    table.update_cell(key, column, cell, update_width=True)
-                    changed = True
-        if changed:
-            self._arrange()
-
-    def _arrange(self) -> None:
-        """Sort the table; the cursor stays on its line."""
-        table = self.target
-        if not table.row_count:
-            return
-        chosen = table.coordinate_to_cell_key(table.cursor_coordinate).row_key
-        ranks = {table.get_cell(key, "who").plain: self._rank(line) for key, line in self._lines.items()}
-        table.sort("who", key=lambda cell: ranks[cell.plain])
-        if table.has_focus:
-            table.move_cursor(row=table.get_row_index(chosen), animate=False)
-
-    def _cells(self, line: Line, names: list[str]) -> dict[str, Text]:
-        color = tint(self.app, COLORS.get(line.verdict, "foreground"), dim=line.verdict not in COLORS)
-        offer, result, why = line.payment, f"{line.verdict.value} {WORDS[line.verdict]}", line.reason
-        if self._view is not None and self._view.event is not None:
-            # In a walk through a round, the outcome is not known yet.
-            mark = self._view.mark(line.service, line.client)
-            result, color = f"{mark} {WALK_WORDS.get(mark, WORDS[line.verdict])}", tint(self.app, "foreground")
-            offer = None if mark == Verdict.UNWANTED.value else line.payment
-            why = line.reason if mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value} else ""
-        if self.by_client:
-            who = plain(f"{sign(line.service)} {names[line.service]}", series_color(line.service))
-        else:
-            who = plain(f"{line.client:>6}")
-        return {
-            "who": who,
-            "bid": plain(f"{cash(line.bid):>6}"),
-            "offer": plain(f"{'' if offer is None else cash(offer):>6}", color),
-            "result": plain(result, color),
-            "why": plain(why, color),
-            "dqi": plain(f"{line.dqi:.4f}"),
-            "size": plain(f"{line.data_size:>5}"),
-            "emd": plain(f"{line.emd:.3g}"),
-        }
-
-    def _rank(self, line: Line) -> tuple[float, ...]:
-        """Return the key that a line is sorted by."""
-        result = (ORDER.index(line.verdict), -(line.payment or 0), line.bid, line.client, line.service)
-        first = {
-            "who": line.service if self.by_client else line.client,
-            "bid": line.bid,
-            "offer": -(line.payment or 0),
-            "dqi": -line.dqi,
-            "size": -line.data_size,
-            "emd": line.emd,
-        }
-        return (first[self._sort], *result) if self._sort in first else result
+            place = min(view.service, len(view.logged.services) - 1)
+            row = view.logged.services[place]
+            left = "" if view.event is not None else f", {cash(max(0, view.book.remaining(place)))} left"
+            spent = f"offered {cash(row.offered)} of {cash(row.budget)}{left}"
+            self.entitle(f"{row.service}, {spent}{only} (b: a client's)")
 
     def _explain(self) -> None:
-        """Show the chosen line's reason in full; the column may be cut off."""
-        table = self.target
-        if not table.row_count:
-            return
-        key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
-        line = self._lines.get(str(key))
-        if line is not None:
-            who = self._view.logged.services[line.service].service if self._view and self._view.logged else ""
-            walking = self._view is not None and self._view.event is not None
-            reason = self.target.get_cell(str(key), "result").plain[2:] if walking else line.reason
-            words = f"{'' if walking else line.verdict.value} client {line.client} for {who}: {reason}"
-            self.query_one("#book-reason", Static).update(Text(words), layout=False)
+        """Show the chosen line in full; its column may be cut off."""
+        bid = self.target.bid(self.target.cursor)
+        if bid is None or self._view is None or self._view.logged is None:
+            words = ""
+        else:
+            who = self._view.logged.services[bid.service].service
+            known = self._view.event is None
+            sign_, reason = (bid.verdict.value, bid.reason) if known else self.target.walked(bid).split(" ", 1)
+            data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
+            words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
+        self.query_one("#book-reason", Static).update(Text(words), layout=False)
 
-    @on(DataTable.RowHighlighted)
-    def _choose(self, event: DataTable.RowHighlighted) -> None:
-        event.stop()
-        line = self._lines.get(str(event.row_key.value))
-        if line is not None:
-            self._explain()
-            if self.target.has_focus:
-                chosen = Selected(service=line.service) if self.by_client else Selected(client=line.client)
-                self.post_message(chosen)
+    @on(TableView.Moved)
+    def _choose(self, message: TableView.Moved) -> None:
+        message.stop()
+        self._explain()
+        bid = self.target.bid(self.target.cursor)
+        if bid is not None and self.target.has_focus:
+            self.post_message(Selected(service=bid.service) if self.by_client else Selected(client=bid.client))
 
-    @on(DataTable.HeaderSelected)
-    def _sort_by(self, event: DataTable.HeaderSelected) -> None:
-        event.stop()
-        self._sort = str(event.column_key.value)
-        self._arrange()
+    @on(TableView.TitleClicked)
+    def _sort_by(self, message: TableView.TitleClicked) -> None:
+        message.stop()
+        self.target.sort = message.key
+        if self._view is not None:
+            self.show(self._view)

@@ -1,4 +1,4 @@
-"""Redraws that coalesce: however often something changes, the screen redraws at most ``RATE`` times per second."""
+"""Redraws that coalesce: however often something changes, most of the time is left to keys."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -7,20 +7,24 @@ from textual.message_pump import MessagePump
 from textual.timer import Timer
 
 RATE = 15.0
+"""Redraws per second at most."""
+
+REST = 2.0
+"""The pause after a redraw, in times what it took to draw and paint: two thirds of the time are left to keys."""
 
 
 class Redraw:
     """Redraws soon after a request, but not too often."""
 
     def __init__(self, owner: MessagePump, draw: Callable[[], None], rate: float = RATE) -> None:
-        self._owner, self._draw, self._pause = owner, draw, 1 / rate
-        self._last = 0.0
+        self._owner, self._draw, self._least = owner, draw, 1 / rate
+        self._next = 0.0
         self._timer: Timer | None = None
 
     def request(self) -> None:
         """Ask for a redraw."""
         if self._timer is None:
-            wait = self._last + self._pause - monotonic()
+            wait = self._next - monotonic()
             if wait <= 0:
                 self.now()
             else:
@@ -31,5 +35,12 @@ class Redraw:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        began = monotonic()
         self._draw()
-        self._last = monotonic()
+        self._next = monotonic() + self._least
+        self._owner.call_after_refresh(self._painted, began)
+
+    def _painted(self, began: float) -> None:
+        """Let the pause follow what the redraw took, now that it is on the screen."""
+        now = monotonic()
+        self._next = max(self._next, now + REST * (now - began))

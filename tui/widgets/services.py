@@ -1,33 +1,80 @@
 """The services: the accuracy of each, what it spends, and how many clients it gets."""
 
 import math
+from collections.abc import Sequence
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import DataTable
 
 from des.money import MICRO
 from des.records import ServiceReport, Status
-from scenarios.logs.reading import LoggedRound
 from tui.watching.view import View
-from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, same, series_color, sign, tint
+from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
+from tui.widgets.table import Column, TableView
 
 COLUMNS = (
-    ("sign", "#"),
-    ("service", "service"),
-    ("status", "status"),
-    ("accuracy", "accuracy → target %"),
-    ("spent", "spent of budget"),
-    ("served", "served"),
-    ("refused", "refused"),
-    ("markup", "pay/bid"),
-    ("reward", "reward"),
-    ("policy", "policy"),
-    ("dataset", "data set"),
+    Column("sign", " #"),
+    Column("service", "service"),
+    Column("status", "status"),
+    Column("accuracy", "accuracy → target %"),
+    Column("spent", "spent of budget"),
+    Column("served", "served", right=True),
+    Column("refused", "refused", right=True),
+    Column("markup", "pay/bid", right=True),
+    Column("reward", "reward", right=True),
+    Column("policy", "policy"),
+    Column("dataset", "data set"),
 )
+WIDE = 130
+"""Cells from which on the bars are longer."""
+
+
+class ServicesTable(TableView):
+    """One row for each service."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(COLUMNS, id=id)
+        self._view: View | None = None
+
+    def show(self, view: View) -> None:
+        """Show the services at a moment."""
+        self._view = view
+        if view.logged is not None:
+            self.rows(len(view.logged.services))
+
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return a service's cells."""
+        view, m = self._view, index
+        assert view is not None  # noqa: S101 - a row is there
+        assert view.logged is not None  # noqa: S101
+        row = _in_walk(view, m)
+        width = 12 if self.size.width >= WIDE else 6
+        mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
+        faint = tint(self.app, "foreground", dim=row.status is Status.LEFT)
+        markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
+        budget = row.spent / row.budget if row.budget else 0.0
+        known = not math.isnan(row.accuracy)
+        accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
+        return (
+            plain(f"{'▸' if m == view.service else ' '}{sign(m)}", series_color(m)),
+            plain(row.service, series_color(m)),
+            plain(STATUS[row.status], mark),
+            Text.assemble(
+                (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
+            ),
+            Text.assemble(
+                (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
+            ),
+            plain(f"{row.served}", faint),
+            plain(f"{row.refused}", tint(self.app, "warning") if row.refused else faint),
+            plain(markup, faint),
+            plain(f"{row.reward:.2f}" if known else "–", faint),
+            plain(row.policy, faint),
+            plain(row.dataset, faint),
+        )
 
 
 class ServicesPanel(Panel):
@@ -46,81 +93,37 @@ class ServicesPanel(Panel):
 
 [b]↑ ↓[/b] choose a service; the order book follows."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._shown: dict[tuple[str, str], Text] = {}
-
     def compose(self) -> ComposeResult:
         """Lay out the table."""
-        table: DataTable[Text] = DataTable(id="services-table", cursor_type="row", zebra_stripes=True)
-        for key, label in COLUMNS:
-            table.add_column(label, key=key)
-        yield table
+        yield ServicesTable(id="services-table")
 
     @property
-    def target(self) -> DataTable[Text]:
+    def target(self) -> ServicesTable:
         """The table."""
-        return self.query_one(DataTable)
+        return self.query_one(ServicesTable)
 
     def show(self, view: View) -> None:
         """Show the services at a moment."""
-        if view.logged is None:
-            return
-        table = self.target
-        width = 12 if self.size.width >= 130 else 6
-        before = view.session.history[view.round - 1] if view.round > 1 else None
-        for m, row in enumerate(view.logged.services):
-            cells = self._cells(view, m, _in_walk(view, m, row, before), width)
-            if row.service not in table.rows:
-                table.add_row(*cells.values(), key=row.service)
-                self._shown.update({(row.service, key): cell for key, cell in cells.items()})
-                continue
-            for key, cell in cells.items():
-                if not same(self._shown.get((row.service, key)), cell):
-                    self._shown[row.service, key] = cell
-                    table.update_cell(row.service, key, cell, update_width=True)
+        self.target.show(view)
 
-    def _cells(self, view: View, m: int, row: ServiceReport, width: int) -> dict[str, Text]:
-        mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
-        faint = tint(self.app, "foreground", dim=row.status is Status.LEFT)
-        markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
-        budget = row.spent / row.budget if row.budget else 0.0
-        known = not math.isnan(row.accuracy)
-        accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
-        return {
-            "sign": plain(sign(m), series_color(m)),
-            "service": plain(row.service, series_color(m)),
-            "status": plain(STATUS[row.status], mark),
-            "accuracy": Text.assemble(
-                (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
-            ),
-            "spent": Text.assemble(
-                (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
-            ),
-            "served": plain(f"{row.served:>6}", faint),
-            "refused": plain(f"{row.refused:>7}", tint(self.app, "warning") if row.refused else faint),
-            "markup": plain(f"{markup:>7}", faint),
-            "reward": plain(f"{row.reward:>7.2f}" if known else "      –", faint),
-            "policy": plain(row.policy, faint),
-            "dataset": plain(row.dataset, faint),
-        }
-
-    @on(DataTable.RowHighlighted)
-    def _choose(self, event: DataTable.RowHighlighted) -> None:
-        event.stop()
+    @on(TableView.Moved)
+    def _choose(self, message: TableView.Moved) -> None:
+        message.stop()
         if self.target.has_focus:
-            self.post_message(Selected(service=event.cursor_row))
+            self.post_message(Selected(service=self.target.cursor))
 
 
-def _in_walk(view: View, m: int, row: ServiceReport, before: LoggedRound | None) -> ServiceReport:
-    """Return a service's row at a moment in a walk through a round."""
+def _in_walk(view: View, m: int) -> ServiceReport:
+    """Return a service's row at a moment, which may be in a walk through a round."""
+    assert view.logged is not None  # noqa: S101 - called only if there is a round
+    row = view.logged.services[m]
     if view.event is None or row.status is Status.LEFT:
         return row
     # The round's results are not known yet.
     happened = [event for event in view.events[: view.event] if event.service == row.service]
     kinds = [event.event.value for event in happened]
     paid = [event for event in happened if event.event.value == "pay"]
-    old = before.services[m] if before else None
+    old = view.session.history[view.round - 1].services[m] if view.round > 1 else None
     known = row if "evaluate" in kinds else old
     return row._replace(
         accuracy=known.accuracy if known else math.nan,

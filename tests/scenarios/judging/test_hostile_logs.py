@@ -20,6 +20,7 @@ from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import LogError
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
@@ -82,10 +83,15 @@ def replay(path: Path) -> None:
     if session.phase is Phase.FAILED:
         raise InputError(session.error)
     assert session.world is not None
-    for logged in session.history.rounds:
+    for number in range(1, len(session.history) + 1):
+        try:
+            logged = session.look(number)
+        except LogError as error:
+            session.spoil(error)
+            raise InputError(session.error) from error
         book = Book(logged, session.world)
-        assert all(book.of_service(m) for m in range(len(logged.services)))
-        assert all(book.of_client(client) for client in range(book.clients))
+        assert all(book.line(m, client) for m in range(len(logged.services)) for client in book.clients_of(m))
+        assert all(book.line(m, client) for client in range(book.clients) for m in book.services_of(client))
 
 
 ACTIONS: Mapping[str, Callable[[Path], object]] = {

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 
 import pytest
-from textual.widgets import DataTable, Input
+from textual.widgets import Input, Static
 
 from support.screens import hold, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
+from tui.watching.book import ORDER
 from tui.watching.session import Phase, Session
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventLines
 from tui.widgets.gantt import CoreLines
 from tui.widgets.grid import ClientGrid
 from tui.widgets.orderbook import BookPanel
+from tui.widgets.services import ServicesTable
 from tui.widgets.statusline import StatusLine
 
 Play = Callable[..., Session]
@@ -28,13 +30,10 @@ async def test_a_finished_run_shows_its_last_round(app: MarketApp, play_small: P
     async with watching(app, session) as (_, screen):
         assert screen.head.round == len(session.history) == 12
         assert "complete" in status(screen)
-        table = screen.query_one("#services-table", DataTable)
-        assert [str(table.get_cell(name, "service")) for name in ("alpha", "beta", "gamma")] == [
-            "alpha",
-            "beta",
-            "gamma",
-        ]
-        assert "left" in str(table.get_cell("alpha", "status"))
+        table = screen.query_one(ServicesTable)
+        assert table.count == 3
+        assert [str(table.cell(m, "service")) for m in range(3)] == ["alpha", "beta", "gamma"]
+        assert "left" in str(table.cell(0, "status"))
 
 
 async def test_seeking(app: MarketApp, play_small: Play) -> None:
@@ -77,14 +76,14 @@ async def test_walking_through_the_events_of_a_round(app: MarketApp, play_small:
         await pilot.press("home", "e")
         assert screen.head.event == 1
         assert "refresh their data" in status(screen)
-        grid, table = screen.query_one(ClientGrid), screen.query_one("#services-table", DataTable)
+        grid, table = screen.query_one(ClientGrid), screen.query_one(ServicesTable)
         total = len(screen.view.events)
         decisions = 1 + 3 + 3  # refresh, three bids, three decisions
         await hold(pilot, "e", decisions - 1)
         assert screen.head.event == decisions
         wanted = [mark for c in range(8) for m in range(3) if (mark := screen.view.mark(m, c)) == "?"]
         assert len(wanted) == len(screen.view.logged.offers)  # type: ignore[union-attr]
-        assert "0.00" in str(table.get_cell("alpha", "spent"))
+        assert "0.00" in str(table.cell(0, "spent"))
         assert screen.query_one(CoreLines).count == 0
         await pilot.press("E")
         assert screen.head.event == decisions - 1
@@ -153,19 +152,19 @@ async def test_the_order_book_follows_what_is_chosen_and_gives_reasons(app: Mark
         book = screen.query_one(BookPanel)
         assert "beta" in str(book.border_title)
         table = book.target
-        assert table.row_count == 8
-        whys = " ".join(str(table.get_cell(str(c), "why")) for c in range(8))
+        assert table.count == 8
+        whys = " ".join(str(table.cell(c, "result")) for c in range(8))
         assert "core 0, paid its bid" in whys
         assert "does not fit the remaining budget" in whys
         everything = " ".join(
-            line.reason
+            screen.view.book.line(m, client).reason  # type: ignore[union-attr]
             for m in range(3)
-            for line in screen.view.book.of_service(m)  # type: ignore[union-attr]
+            for client in range(8)
         )
         assert " < " in everything or "lost the draw" in everything
         await pilot.press("b")
         assert book.by_client
-        assert table.row_count == 3
+        assert table.count == 3
         await pilot.press("3", "down", "down", "right", "enter")
         assert screen.selected == (1, 2)
         assert "client 2" in str(book.border_title)
@@ -178,8 +177,87 @@ async def test_the_book_is_sorted_by_a_click_on_a_column(app: MarketApp, play_sm
         await pilot.press("home")
         table = screen.query_one(BookPanel).target
         await pilot.click(table, offset=(12, 0))
-        bids = [float(str(table.get_row_at(i)[1])) for i in range(8)]
+        bids = [float(str(table.cell(i, "bid"))) for i in range(8)]
         assert bids == sorted(bids)
+
+
+async def test_the_book_begins_with_what_happened_and_may_leave_out_the_rest(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "o", "4")
+        book = screen.query_one(BookPanel)
+        table = book.target
+        lines = [table.bid(row) for row in range(table.count)]
+        ranks = [ORDER.index(line.verdict) for line in lines if line]
+        assert len(ranks) == 8
+        assert ranks == sorted(ranks)
+        assert " left (b: a client's)" in str(book.border_title)
+        await pilot.press("w")
+        offered = screen.view.logged.services[0].wanted  # type: ignore[union-attr]
+        assert 0 < table.count == offered < 8
+        assert all(line.payment is not None for row in range(offered) if (line := table.bid(row)))
+        assert "only offers" in str(book.border_title)
+        await pilot.press("w")
+        assert table.count == 8
+
+
+async def test_the_cursor_of_the_book_stays_on_its_client(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "4", "down", "down", "down")
+        table = screen.query_one(BookPanel).target
+        chosen = table.bid(table.cursor)
+        assert chosen
+        assert screen.selected[1] == chosen.client
+        for _ in range(4):
+            await pilot.press("]")
+            moved = table.bid(table.cursor)
+            assert moved
+            assert moved.client == chosen.client
+
+
+async def test_the_reason_has_the_room_and_quality_follows_where_there_is_more(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "4")
+        table = screen.query_one(BookPanel).target
+        assert [column.label for column in table.columns] == ["client", "bid", "offer", "why"]
+        reason = str(screen.query_one("#book-reason", Static).render())
+        assert "DQI" in reason
+        await pilot.press("m")
+        await pilot.pause()
+        assert [column.label for column in table.columns] == ["client", "bid", "offer", "DQI", "D", "EMD", "why"]
+
+
+async def test_the_overview_has_all_clients_on_the_screen(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    text = scenario_text.replace("count = 8", "count = 200").replace("rounds = 12", "rounds = 3")
+    async with watching(app, play_small(text)) as (pilot, screen):
+        await pilot.press("home", "3", "h")
+        grid = screen.query_one(ClientGrid)
+        assert 5 < grid.count <= grid.size.height - 1
+        got = [
+            sum(offer.outcome == "served" for offer in screen.view.logged.offers if offer.service == name)  # type: ignore[union-attr]
+            for name in ("alpha", "beta", "gamma")
+        ]
+        assert list(grid._heat.served.sum(axis=0)) == got  # type: ignore[union-attr]
+        await pilot.press("down", "down", "enter")  # to the clients of the third group
+        assert grid.count == 200
+        assert grid.cursor % 2 == 0
+        assert grid.cursor >= 2 * 200 // screen.size.height
+
+
+async def test_a_round_that_cannot_be_shown_ends_the_replay_and_not_the_app(app: MarketApp, play_small: Play) -> None:
+    """A liar may change a log and the digests in meta.json as well."""
+    source, session = play_small(), play_small(rounds=0)
+    texts = [dict(logged.text) for logged in source.history.rounds]
+    texts[2]["offers"] = texts[2]["offers"].replace(",served,", ",stolen,", 1)
+    session.add_whole(texts)
+    async with watching(app, session) as (pilot, screen):
+        await pilot.press("home", "]")
+        assert "complete" in status(screen)
+        await pilot.press("]")
+        await until(pilot, lambda: session.phase is Phase.FAILED)
+        await pilot.pause()
+        assert "cannot be replayed: not a round of offers.csv" in status(screen)
 
 
 async def test_events_are_filtered(app: MarketApp, play_small: Play) -> None:
@@ -249,7 +327,7 @@ async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_smal
         assert grid.scroll_offset.y > 150
         await hold(pilot, "right", 19)
         assert grid.column == 19
-        assert screen.query_one(BookPanel).target.row_count == 200
+        assert screen.query_one(BookPanel).target.count == 200
 
 
 async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp, play_small: Play) -> None:

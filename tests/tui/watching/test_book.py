@@ -41,7 +41,7 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
         book = Book(logged, session.world)
         outcomes = {(offer.service, offer.client): offer for offer in logged.offers}
         for m, service in enumerate(logged.services):
-            for line in book.of_service(m):
+            for line in (book.line(m, client) for client in book.clients_of(m)):
                 offer = outcomes.get((service.service, line.client))
                 seen.add(line.verdict)
                 assert line.reason

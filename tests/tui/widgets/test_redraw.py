@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tui.widgets import redraw
-from tui.widgets.redraw import RATE, Redraw
+from tui.widgets.redraw import RATE, REST, Redraw
 
 
 class Clock:
@@ -15,6 +15,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.paint = 0.0  # seconds that it takes until what was drawn is on the screen
         self._timers: list[tuple[float, Callable[[], None]]] = []
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> Any:
@@ -25,6 +26,10 @@ class Clock:
             stop = staticmethod(lambda: self._timers.remove(timer) if timer in self._timers else None)
 
         return Handle
+
+    def call_after_refresh(self, callback: Callable[[float], None], began: float) -> None:
+        self.now += self.paint
+        callback(began)
 
     def move(self, seconds: float) -> None:
         end = self.now + seconds
@@ -63,3 +68,21 @@ def test_a_single_request_draws_at_once(clock: Clock) -> None:
     clock.move(5)
     screen.request()
     assert drawn == [100.0, 105.0]
+
+
+def test_the_pause_follows_what_a_paint_costs(clock: Clock) -> None:
+    drawn: list[float] = []
+    screen = Redraw(clock, lambda: drawn.append(clock.now))  # type: ignore[arg-type]
+    clock.paint = 0.2
+    for _ in range(1000):
+        screen.request()
+        clock.move(0.01)
+    # A third of the time at most is spent on drawing.
+    assert min(b - a for a, b in pairwise(drawn)) >= 0.2 + REST * 0.2 - 1e-9
+    clock.paint = 0.0
+    slow = len(drawn)
+    clock.move(1)
+    for _ in range(1000):
+        screen.request()
+        clock.move(0.01)
+    assert len(drawn) - slow > 5 * slow

@@ -1,0 +1,236 @@
+"""How quick the market screen is: the computing time of a shown round, and how long a key takes to show.
+
+    python benchmarks/tui.py --repeat 7
+
+The parts, of which ``--only`` picks some:
+
+    round       CPU time of one shown round at 160 x 48, for markets of several sizes
+    keys        from a key to its picture, while a runner on another core sends rounds at full speed
+    large       a market of 10,000 clients and 50 services: opening a round, scrolling, seeking
+    load        a run of 20,000 rounds, from its directory to the first picture
+
+The app is the real one, without a terminal: what a terminal takes to draw is not part of it. Markets are played on the
+surrogate, without training.
+"""
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from measure import Report
+from textual.pilot import Pilot
+
+from scenarios.loader import dumps, parse
+from scenarios.running.protocol import Start
+from tui.app import MarketApp
+from tui.screens.market import MarketScreen
+from tui.watching.session import Phase, Session
+
+SIZE = (160, 48)
+SIZES = ((20, 3), (60, 12), (300, 3))
+"""Clients and services."""
+
+ROUNDS = 40
+"""Rounds that are shown in one repetition."""
+
+
+def market(clients: int, services: int, rounds: int) -> str:
+    """Return the text of a scenario whose services keep competing to the end."""
+    kinds = ("mnist", "fashion-mnist", "emnist")
+    policies = ("hqfa", "lcfa", "random", "pacing")
+    head = (
+        f'name = "size-{clients}-{services}"\nrounds = {rounds}\n'
+        f"[clients]\ncount = {clients}\ncores = 2\n"
+        '[training]\nbackend = "surrogate"\n'
+    )
+    return head + "".join(
+        f'[[services]]\nname = "service-{m}"\ndataset = "{kinds[m % 3]}"\nbudget = 20\ntarget_accuracy = 1.0\n'
+        f'reward_base = 60\npolicy = "{policies[m % 4]}"\n'
+        for m in range(services)
+    )
+
+
+def written(folder: Path, text: str) -> Path:
+    """Play a market headlessly; return its run directory."""
+    scenario = folder / "scenario.toml"
+    scenario.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "tui.cli", "run", str(scenario), "--out", str(folder / "runs")]
+    subprocess.run(command, check=True, capture_output=True)
+    [run] = (folder / "runs").glob("*/*/seed-*")
+    return run
+
+
+async def shown(app: MarketApp, session: Session, use: Callable[[Pilot[None], MarketScreen], Awaitable[None]]) -> None:
+    """Open a session on the market screen, and use it."""
+    async with app.run_test(size=SIZE) as pilot:
+        screen = MarketScreen(session, app)
+        app.push_screen(screen)
+        await painted(screen)
+        await use(pilot, screen)
+
+
+async def painted(screen: MarketScreen) -> None:
+    """Wait until everything that was asked for has been painted."""
+    for _ in range(2):  # what a first paint asks for is painted by the second
+        done = asyncio.Event()
+        screen.call_after_refresh(done.set)
+        await done.wait()
+
+
+def rounds(run: Path, repeat: int) -> dict[str, float]:
+    """Return the CPU milliseconds of a shown round: median, least and most of the repetitions."""
+    app = MarketApp(run=run)
+    found: list[float] = []
+
+    async def use(_: Pilot[None], screen: MarketScreen) -> None:
+        await loaded(screen.session)
+        for _ in range(repeat):
+            screen.action_seek(-1_000_000_000)
+            await painted(screen)
+            start = time.process_time()
+            for _ in range(ROUNDS):
+                screen.action_seek(1)
+                await painted(screen)
+            found.append(1000 * (time.process_time() - start) / ROUNDS)
+
+    asyncio.run(shown(app, app.runs.open(run), use))
+    return {"CPU ms": statistics.median(found), "least": min(found), "most": max(found)}
+
+
+async def loaded(session: Session) -> None:
+    """Wait until a run is read."""
+    while not session.over:
+        await asyncio.sleep(0.005)
+    if session.phase is not Phase.COMPLETE:
+        raise RuntimeError(f"the run is {session.phase}: {session.error}")
+
+
+def keys(clients: int, services: int, presses: int) -> dict[str, float]:
+    """Return the milliseconds from a key to its picture while a runner plays at full speed."""
+    text = market(clients, services, 100_000)
+    found: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        app = MarketApp(out=Path(folder) / "runs", folder=Path(folder))
+        session = app.runs.start(Start(text, "benchmark", str(Path(folder) / "runs")), "benchmark")
+
+        async def use(_: Pilot[None], screen: MarketScreen) -> None:
+            while len(session.history) < 20:
+                await asyncio.sleep(0.02)
+            for press in range(presses):
+                await asyncio.sleep(0.03 + 0.011 * (press % 7))
+                key = ("down", "v", "up", "3", "down", "4", "down", "b")[press % 8]
+                start = time.perf_counter()
+                done = asyncio.Event()
+                app.simulate_key(key)
+                # After the key in the app's queue, then in the screen's.
+                app.call_later(lambda done=done: screen.call_after_refresh(done.set))
+                await done.wait()
+                found.append(1000 * (time.perf_counter() - start))
+
+        asyncio.run(shown(app, session, use))
+    found.sort()
+    return {
+        "median ms": statistics.median(found),
+        "95 %": found[int(0.95 * len(found))],
+        "worst": found[-1],
+        "rounds received": len(session.history),
+    }
+
+
+def large(run: Path) -> dict[str, float]:
+    """Return the milliseconds of opening, seeking and scrolling in a large market."""
+    app = MarketApp(run=run)
+    found: dict[str, list[float]] = {"seek": [], "scroll": [], "panel": []}
+    began = time.perf_counter()
+    opened: list[float] = []
+
+    async def use(pilot: Pilot[None], screen: MarketScreen) -> None:
+        await loaded(screen.session)
+        await painted(screen)
+        opened.append(time.perf_counter() - began)
+
+        async def timed(name: str, act: Callable[[], object]) -> None:
+            start = time.perf_counter()
+            act()
+            await painted(screen)
+            found[name].append(1000 * (time.perf_counter() - start))
+
+        for _ in range(len(screen.session.history) - 1):
+            await timed("seek", lambda: screen.action_seek(-1))
+        for number in (3, 4, 5, 6, 1):
+            await timed("panel", lambda number=number: screen.action_panel(number))
+            for key in ("pagedown", "pagedown", "ctrl+end", "ctrl+home"):
+                start = time.perf_counter()
+                await pilot.press(key)
+                found["scroll"].append(1000 * (time.perf_counter() - start))
+
+    asyncio.run(shown(app, app.runs.open(run), use))
+    result = {"open ms": 1000 * opened[0]}
+    for name, times in found.items():
+        result |= {f"{name} ms": statistics.median(times), f"{name}, worst": max(times)}
+    return result
+
+
+def load(run: Path) -> dict[str, float]:
+    """Return the seconds from a run's directory to its last round on the screen."""
+    app = MarketApp(run=run)
+    took: list[float] = []
+
+    async def use(_: Pilot[None], screen: MarketScreen) -> None:
+        start = time.perf_counter()
+        session = app.runs.open(run)
+        app.show_market(session)
+        await loaded(session)
+        await painted(screen)
+        took.append(time.perf_counter() - start)
+
+    asyncio.run(shown(app, Session("nothing yet"), use))
+    size = sum(path.stat().st_size for path in run.glob("*.csv"))
+    return {"rounds": 0 if not run.exists() else ROUNDS_LOADED, "MB": size / 1e6, "seconds": took[0]}
+
+
+ROUNDS_LOADED = 20_000
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and report."""
+    parts = ("round", "keys", "large", "load")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=7, help="repetitions (default 7)")
+    parser.add_argument("--presses", type=int, default=200, help="keys pressed (default 200)")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to run (default all)")
+    parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
+    given = parser.parse_args(arguments)
+    report = Report("tui", save=not given.no_save)
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run_of(clients: int, services: int, played: int) -> Path:
+            place = Path(folder) / f"{clients}-{services}-{played}"
+            place.mkdir(exist_ok=True)
+            text = dumps(parse(market(clients, services, played), "benchmark"))
+            return written(place, text)
+
+        if "round" in given.only:
+            rows = []
+            for clients, services in SIZES:
+                run = run_of(clients, services, ROUNDS + 1)
+                rows.append({"clients x services": f"{clients} x {services}", **rounds(run, given.repeat)})
+            report.table(f"One shown round at {SIZE[0]} x {SIZE[1]}", rows)
+        if "keys" in given.only:
+            rows = [{"clients x services": f"{c} x {m}", **keys(c, m, given.presses)} for c, m in SIZES]
+            report.table("From a key to its picture, with a runner at full speed", rows)
+        if "large" in given.only:
+            report.table("10,000 clients x 50 services", [large(run_of(10_000, 50, 6))])
+        if "load" in given.only:
+            report.table("Loading a run", [load(run_of(20, 3, ROUNDS_LOADED))])
+    report.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What the app remembers between starts, in one TOML file that its user may edit: theme, speed, panel, keys."""
+
+import os
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from fl.errors import InputError, shortened
+from fl.files import replacing_text
+
+FULL = "full"
+"""The word for full speed."""
+
+
+class SettingsError(InputError):
+    """The file of settings cannot be used; the message says which line or key, and what to do."""
+
+
+@dataclass
+class Settings:
+    """What is remembered.
+
+    Attributes:
+        theme: the name of a theme; empty for Textual's own choice.
+        speed: rounds per second of a run that is started; None for full speed.
+        panel: the number of the panel that has the focus in a market.
+        maximised: whether that panel has all the room.
+        keys: keys that the user has changed, by the names in docs/tui.md, such as ``market.play = "p"``.
+    """
+
+    theme: str = ""
+    speed: float | None = None
+    panel: int = 1
+    maximised: bool = False
+    keys: dict[str, str] = field(default_factory=dict)
+
+
+def settings_file() -> Path:
+    """Return where the settings are: ``flmarket/tui.toml`` in ``XDG_CONFIG_HOME``, or else in ``~/.config``."""
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or "")
+    return (folder if folder.is_absolute() else Path.home() / ".config") / "flmarket" / "tui.toml"
+
+
+def load(path: Path) -> Settings:
+    """Return the settings in a file; the defaults if there is none.
+
+    Raises:
+        SettingsError: it is not a file of settings.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: {shortened(error)}") from error
+    known = {each.name: getattr(Settings(), each.name) for each in fields(Settings)}
+    for key, value in found.items():
+        if key not in known:
+            raise SettingsError(f"{path}: {key}: unknown key; the keys are {', '.join(known)}")
+        if problem := _problem(key, value):
+            raise SettingsError(f"{path}: {key}: {problem}")
+    if found.get("speed") == FULL:
+        found["speed"] = None
+    return Settings(**{**known, **found})
+
+
+def _problem(key: str, value: Any) -> str:
+    """Return what is wrong with a value; empty if nothing is."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    match key:
+        case "theme" if not isinstance(value, str):
+            return "must be the name of a theme"
+        case "speed" if value != FULL and not (number and 0 < value <= 1000):
+            return f'must be rounds per second, up to 1000, or "{FULL}"'
+        case "panel" if not (number and isinstance(value, int) and 1 <= value <= 9):
+            return "must be the number of a panel"
+        case "maximised" if not isinstance(value, bool):
+            return "must be true or false"
+        case "keys" if not (isinstance(value, dict) and all(isinstance(keys, str) for keys in value.values())):
+            return 'must be a table such as { "market.play" = "p" }'
+    return ""
+
+
+def save(path: Path, settings: Settings) -> None:
+    """Write the settings; comments and layout of a file that is there stay.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        document = tomlkit.document()
+        document.add(tomlkit.comment("What `flmarket tui` remembers; docs/tui.md describes the keys."))
+    for each in fields(Settings):
+        value = getattr(settings, each.name)
+        if each.name == "speed" and value is None:
+            value = FULL
+        default = getattr(Settings(), each.name)
+        if each.name in document or value != (FULL if each.name == "speed" else default):
+            document[each.name] = value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing_text(path) as file:
+        file.write(tomlkit.dumps(document))

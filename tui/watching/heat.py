@@ -1,0 +1,62 @@
+"""Many clients at a glance: neighbouring clients together, and how many of them each service got. No Textual."""
+
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from des.records import Kind
+from tui.watching.book import ORDER, Verdict
+from tui.watching.view import View
+
+
+class Heat:
+    """Groups of clients by services, at a moment of a run.
+
+    Attributes:
+        size: clients in a group; the last may have fewer.
+        count: groups.
+    """
+
+    def __init__(self, view: View, rows: int) -> None:
+        """Group the clients.
+
+        Args:
+            view: the moment; it has a round.
+            rows: groups that there is room for.
+        """
+        assert view.book is not None  # noqa: S101 - as said above
+        self._view, self._book = view, view.book
+        self.size = max(2, ceil(self._book.clients / max(1, rows)))
+        self.count = ceil(self._book.clients / self.size)
+
+    def clients(self, group: int) -> range:
+        """Return the clients of a group."""
+        return range(group * self.size, min(self._book.clients, (group + 1) * self.size))
+
+    @cached_property
+    def served(self) -> NDArray[np.int64]:
+        """How many clients of each group each service got, [groups, M]; in a walk, of those paid by then."""
+        return self._counted(Verdict.SERVED)
+
+    @cached_property
+    def outbid(self) -> NDArray[np.int64]:
+        """How many clients of each group each service was outbid for, [groups, M]; in a walk, once that is known."""
+        return self._counted(Verdict.OUTBID)
+
+    def _counted(self, verdict: Verdict) -> NDArray[np.int64]:
+        assert self._view.logged is not None  # noqa: S101 - the view has a round
+        names = [row.service for row in self._view.logged.services]
+        found = np.zeros((self.count * self.size, len(names)), np.int64)
+        for m, name in enumerate(names):
+            if self._view.event is None or (verdict is Verdict.OUTBID and self._view.allocated):
+                found[: self._book.clients, m] = self._book.verdicts(m) == ORDER.index(verdict)
+            elif verdict is Verdict.SERVED:
+                paid = [
+                    client
+                    for (service, client), kind in self._view.reached.items()
+                    if service == name and kind is Kind.PAY
+                ]
+                found[paid, m] = 1
+        return found.reshape(self.count, self.size, len(names)).sum(axis=1)

@@ -1,0 +1,94 @@
+"""Rounds whose text stays in the run's files until it is looked at, so that a long run takes little memory."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fl.files import open_own
+from scenarios.logs.columns import TABLES
+from scenarios.logs.reading import LogError
+
+_ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
+"""The lines of one round: all that begin with the same number."""
+
+
+class StoredText(Mapping[str, str]):
+    """A round's lines of each table, read from the run's files each time."""
+
+    __slots__ = ("_directory", "_spans")
+
+    def __init__(self, directory: Path, spans: Mapping[str, tuple[int, int]]) -> None:
+        """Remember where a round is.
+
+        Args:
+            directory: the run's.
+            spans: the first byte of the round in each table, and the byte after its last.
+        """
+        self._directory = directory
+        self._spans = tuple(spans[table] for table in TABLES)
+
+    def __getitem__(self, table: str) -> str:
+        start, stop = self._spans[list(TABLES).index(table)]
+        path = TABLES[table].path(self._directory)
+        try:
+            descriptor = open_own(path, os.O_RDONLY)
+            try:
+                content = os.pread(descriptor, stop - start, start)
+            finally:
+                os.close(descriptor)
+            if len(content) < stop - start:
+                raise LogError(f"{path.name}: has become shorter since the run was read")
+            return content.decode()
+        except OSError as error:
+            raise LogError(f"{path.name}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise LogError(f"{path.name}: is not UTF-8 text") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+
+def stored_rounds(directory: Path) -> Iterator[StoredText]:
+    """Yield all rounds of a run directory whose last round is whole.
+
+    Raises:
+        OSError: a table cannot be read.
+        TableError: a table has other columns.
+    """
+    spans = {table: _spans(TABLES[table].check(directory)) for table in TABLES}
+    for number in spans["rounds"]:
+        yield StoredText(directory, {table: found.get(number, (0, 0)) for table, found in spans.items()})
+
+
+def _spans(path: Path) -> dict[bytes, tuple[int, int]]:
+    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+        content = file.read()
+    return {found[1]: found.span() for found in _ROUND.finditer(content)}
+
+
+class Spill:
+    """Where the rounds of a run that is being played will be in its files, and whether they are there already."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._ends = {name: len(table.header.encode()) for name, table in TABLES.items()}
+
+    def place(self, text: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+        """Return where the next round will be; rounds come in order."""
+        spans = {}
+        for table, end in self._ends.items():
+            self._ends[table] = end + len(text[table].encode())
+            spans[table] = (end, self._ends[table])
+        return spans
+
+    def written(self, spans: Mapping[str, tuple[int, int]]) -> bool:
+        """Whether a round is in the files."""
+        try:
+            sizes = {table: TABLES[table].path(self._directory).stat().st_size for table in spans}
+        except OSError:
+            return False
+        return all(sizes[table] >= stop for table, (_, stop) in spans.items())

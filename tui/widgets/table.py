@@ -1,0 +1,139 @@
+"""A table of which only the visible rows are made and painted, however many there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+
+from tui.widgets.lines import LineView
+from tui.widgets.look import plain
+
+GAP = 2
+"""Cells between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        key: what the program calls it.
+        label: its title.
+        right: whether its cells are aligned to the right, as numbers are.
+    """
+
+    key: str
+    label: str
+    right: bool = False
+
+
+class TableView(LineView):
+    """Rows of cells below a line of titles, with a cursor on one row.
+
+    A column is as wide as the widest cell seen so far, so that it does not jump from round to round; the last one has
+    whatever room is left. Subclasses provide ``cells``, and call ``rows`` when what they show has changed.
+    """
+
+    class Moved(Message):
+        """The cursor is on another row."""
+
+    class TitleClicked(Message):
+        """The user has clicked on a column's title."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.columns = tuple(columns)
+        self._made: dict[int, Sequence[Text]] = {}
+        self._widths: dict[str, int] = {}
+
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return a row's cells, in the order of the columns."""
+        raise NotImplementedError
+
+    def cell(self, index: int, key: str) -> Text:
+        """Return a cell of a row."""
+        place = next(i for i, column in enumerate(self.columns) if column.key == key)
+        return self._row(index)[place]
+
+    def rows(self, count: int) -> None:
+        """Show rows that have changed.
+
+        Args:
+            count: how many there are now.
+        """
+        self._made.clear()
+        self.count = count
+        self._measure()
+
+    def arrange(self, columns: Sequence[Column]) -> None:
+        """Show other columns from now on; ``rows`` must follow."""
+        self.columns = tuple(columns)
+
+    def forget_widths(self) -> None:
+        """Let the columns be as wide as the rows that come next."""
+        self._widths.clear()
+
+    def _row(self, index: int) -> Sequence[Text]:
+        if index not in self._made:
+            self._made[index] = self.cells(index)
+        return self._made[index]
+
+    def _measure(self) -> None:
+        """Make the visible rows, and widen the columns to them."""
+        top = max(0, min(self.scroll_offset.y, self.count - 1))
+        shown = range(top, min(self.count, top + max(1, self.size.height)))
+        for place, column in enumerate(self.columns):
+            widest = max((self._row(index)[place].cell_len for index in shown), default=0)
+            self._widths[column.key] = max(len(column.label), widest, self._widths.get(column.key, 0))
+        self.resize(self.count, sum(self._widths[column.key] + GAP for column in self.columns) - GAP)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Notify the parent."""
+        super().watch_cursor(old, new)
+        self.post_message(self.Moved())
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Make the rows that have come into view."""
+        super().watch_scroll_y(old_value, new_value)
+        self._measure()
+
+    def on_resize(self) -> None:
+        """Make the rows for which there is room now."""
+        self._measure()
+
+    def head(self) -> tuple[Text, Text]:
+        """Return the titles."""
+        return Text(end=""), self._joined([plain(column.label, "bold") for column in self.columns])
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return a row."""
+        return Text(end=""), self._joined(self._row(index))
+
+    def _joined(self, cells: Sequence[Text]) -> Text:
+        line = Text(end="", no_wrap=True)
+        for column, cell in zip(self.columns, cells, strict=True):
+            room = max(0, self._widths.get(column.key, 0) - cell.cell_len)
+            if column.right:
+                line.append(" " * room)
+            line.append_text(cell)
+            line.append(" " * (GAP if column.right else room + GAP))
+        return line
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the row under the mouse, or notify the parent of the title under it."""
+        index = self.index_at(event.y)
+        if index is not None:
+            self.cursor = index
+            return
+        x = event.x + self.scroll_offset.x
+        for column in self.columns:
+            x -= self._widths.get(column.key, 0) + GAP
+            if x < 0:
+                self.post_message(self.TitleClicked(column.key))
+                return
