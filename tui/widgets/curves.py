@@ -6,6 +6,7 @@ from textual.binding import Binding
 from textual.containers import Container, Grid
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual_hires_canvas import Canvas
 from textual_plot import HiResMode, PlotWidget
 
 from des.money import MICRO
@@ -40,6 +41,17 @@ class Plot(PlotWidget, can_focus=False):
         # The base class assumes that its parts are mounted; the user may leave a screen before they are.
         if self.query(Grid):
             super()._update_margin_sizes()
+
+    def draw(self) -> None:
+        """Draw now what has been plotted: otherwise the canvas is drawn while the screen is painted, for the next one."""
+        self._needs_rerender = True
+        self.render()
+
+    def _render_plot(self) -> None:
+        # The base class asks for a repaint with every dot that it sets.
+        if self.query("#plot"):
+            with self.query_one("#plot", Canvas).batch_refresh():
+                super()._render_plot()
 
     def _update_legend(self) -> None:
         if self.query("#legend"):
@@ -118,6 +130,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
                 values = [scale * y for y in ys]
                 plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
                 plot.scatter(xs[-1:], values[-1:], marker=sign(m), marker_style=f"bold {series_color(m)}")
+            plot.draw()
 
     def _limit(self, plot: Plot, view: View) -> None:
         match self.metric:

@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -38,13 +38,22 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.count = 0
         self._header = int(header)
+        self._base = Style()
 
     def resize(self, count: int, width: int) -> None:
         """Set the number of lines and the width of the widest, and redraw."""
         self.count = count
         size = Size(width, count + self._header)
         if size != self.virtual_size:
-            self.virtual_size = size
+            grows = self.styles.height is not None and self.styles.height.is_auto
+            if not self.is_mounted or (grows and size.height != self.virtual_size.height):
+                self.virtual_size = size
+            else:
+                # The number of lines changes in every round; setting it the plain way would lay out, and paint, the
+                # whole screen anew.
+                self.set_reactive(LineView.virtual_size, size)
+                self._scroll_update(size)
+                self._refresh_scrollbars()
         self.cursor = max(0, min(self.cursor, count - 1))
         self.refresh()
 
@@ -56,6 +65,11 @@ class LineView(ScrollView, can_focus=True):
         """Return a line: its fixed part, and the part that scrolls sideways."""
         raise NotImplementedError
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the visible lines."""
+        self._base = self.rich_style  # looked up once, not for each line
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Draw one visible line."""
         width = self.size.width
@@ -65,14 +79,17 @@ class LineView(ScrollView, can_focus=True):
         elif 0 <= index < self.count:
             fixed, moving = self.line(index)
         else:
-            return Strip.blank(width, self.rich_style)
-        left = Strip(fixed.render(self.app.console))
-        rest = Strip(moving.render(self.app.console)).crop(self.scroll_offset.x, self.scroll_offset.x + width)
-        strip = Strip([*left, *rest]).crop(0, width).extend_cell_length(width)
-        base = self.rich_style
+            return Strip.blank(width, self._base)
+        base = self._base
         if y >= self._header and index == self.cursor and self.shows_cursor:
             base += Style(reverse=True)
-        return Strip([Segment(text, base + (style or Style())) for text, style, _ in strip], width)
+        console = self.app.console
+        left, rest = list(fixed.render(console)), list(moving.render(console))
+        if self.scroll_offset.x:
+            rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
+        # A strip keeps caches of its own: one for each line is enough.
+        line = Segment.adjust_line_length([*left, *rest], width)
+        return Strip([Segment(text, base + style if style else base) for text, style, _ in line], width)
 
     @property
     def shows_cursor(self) -> bool:

@@ -22,6 +22,8 @@ class Panel(Vertical):
     SHORT = ""
     HELP = ""
 
+    _title = ""
+
     def on_mount(self) -> None:
         """Name the panel."""
         self.border_title = f"{self.NUMBER} {self.NAME}"
@@ -37,4 +39,7 @@ class Panel(Vertical):
 
     def entitle(self, words: str) -> None:
         """Add to the panel's name in the title."""
-        self.border_title = Text(f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else ""))
+        title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "")
+        if title != self._title:
+            self._title = title
+            self.border_title = Text(title)

@@ -1,6 +1,6 @@
 """How quick the market screen is: the computing time of a shown round, and how long a key takes to show.
 
-    python benchmarks/tui.py --repeat 7
+    python benchmarks/tui_screens.py --repeat 7
 
 The parts, of which ``--only`` picks some:
 
@@ -26,7 +26,6 @@ from pathlib import Path
 from measure import Report
 from textual.pilot import Pilot
 
-from scenarios.loader import dumps, parse
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
@@ -42,11 +41,12 @@ ROUNDS = 40
 
 def market(clients: int, services: int, rounds: int) -> str:
     """Return the text of a scenario whose services keep competing to the end."""
-    kinds = ("mnist", "fashion-mnist", "emnist")
+    kinds = ("mnist", "fashion-mnist", "emnist-digits")
     policies = ("hqfa", "lcfa", "random", "pacing")
     head = (
         f'name = "size-{clients}-{services}"\nrounds = {rounds}\n'
-        f"[clients]\ncount = {clients}\ncores = 2\n"
+        f"[clients]\ncount = {clients}\ncores = 2\ndata_size = [100, 200, 300, 400]\nemd = [0.0, 0.5, 1.0, 1.5]\n"
+        "cost = { per_sample = 0.014, per_emd = 0.9 }\n"
         '[training]\nbackend = "surrogate"\n'
     )
     return head + "".join(
@@ -66,10 +66,12 @@ def written(folder: Path, text: str) -> Path:
     return run
 
 
-async def shown(app: MarketApp, session: Session, use: Callable[[Pilot[None], MarketScreen], Awaitable[None]]) -> None:
+async def shown(
+    app: MarketApp, session: Callable[[], Session], use: Callable[[Pilot[None], MarketScreen], Awaitable[None]]
+) -> None:
     """Open a session on the market screen, and use it."""
     async with app.run_test(size=SIZE) as pilot:
-        screen = MarketScreen(session, app)
+        screen = MarketScreen(session(), app)
         app.push_screen(screen)
         await painted(screen)
         await use(pilot, screen)
@@ -85,7 +87,7 @@ async def painted(screen: MarketScreen) -> None:
 
 def rounds(run: Path, repeat: int) -> dict[str, float]:
     """Return the CPU milliseconds of a shown round: median, least and most of the repetitions."""
-    app = MarketApp(run=run)
+    app = MarketApp()
     found: list[float] = []
 
     async def use(_: Pilot[None], screen: MarketScreen) -> None:
@@ -99,7 +101,7 @@ def rounds(run: Path, repeat: int) -> dict[str, float]:
                 await painted(screen)
             found.append(1000 * (time.process_time() - start) / ROUNDS)
 
-    asyncio.run(shown(app, app.runs.open(run), use))
+    asyncio.run(shown(app, lambda: app.runs.open(run), use))
     return {"CPU ms": statistics.median(found), "least": min(found), "most": max(found)}
 
 
@@ -117,35 +119,38 @@ def keys(clients: int, services: int, presses: int) -> dict[str, float]:
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         app = MarketApp(out=Path(folder) / "runs", folder=Path(folder))
-        session = app.runs.start(Start(text, "benchmark", str(Path(folder) / "runs")), "benchmark")
+        start = Start(text, "benchmark", str(Path(folder) / "runs"))
+        received = []
 
         async def use(_: Pilot[None], screen: MarketScreen) -> None:
+            session = screen.session
             while len(session.history) < 20:
                 await asyncio.sleep(0.02)
             for press in range(presses):
                 await asyncio.sleep(0.03 + 0.011 * (press % 7))
                 key = ("down", "v", "up", "3", "down", "4", "down", "b")[press % 8]
-                start = time.perf_counter()
+                began = time.perf_counter()
                 done = asyncio.Event()
                 app.simulate_key(key)
                 # After the key in the app's queue, then in the screen's.
                 app.call_later(lambda done=done: screen.call_after_refresh(done.set))
                 await done.wait()
-                found.append(1000 * (time.perf_counter() - start))
+                found.append(1000 * (time.perf_counter() - began))
+            received.append(len(session.history))
 
-        asyncio.run(shown(app, session, use))
+        asyncio.run(shown(app, lambda: app.runs.start(start, "benchmark"), use))
     found.sort()
     return {
         "median ms": statistics.median(found),
         "95 %": found[int(0.95 * len(found))],
         "worst": found[-1],
-        "rounds received": len(session.history),
+        "rounds received": received[0],
     }
 
 
 def large(run: Path) -> dict[str, float]:
     """Return the milliseconds of opening, seeking and scrolling in a large market."""
-    app = MarketApp(run=run)
+    app = MarketApp()
     found: dict[str, list[float]] = {"seek": [], "scroll": [], "panel": []}
     began = time.perf_counter()
     opened: list[float] = []
@@ -170,7 +175,7 @@ def large(run: Path) -> dict[str, float]:
                 await pilot.press(key)
                 found["scroll"].append(1000 * (time.perf_counter() - start))
 
-    asyncio.run(shown(app, app.runs.open(run), use))
+    asyncio.run(shown(app, lambda: app.runs.open(run), use))
     result = {"open ms": 1000 * opened[0]}
     for name, times in found.items():
         result |= {f"{name} ms": statistics.median(times), f"{name}, worst": max(times)}
@@ -179,7 +184,7 @@ def large(run: Path) -> dict[str, float]:
 
 def load(run: Path) -> dict[str, float]:
     """Return the seconds from a run's directory to its last round on the screen."""
-    app = MarketApp(run=run)
+    app = MarketApp()
     took: list[float] = []
 
     async def use(_: Pilot[None], screen: MarketScreen) -> None:
@@ -190,7 +195,7 @@ def load(run: Path) -> dict[str, float]:
         await painted(screen)
         took.append(time.perf_counter() - start)
 
-    asyncio.run(shown(app, Session("nothing yet"), use))
+    asyncio.run(shown(app, lambda: Session("nothing yet"), use))
     size = sum(path.stat().st_size for path in run.glob("*.csv"))
     return {"rounds": 0 if not run.exists() else ROUNDS_LOADED, "MB": size / 1e6, "seconds": took[0]}
 
@@ -207,14 +212,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to run (default all)")
     parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
     given = parser.parse_args(arguments)
-    report = Report("tui", save=not given.no_save)
+    report = Report("tui_screens", save=not given.no_save)
     with tempfile.TemporaryDirectory() as folder:
 
         def run_of(clients: int, services: int, played: int) -> Path:
             place = Path(folder) / f"{clients}-{services}-{played}"
             place.mkdir(exist_ok=True)
-            text = dumps(parse(market(clients, services, played), "benchmark"))
-            return written(place, text)
+            return written(place, market(clients, services, played))
 
         if "round" in given.only:
             rows = []
