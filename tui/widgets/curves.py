@@ -1,9 +1,14 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
 import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Grid
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual_hires_canvas import Canvas
@@ -36,16 +41,33 @@ class Plot(PlotWidget, can_focus=False):
     margin_top = reactive(0)
     margin_bottom = reactive(1)
     margin_left = reactive(6)
+    _quiet = False
 
     def _update_margin_sizes(self) -> None:
         # The base class assumes that its parts are mounted; the user may leave a screen before they are.
         if self.query(Grid):
             super()._update_margin_sizes()
 
-    def draw(self) -> None:
-        """Draw now what has been plotted: otherwise the canvas is drawn while the screen is painted, for the next one."""
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Draw at once what is plotted in the block.
+
+        The base class would draw it while the screen is being painted, so that it has to be painted a second time; and
+        it would paint the area around the canvas, too, with every line that is added.
+        """
+        self._quiet = True
+        try:
+            yield
+        finally:
+            self._quiet = False
         self._needs_rerender = True
         self.render()
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Ask for a repaint, except while something is plotted."""
+        if self._quiet:
+            return self
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _render_plot(self) -> None:
         # The base class asks for a repaint with every dot that it sets.
@@ -112,7 +134,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
             return
         self._drawn = drawn
         plot = self.query_one(Plot)
-        with self.app.batch_update():
+        with plot.drawing():
             plot.clear()
             # Room to grow into, in steps, so that the scale does not change with every round.
             room = max(10, view.round + (-view.round) % 10)
@@ -130,7 +152,6 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
                 values = [scale * y for y in ys]
                 plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
                 plot.scatter(xs[-1:], values[-1:], marker=sign(m), marker_style=f"bold {series_color(m)}")
-            plot.draw()
 
     def _limit(self, plot: Plot, view: View) -> None:
         match self.metric:

@@ -1,7 +1,8 @@
 """A framed part of the market screen, with its own number, key and help."""
 
-from rich.text import Text
 from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Region
 from textual.widget import Widget
 
 from tui.watching.view import View
@@ -42,4 +43,6 @@ class Panel(Vertical):
         title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "")
         if title != self._title:
             self._title = title
-            self.border_title = Text(title)
+            # Setting ``border_title`` would paint the whole panel anew, in every round.
+            self._border_title = Content(title)
+            self.refresh(Region(-1, -1, self.outer_size.width, 1))
