@@ -40,7 +40,7 @@ class LogError(ValueError):
     """A text is not a round of the three tables."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoggedRound:
     """One round, as the tables hold it.
 
@@ -52,6 +52,7 @@ class LoggedRound:
         end: simulated time at which it ended, seconds.
         exits: whether a service met its target.
         conflicts: whether an offer was outbid or dropped.
+        figures: what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units.
         text: the round's lines of each table, by its name.
     """
 
@@ -59,6 +60,7 @@ class LoggedRound:
     end: float
     exits: bool
     conflicts: bool
+    figures: NDArray[np.float64]
     text: Mapping[str, str]
 
     @classmethod
@@ -73,19 +75,24 @@ class LoggedRound:
         return logged
 
     @classmethod
-    def glance(cls, text: Mapping[str, str]) -> "LoggedRound":
+    def glance(cls, text: Mapping[str, str], rounds: str | None = None) -> "LoggedRound":
         """Return a round from its lines of the three tables, most of which are read when they are looked at.
+
+        Args:
+            text: the lines of each table.
+            rounds: those of rounds.csv, if they are known already.
 
         Raises:
             LogError: the text is not of rounds.csv.
         """
         try:
-            rows = list(csv.reader(io.StringIO(text["rounds"])))
+            rows = list(csv.reader(io.StringIO(text["rounds"] if rounds is None else rounds)))
             return cls(
                 number=int(rows[0][0]),
                 end=float(rows[0][1]),
                 exits=any(row[_STATUS] == Status.REACHED for row in rows),
                 conflicts=any(row[_REFUSED] != "0" for row in rows),
+                figures=np.array([[float(row[place] or "nan") for place in _FIGURES] for row in rows]).T,
                 text=text,
             )
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
@@ -95,18 +102,6 @@ class LoggedRound:
     def services(self) -> tuple[ServiceReport, ...]:
         """One report for each service."""
         return self._services()
-
-    def figures(self) -> NDArray[np.float64]:
-        """Return what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units.
-
-        Raises:
-            LogError: one is not a number.
-        """
-        try:
-            rows = csv.reader(io.StringIO(self.text["rounds"]))
-            return np.array([[float(row[place] or "nan") for place in _FIGURES] for row in rows]).T
-        except (ValueError, IndexError, csv.Error) as error:
-            raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
 
     def _services(self) -> tuple[ServiceReport, ...]:
         try:

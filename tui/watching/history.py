@@ -46,7 +46,7 @@ class History:
         """
         if logged.number != len(self.rounds) + 1:
             raise LogError(f"round {logged.number} follows round {len(self.rounds)}")
-        figures, number = logged.figures(), len(self.rounds)
+        figures, number = logged.figures, len(self.rounds)
         if not number:
             self._figures = np.empty((_ROOM, *figures.shape))
         elif number == len(self._figures):

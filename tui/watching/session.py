@@ -162,14 +162,17 @@ class Session:
         self.slow = None
         self.changed()
 
-    def add_whole(self, texts: Iterable[Mapping[str, str]]) -> None:
+    def add_whole(self, rounds: Iterable[tuple[str, Mapping[str, str]]]) -> None:
         """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown.
+
+        Args:
+            rounds: of each round, its lines of rounds.csv, and those of all tables.
 
         Raises:
             LogError: they are not the next rounds.
         """
-        for text in texts:
-            logged = LoggedRound.glance(text)
+        for lines, text in rounds:
+            logged = LoggedRound.glance(text, lines)
             self._unseen.add(logged.number)
             self.history.append(logged)
         self.changed()

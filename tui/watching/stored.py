@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fl.files import open_own
+from fl.files import open_own, read_own
 from scenarios.logs.columns import TABLES
 from scenarios.logs.reading import LogError
 
@@ -52,22 +52,21 @@ class StoredText(Mapping[str, str]):
         return len(TABLES)
 
 
-def stored_rounds(directory: Path) -> Iterator[StoredText]:
-    """Yield all rounds of a run directory whose last round is whole.
+def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
+    """Yield the lines in rounds.csv, and the text, of all rounds of a run directory whose last round is whole.
 
     Raises:
         OSError: a table cannot be read.
         TableError: a table has other columns.
+        UnicodeError: rounds.csv is not UTF-8 text.
     """
-    spans = {table: _spans(TABLES[table].check(directory)) for table in TABLES}
-    for number in spans["rounds"]:
-        yield StoredText(directory, {table: found.get(number, (0, 0)) for table, found in spans.items()})
-
-
-def _spans(path: Path) -> dict[bytes, tuple[int, int]]:
-    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
-        content = file.read()
-    return {found[1]: found.span() for found in _ROUND.finditer(content)}
+    contents = {table: read_own(TABLES[table].check(directory)) for table in TABLES}
+    spans = {table: {found[1]: found.span() for found in _ROUND.finditer(contents[table])} for table in TABLES}
+    rounds = contents.pop("rounds")
+    contents.clear()
+    for number, (start, stop) in spans["rounds"].items():
+        text = StoredText(directory, {table: found.get(number, (0, 0)) for table, found in spans.items()})
+        yield rounds[start:stop].decode(), text
 
 
 class Spill:

@@ -250,7 +250,7 @@ async def test_a_round_that_cannot_be_shown_ends_the_replay_and_not_the_app(app:
     source, session = play_small(), play_small(rounds=0)
     texts = [dict(logged.text) for logged in source.history.rounds]
     texts[2]["offers"] = texts[2]["offers"].replace(",served,", ",stolen,", 1)
-    session.add_whole(texts)
+    session.add_whole((text["rounds"], text) for text in texts)
     async with watching(app, session) as (pilot, screen):
         await pilot.press("home", "]")
         assert "complete" in status(screen)
