@@ -37,10 +37,17 @@ body {{ background: #0c181f; color: #f2f2f2; font: 16px "Roboto Mono", monospace
 #ended {{ display: none; position: absolute; inset: 0; z-index: 10; padding: 40vh 0; text-align: center }}
 body.-closed #ended {{ display: block; background: #0c181fdd }}
 </style>
-<script src="/static/js/textual.js"></script></head>
+<script src="/static/js/textual.js"></script><script src="/keys.js"></script></head>
 <body><div id="ended">The session has ended, or {most} windows are open; reload this page to start another.</div>
 <div id="terminal" class="textual-terminal" data-session-websocket-url="{socket}" data-font-size="16"></div>
 </body></html>
+"""
+
+_KEYS = """\
+// Keys go to the terminal at once, without a click: when the app has begun to draw, and when the window is chosen again.
+function choose() { document.querySelector(".xterm-helper-textarea")?.focus(); }
+addEventListener("load", () => new MutationObserver(choose).observe(document.body, {attributeFilter: ["class"]}));
+addEventListener("focus", choose);
 """
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -83,6 +90,7 @@ class LoopbackServer(Server):
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
         app.router.add_get("/ws/{token}", self._socket)
+        app.router.add_get("/keys.js", self._keys)
         own = " ".join(f"ws://{host}" for host in sorted(self._own))
         headers = {
             "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -100,7 +108,7 @@ class LoopbackServer(Server):
                 origin is not None and origin.removeprefix("http://") not in self._own
             ):
                 raise web.HTTPForbidden(text="this server answers its own pages only")
-            if not (self._may(request) or request.path.startswith("/static/")):
+            if not (self._may(request) or request.path == "/keys.js" or request.path.startswith("/static/")):
                 raise web.HTTPForbidden(text="open the address that flmarket tui --web printed; it holds a token")
             return await handler(request)
 
@@ -120,6 +128,9 @@ class LoopbackServer(Server):
         """Return the page."""
         address = html.escape(f"ws://{request.host}/ws/{self._token}")
         return web.Response(text=_PAGE.format(socket=address, most=MOST_SESSIONS), content_type="text/html")
+
+    async def _keys(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(text=_KEYS, content_type="text/javascript")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Serve one window."""
