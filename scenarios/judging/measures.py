@@ -51,9 +51,10 @@ def jain(values: npt.ArrayLike) -> float:
 
 
 def gini(values: npt.ArrayLike) -> float:
-    """Return the Gini coefficient of amounts of at least 0: 0 when all are equal, (n - 1)/n when one has all; 0 for zeros.
+    """Return the Gini coefficient of n amounts: 0 when all are equal, (n - 1)/n when one has all; 0 for zeros.
 
-    It is the mean difference between two of them, over twice their mean. Source: Gini, "Variabilità e mutabilità", 1912.
+    It is the mean difference between two of them, over twice their mean. None may be negative. Source: Gini,
+    "Variabilità e mutabilità", 1912.
     """
     x = np.sort(np.asarray(values, dtype=np.float64))
     total, n = float(x.sum()), len(x)

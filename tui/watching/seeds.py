@@ -82,7 +82,12 @@ def groups(sessions: Sequence[Session]) -> list[Group]:
     for place, session in enumerate(sessions):
         known = session.scenario is not None
         found.setdefault((session.hash8, session.policy, session.market) if known else place, []).append(place)
-    return [Group(_name(sessions, places), tuple(places)) for places in found.values()]
+    parted: list[list[int]] = []
+    for places in found.values():
+        # With one seed twice they are no runs over seeds, whatever else they are.
+        same = len({sessions[place].seed for place in places}) < len(places)
+        parted += [[place] for place in places] if same else [places]
+    return [Group(_name(sessions, places), tuple(places)) for places in parted]
 
 
 def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
@@ -93,7 +98,9 @@ def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
     return f"{name} · seed {first.seed}" if len(places) == 1 else f"{name} · {len(places)} seeds"
 
 
-def over_seeds(sessions: Sequence[Session], rows: Sequence[Row], found: Sequence[Group], baseline: int) -> list[GroupRow]:
+def over_seeds(
+    sessions: Sequence[Session], rows: Sequence[Row], found: Sequence[Group], baseline: int
+) -> list[GroupRow]:
     """Return one row for each service and group, services together.
 
     Args:
@@ -108,33 +115,34 @@ def over_seeds(sessions: Sequence[Session], rows: Sequence[Row], found: Sequence
         members = [{sessions[run].seed: own[run] for run in group.runs if run in own} for group in found]
         for place, group in enumerate(found):
             if members[place]:
-                resting = all(sessions[run].over for run in group.runs)
                 base = {} if place == baseline else members[baseline]
-                resting = resting and all(sessions[run].over for run in found[baseline].runs)
-                result.append(_row(place, service, members[place], base, resting=resting))
+                own_rest, base_rests = (
+                    all(sessions[run].over for run in some.runs) for some in (group, found[baseline])
+                )
+                result.append(_row(place, service, members[place], base, own_rest, own_rest and base_rests))
     return result
 
 
-def _row(place: int, service: str, own: dict[int, Row], base: dict[int, Row], *, resting: bool) -> GroupRow:
+def _row(place: int, service: str, own: dict[int, Row], base: dict[int, Row], rests: bool, both_rest: bool) -> GroupRow:
     rows = list(own.values())
     pairs = [(own[seed], base[seed]) for seed in own if seed in base]
     met = bool(pairs) and all(row.to_target.reached.all() for pair in pairs for row in pair)
 
     def delta(values: Sequence[tuple[float, float]]) -> Mean | None:
-        return _mean(tuple(a for a, _ in values), tuple(b for _, b in values), resting) if values else None
+        return _mean(tuple(a for a, _ in values), tuple(b for _, b in values), both_rest) if values else None
 
     return GroupRow(
         group=place,
         service=service,
         policy=rows[0].policy,
         seeds=len(rows),
-        accuracy=_mean(tuple(100 * row.accuracy for row in rows), None, resting),
+        accuracy=_mean(tuple(100 * row.accuracy for row in rows), None, rests),
         to_target=RoundsToTarget(
             np.concatenate([row.to_target.rounds for row in rows]),
             np.concatenate([row.to_target.reached for row in rows]),
         ),
-        rounds=_mean(tuple(row.to_target.mean() for row in rows), None, resting),
-        spent=_mean(tuple(row.spent for row in rows), None, resting),
+        rounds=_mean(tuple(row.to_target.mean() for row in rows), None, rests),
+        spent=_mean(tuple(row.spent for row in rows), None, rests),
         served=_mean(tuple(float(row.served) for row in rows), None, False),
         refused=_mean(tuple(float(row.refused) for row in rows), None, False),
         accuracy_delta=delta([(100 * a.accuracy, 100 * b.accuracy) for a, b in pairs]),

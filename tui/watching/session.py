@@ -186,6 +186,6 @@ class Session:
 
 def _market(scenario: Scenario) -> str:
     """Return what a run and its forks, and runs of other policies, have in common."""
-    anyone = {"policy": "", "policy_options": {}, "checkpoint": None}
+    anyone: Mapping[str, Any] = {"policy": "", "policy_options": {}, "checkpoint": None}
     services = tuple(service.model_copy(update=anyone) for service in scenario.services)
     return dumps(settled(scenario.model_copy(update={"services": services, "interventions": ()})))

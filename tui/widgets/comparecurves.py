@@ -54,8 +54,10 @@ class CompareCurves(Container):
             plot.set_ylimits(0, 100 if metric == "accuracy" else None)
             for target in _targets(sessions, rounds, service) if metric == "accuracy" else ():
                 cells = 2 * max(20, plot.size.width)  # more than one to a cell, so that none is left out
-                xs = np.linspace(1, last, cells)
-                plot.scatter(xs, np.full(cells, 100 * target), marker="┄", marker_style=str(tint(self.app, "foreground")))
+                line = np.linspace(1, last, cells)
+                plot.scatter(
+                    line, np.full(cells, 100 * target), marker="┄", marker_style=str(tint(self.app, "foreground"))
+                )
             for place, group in enumerate(groups):
                 runs = [run for run in group if rounds[run] and service in _services(sessions[run])]
                 xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)

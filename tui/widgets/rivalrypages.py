@@ -234,8 +234,9 @@ class Summary(Page):
         if found:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
-            style = tint(moment.app, "warning") if event.service is None else series_color(event.service)
-            self._add(plain(f"{event.round:>5} "), plain(event.words, style), event.round)
+            shock = event.service is None
+            color = tint(moment.app, "warning") if shock else Style.parse(series_color(event.service or 0))
+            self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)
         self.count = len(self.lines)
         self.label = 0  # each line has a label of its own width
         self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)

@@ -149,7 +149,9 @@ async def test_the_original_is_the_baseline_until_another_is_chosen(
         words = str(screen.query_one("#compare-status", Static).render())
         assert "2 as-configured · round 12 ✔ complete (baseline)" in words
         assert "the same market until the shock in round 4" in words
-        assert "clients.offline = [3, 7] from round 4" in str(screen.query_one(DataTable).get_cell(row("beta", 0), "run"))
+        assert "clients.offline = [3, 7] from round 4" in str(
+            screen.query_one(DataTable).get_cell(row("beta", 0), "run")
+        )
         await pilot.press("b")
         assert "from round 4 · round 12 ✔ complete (baseline)" in str(screen.query_one("#compare-status").render())
 
@@ -166,9 +168,7 @@ async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
-async def test_means_over_seeds(
-    app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]
-) -> None:
+async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]) -> None:
     sessions = [play_small(text, seed=seed) for text in (scenario_text,) for seed in range(3)]
     other = scenario_text.replace('"random"', '"d-first"')
     for seed in range(3):

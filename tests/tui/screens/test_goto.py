@@ -71,8 +71,6 @@ async def test_the_status_shows_the_real_speed_and_the_time_left_at_most(app: Ma
         assert "left" not in str(screen.query_one(StatusLine).render()).split("\n")[0]
 
 
-
-
 @pytest.mark.parametrize("phase", [Phase.COMPLETE, Phase.INTERRUPTED])
 async def test_a_run_that_is_over_has_no_speed(app: MarketApp, play_small: Play, phase: Phase) -> None:
     async with watching(app, play_small(phase=phase)) as (_, screen):

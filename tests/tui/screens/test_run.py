@@ -190,8 +190,6 @@ async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: 
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
 
 
-
-
 @pytest.mark.parametrize(
     ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
 )

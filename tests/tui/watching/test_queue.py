@@ -92,7 +92,9 @@ async def test_a_run_is_the_same_however_its_scenario_is_written(app: MarketApp,
         # In the directory, the services have the policy; the dialog that compares starts from any run's scenario.
         again = start_of(small)
         assert app.runs.start(replace(again, scenario=written, policy="hqfa"), "again") is session
-        assert app.runs.start(replace(again, scenario=written, policy="hqfa", seed=1, paused=True), "seed") is not session
+        assert (
+            app.runs.start(replace(again, scenario=written, policy="hqfa", seed=1, paused=True), "seed") is not session
+        )
         assert app.runs.start(replace(again, scenario=written, paused=True), "as configured") is not session
 
 

@@ -146,7 +146,9 @@ def test_the_worst_round_is_the_first_with_the_most_money_in_refused_offers(play
     for last in (1, 5, 12):
         for m, number, money in rivalry.worst(last):
             tied = [
-                sum(offer.payment for offer in logged.offers if offer.service == rivalry.names[m] and offer.paid is None)
+                sum(
+                    offer.payment for offer in logged.offers if offer.service == rivalry.names[m] and offer.paid is None
+                )
                 for logged in session.history.rounds[:last]
             ]
             assert money == max(tied) > 0
