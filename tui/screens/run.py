@@ -207,7 +207,7 @@ checkpoint, or starts over."""
                 return f"{which}; {'it starts' if one else 'they start'} over."
             return f"{which}; {'it resumes where it stopped' if one else 'they resume where they stopped'}."
         cores = usable_cores()
-        waits = f"{count} runs: {counted(cores, 'run')} at a time, as many as there are cores; the others wait."
+        waits = f"{count} runs: {cores} at a time, as many as there are cores; the others wait."
         return waits if count > cores else ""
 
     @on(Input.Submitted)

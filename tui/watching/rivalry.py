@@ -130,7 +130,7 @@ class Rivalry:
         """Return how many rounds have been read."""
         return len(self._digests)
 
-    def read(self, history: History, last: int, most: int = 5_000) -> bool:
+    def read(self, history: History, last: int, most: int = 2_000) -> bool:
         """Read rounds up to ``last`` that have not been read yet; return whether none is left.
 
         Args:

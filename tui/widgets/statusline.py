@@ -93,9 +93,9 @@ class StatusLine(Static):
             if c.round == view.round
         ]
         shock = f" · shock: {', '.join(changes)}" if changes else ""
-        end = " · 7: the summary of the run" if session.over and view.round == len(session.history) else ""
+        end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
         return Text.assemble(
-            (words, "dim"), (shock, tint(self.app, "warning", bold=True)), (end, tint(self.app, "accent")), no_wrap=True
+            (end, tint(self.app, "accent")), (words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
         )
 
 

@@ -234,8 +234,8 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
         problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
         for text, words, disabled in (
             ("0, 1", "", False),
-            ("0..4", "5 runs: 2 runs at a time, as many as there are cores; the others wait.", False),
-            ("0..99", "100 runs: 2 runs at a time, as many as there are cores; the others wait.", False),
+            ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
+            ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
             ("0..", "enter a seed of at most nine digits, or several: 0, 3 or 0..4", True),
         ):
