@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Footer, Static
 from fl.counting import counted
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
+from tui.watching.comparison import Totals, caveats, common_rounds, compare, name_of, original
 from tui.watching.history import METRICS
 from tui.watching.seeds import FEWEST, Group, groups, over_seeds
 from tui.watching.session import Phase, Session, SessionChanged
@@ -64,6 +64,7 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         self._navigator, self._runs = navigator, navigator.runs
         self.service, self.metric, self.aligned = 0, METRICS[0], True
         self.singly = False  # each run by itself, although some differ in their seed alone
+        self._totals: dict[Session, Totals] = {session: Totals(session) for session in self.sessions}
         self._baseline: int | None = None
         self._redraw = Redraw(self, self.draw)
 
@@ -110,12 +111,13 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         found = groups(self.sessions)
         if self.singly or len(found) == len(self.sessions):
             return [Group(name_of(run, self.sessions), (place,)) for place, run in enumerate(self.sessions)]
-        return found
+        # Runs that have not begun belong to a group that is not known yet.
+        return [group for group in found if self.sessions[group.runs[0]].scenario is not None]
 
     @property
     def means(self) -> bool:
         """Whether means over seeds are shown."""
-        return len(self.shown) < len(self.sessions)
+        return any(len(group.runs) > 1 for group in self.shown)
 
     @property
     def baseline(self) -> int:
@@ -124,7 +126,7 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         if self._baseline is not None:
             return self._baseline % len(shown)
         first = original(self.sessions)
-        return next(place for place, group in enumerate(shown) if first in group.runs)
+        return next((place for place, group in enumerate(shown) if first in group.runs), 0)
 
     def draw(self) -> None:
         """Show the runs as they are now."""
@@ -140,7 +142,10 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         self.service = min(self.service, len(self.services) - 1)
         runs = [group.runs for group in shown]
         self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric, runs)
-        rows, table = compare(self.sessions, rounds, shown[baseline].runs[0]), self.query_one(CompareTable)
+        rows, table = (
+            compare(self.sessions, rounds, shown[baseline].runs[0], self._totals),
+            self.query_one(CompareTable),
+        )
         names = [group.name for group in shown]
         if self.means:
             table.show_groups(over_seeds(self.sessions, rows, shown, baseline), names)
@@ -168,7 +173,9 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
             fewest = min(map(len, seeds))
             how = "with 95 % intervals" if fewest >= FEWEST else f"no intervals for fewer than {FEWEST} seeds"
             over = f"means over {counted(fewest, 'seed')}" if paired else "means over seeds"
-            line = Text.assemble(plain(f" {over}, {how} "), line, no_wrap=True)
+            later = sum(session.scenario is None and not session.over for session in self.sessions)
+            waiting = f"; {counted(later, 'run')} to begin" if later else ""
+            line = Text.assemble(plain(f" {over}, {how}{waiting} "), line, no_wrap=True)
         return line
 
     def action_next_metric(self) -> None:

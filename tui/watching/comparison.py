@@ -1,6 +1,6 @@
 """Runs compared: the results of each for every service, and differences from a baseline. Plain data, no Textual."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from des.money import MICRO
@@ -30,29 +30,56 @@ class Row:
     spent_delta: float | None = None
 
 
-def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -> list[Row]:
+class Totals:
+    """What the services of a run spent and got up to each of its rounds. Each round is added once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sums: list[list[tuple[int, int, int]]] = []  # by round and service
+
+    def upto(self, number: int, service: int) -> tuple[int, int, int]:
+        """Return the micro-units that a service spent up to a round, and its offers that were served and refused."""
+        for logged in self._session.history.rounds[len(self._sums) : number]:
+            before = self._sums[-1] if self._sums else [(0, 0, 0)] * len(logged.services)
+            self._sums.append(
+                [
+                    (spent + row.spent, served + row.served, refused + row.refused)
+                    for row, (spent, served, refused) in zip(logged.services, before, strict=True)
+                ]
+            )
+        return self._sums[number - 1][service]
+
+
+def compare(
+    sessions: Sequence[Session],
+    rounds: Sequence[int],
+    baseline: int,
+    totals: Mapping[Session, Totals] | None = None,
+) -> list[Row]:
     """Return one row for each service and run, services together.
 
     Args:
         sessions: the runs.
         rounds: the round at which each run is compared; 0 for a run that has none yet.
         baseline: the place of the run that the others are compared with.
+        totals: those of the runs, if they are compared again and again.
     """
+    totals = totals or {session: Totals(session) for session in sessions}
     found: dict[str, dict[int, Row]] = {}
     for run, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
         if not number:
             continue
         for m, last in enumerate(session.history[number].services):
-            past = [logged.services[m] for logged in session.history.rounds[:number]]
+            spent, served, refused = totals[session].upto(number, m)
             found.setdefault(last.service, {})[run] = Row(
                 run=run,
                 service=last.service,
                 policy=last.policy,
                 accuracy=last.accuracy,
                 to_target=session.history.rounds_to_target(m, number),
-                spent=sum(row.spent for row in past) / MICRO,
-                served=sum(row.served for row in past),
-                refused=sum(row.refused for row in past),
+                spent=spent / MICRO,
+                served=served,
+                refused=refused,
             )
     return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
 

@@ -207,7 +207,10 @@ class Runs:
 
     def _begin(self, session: Session, start: Start) -> None:
         """Start a run's process. The caller reads its messages."""
-        self._feeds[session] = RunnerFeed(session, replace(start, speed=session.speed), self._runner)
+        try:
+            self._feeds[session] = RunnerFeed(session, replace(start, speed=session.speed), self._runner)
+        except OSError as error:  # no memory or no process to be had
+            session.move(Phase.FAILED, f"the runner cannot be started: {error.strerror}")
 
     def _next(self) -> Session | None:
         """Start the next run that waits, if there is a core for it, and return its session."""

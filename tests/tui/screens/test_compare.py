@@ -206,6 +206,25 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert isinstance(app.screen, MarketScreen)
 
 
+async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, play_small: Play) -> None:
+    sessions = [play_small(rounds=4, phase=Phase.RUNNING, seed=seed) for seed in range(2)]
+    later = Session("small · as-configured · seed 2")
+    later.move(Phase.WAITING)
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen = CompareScreen([*sessions, later], app)
+        app.push_screen(screen)
+        await pilot.pause()
+        words = str(screen.query_one("#compare-status", Static).render())
+        assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
+        assert screen.query_one(DataTable).row_count == 3
+        await pilot.press("b")  # there is one group alone
+        assert screen.baseline == 0
+        await pilot.press("s")
+        assert "3 small · as-configured · seed 2 · round 0 … waiting" in str(
+            screen.query_one("#compare-status", Static).render()
+        )
+
+
 async def test_a_picture_is_saved_where_the_user_says(
     app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
