@@ -59,6 +59,16 @@ class _Planned:
     seed: int
     found: RunDirectory | None
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has begun and is not complete."""
+        return self.found is not None and self.found.state is State.INCOMPLETE
+
+    @property
+    def played(self) -> bool:
+        """Whether this app or another program is playing it."""
+        return self.unfinished and self.found is not None and self.found.being_played()
+
 
 class _Seeds(Input):
     """The field of the seeds. It leaves the characters that are not in them to the keys of the dialog."""
@@ -177,19 +187,23 @@ checkpoint, or starts over."""
         go.disabled = not planned
         replay.display = bool(complete)
         over.display = State.INCOMPLETE in states
-        self.show_problem(self._explain(len(planned), states))
+        played = sum(run.played for run in planned)
+        self.show_problem(self._explain(len(planned), states, played))
         go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
         go.label = "Run" if not states else "Run again" if complete or over.value else "Resume"
+        if played and played == len(states) and not over.value:
+            go.label = "Open" if played == len(planned) else "Run"
         replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
 
-    def _explain(self, count: int, states: Sequence[State]) -> str:
+    def _explain(self, count: int, states: Sequence[State], played: int) -> str:
         """Return what the buttons will do, in words.
 
         Args:
             count: the runs that are asked for.
             states: the states of those that exist.
+            played: how many of those are being played.
         """
         complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick).value
         if not count:
@@ -203,6 +217,12 @@ checkpoint, or starts over."""
         if states:
             which = "An interrupted run exists" if len(states) == 1 else f"{len(states)} interrupted runs exist"
             one = len(states) == 1
+            if played and not over:
+                return (
+                    "This run is being played; it is opened."
+                    if count == 1
+                    else f"{played} of these runs are being played; they are opened."
+                )
             if over:
                 return f"{which}; {'it starts' if one else 'they start'} over."
             return f"{which}; {'it resumes where it stopped' if one else 'they resume where they stopped'}."
@@ -236,14 +256,13 @@ checkpoint, or starts over."""
     def _finish(self, planned: Sequence[_Planned], done: Sequence[Path]) -> None:
         starts, resumes = [], False
         for run in planned:
-            unfinished = run.found is not None and run.found.state is State.INCOMPLETE
-            over = run.found is not None and (not unfinished or self.query_one("#over", Tick).value)
+            over = run.found is not None and (not run.unfinished or self.query_one("#over", Tick).value)
             start = Start(
                 self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
                 run.seed, fresh=over, paused=self.query_one("#paused", Tick).value,
             )  # fmt: skip
             starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
-            resumes = resumes or (unfinished and not over)
+            resumes = resumes or (run.unfinished and not run.played and not over)
         self.dismiss(Choice(tuple(starts), tuple(done), resumes))
 
     @on(Button.Pressed, "#cancel")

@@ -5,10 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from textual.widgets import Button, Static
+
+from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
 from support.screens import until
 from tui.app import MarketApp
+from tui.screens.run import RunDialog
 from tui.watching.runs import Runs
 from tui.watching.session import Phase
 
@@ -118,6 +122,15 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
             other.stdin.flush()
             await until(pilot, lambda: len(session.history) == 1, "a round of the other program")
             assert app.runs.start(start_of(small), "again") is session
+            dialog = RunDialog(parse(start.scenario), start.scenario, start.file, app.out)
+            app.push_screen(dialog, app._start_runs)
+            await pilot.pause()
+            assert str(dialog.query_one(".problem", Static).render()) == "This run is being played; it is opened."
+            assert str(dialog.query_one("#go", Button).label) == "Open"
+            await pilot.press("enter")
+            await until(pilot, lambda: app.screen is not dialog, "the run")
+            assert app.runs.sessions == [session]
+            assert not list(app._notifications)
         other.stdin.close()
         other.stdout.read()
     assert not RunDirectory(place).being_played()
