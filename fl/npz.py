@@ -34,12 +34,7 @@ def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(_SUFFIX) for name in archive.namelist() if name.endswith(_SUFFIX)]
-            if missing := [name for name in ARRAYS if name not in names]:
-                raise DatasetError(
-                    f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
-                    f"{_listed(names) or 'none'}"
-                )
+            _check_names([name.removesuffix(_SUFFIX) for name in archive.namelist() if name.endswith(_SUFFIX)])
             _check_lengths({name: _checked_length(archive, name) for name in ARRAYS})
             pixels, labels, split = (_array(archive, name) for name in ARRAYS)
     except DatasetError:
@@ -57,6 +52,15 @@ def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
         if not which.any():
             raise DatasetError(f"no image is in the split {name!r}; its split must name both 'train' and 'test'")
     return pixels[~test], labels[~test], pixels[test], labels[test]
+
+
+def _check_names(names: list[str]) -> None:
+    """Raise unless a data set's arrays are among those of a file."""
+    if missing := [name for name in ARRAYS if name not in names]:
+        raise DatasetError(
+            f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
+            f"{_listed(names) or 'none'}"
+        )
 
 
 def _check_lengths(lengths: dict[str, int]) -> None:

@@ -149,7 +149,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:
-    """Return one line for each scenario whose runs differ in more than policy and seed: in arithmetic, or in version."""
+    """Return one line for each scenario whose runs differ in arithmetic, and for each where they differ in version."""
     arithmetics = mixtures((run.setting.name, run.kernels) for run in runs)
     return arithmetics + mixed_versions((run.setting.name, run.version) for run in runs)
 
@@ -197,8 +197,6 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         data = tomllib.loads(run.scenario_text())
         services = data["services"]
         _check_names(data["name"], *(service["name"] for service in services))
-        if not services:
-            raise ValueError("it has no services")
         targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
         sweep = meta.get("sweep", {})
         return Setting(
@@ -226,7 +224,9 @@ def _count(value: Any) -> int:
 
 
 def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
-    """Return [M] the services' values of a key; ValueError for one that no scenario may have."""
+    """Return [M] the services' values of a key; ValueError for one that no scenario may have, or without services."""
+    if not services:
+        raise ValueError("it has no services")
     found = np.array([service[key] for service in services], dtype=np.float64)
     if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
         raise ValueError(f"{key} is out of its range")

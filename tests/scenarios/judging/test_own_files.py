@@ -64,7 +64,9 @@ def test_it_is_valid_while_they_are_there_and_when_they_are_gone(run: RunDirecto
     assert verify(run).problems == []
 
 
-@pytest.mark.parametrize(("labels", "images"), [(4, 240), (3, 30), (2, 240)], ids=["more labels", "few", "fewer labels"])
+@pytest.mark.parametrize(
+    ("labels", "images"), [(4, 240), (3, 30), (2, 240)], ids=["more labels", "few", "fewer labels"]
+)
 def test_it_is_valid_when_they_have_changed(labels: int, images: int, run: RunDirectory) -> None:
     write(labels, images)
     assert verify(run).problems == []
@@ -82,7 +84,11 @@ def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     assert str(caught.value) == f"scenario.toml: {problem}"
     scenario = parse(SCENARIO)
     changed = scenario.model_copy(
-        update={"clients": scenario.clients.model_copy(update={"cost": type(scenario.clients.cost)(per_sample=0.05, per_emd=500.0)})}
+        update={
+            "clients": scenario.clients.model_copy(
+                update={"cost": type(scenario.clients.cost)(per_sample=0.05, per_emd=500.0)}
+            )
+        }
     )
     assert dumps(changed) != dumps(scenario)
     with pytest.raises(InputError) as caught:

@@ -43,4 +43,6 @@ def test_a_data_set_that_no_point_uses_is_neither_noted_nor_loaded(
     assert done.returncode == 0, done.stderr
     assert "mnist" not in done.stderr
     for name in ("digits", "strokes"):
-        assert f"data set '{name}' is trained as its fits were measured, where the scenario leaves it open" in done.stderr
+        assert (
+            f"data set '{name}' is trained as its fits were measured, where the scenario leaves it open" in done.stderr
+        )
