@@ -305,6 +305,8 @@ class RunDirectory:
         if meta.get("agents", {}) != agents:
             raise ChangedError(f"{self.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
         played = meta.get("plugins", {})
+        if not isinstance(played, dict) or not all(isinstance(record, dict) for record in played.values()):
+            raise RunDirectoryError(f"{self.path / META}: has no usable 'plugins'; {_FRESH}")
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise ChangedError(
