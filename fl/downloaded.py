@@ -18,6 +18,7 @@ from fl import idx, matlab, records, vision
 from fl.arrays import AnyArray, Labels, Pixels
 from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, FileError, Shape, Source
 from fl.digests import OFFICIAL
+from fl.home import expanded, home
 
 VARIABLE = "FLMARKET_DATA"
 
@@ -131,17 +132,21 @@ def _joined(parts: Sequence[AnyArray | str]) -> Any:
 
 
 def data_root() -> Path:
-    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder."""
+    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder.
+
+    Raises:
+        InputError: it is in a home folder that is not known.
+    """
     if chosen := os.environ.get(VARIABLE):
-        return Path(chosen).expanduser()
+        return expanded(chosen)
     if sys.platform == "darwin":
-        caches = Path.home() / "Library" / "Caches"
+        caches = home() / "Library" / "Caches"
     elif sys.platform == "win32":
-        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        caches = Path(os.environ.get("LOCALAPPDATA") or home() / "AppData" / "Local")
     else:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
         if not caches.is_absolute():  # which the XDG specification tells us to ignore
-            caches = Path.home() / ".cache"
+            caches = home() / ".cache"
     return caches / "flmarket"
 
 

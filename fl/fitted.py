@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from fl.errors import InputError
 from fl.files import replacing
+from fl.home import expanded, home
 from fl.regime import Regime
 
 Kind = Literal["dqi", "surrogate"]
@@ -55,10 +56,14 @@ class Fit:
 
 
 def own_folder() -> Path:
-    """Return the folder of the user's own fits: ``FLMARKET_FITS``, or ``~/.config/flmarket/fits``."""
+    """Return the folder of the user's own fits: ``FLMARKET_FITS``, or ``~/.config/flmarket/fits``.
+
+    Raises:
+        InputError: it is in a home folder that is not known.
+    """
     if chosen := os.environ.get(_VARIABLE):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "flmarket" / "fits"
+        return expanded(chosen)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home() / ".config") / "flmarket" / "fits"
 
 
 def dqi_fit(dataset: str) -> Fit:

@@ -3,8 +3,8 @@
 ``pixels``: uint8 [n, channels, height, width], or [n, height, width] for one channel. ``labels``: integers [n], from 0.
 ``split``: [n], ``"train"`` or ``"test"``, or 0 or 1 in their place.
 
-The file is a stranger's: arrays of Python objects, which are pickles, are refused, and what the header of an array says
-is checked before memory is asked for.
+The file is a stranger's: arrays of Python objects, which are pickles, are refused, and what the headers of the arrays
+say is checked before memory is asked for.
 """
 
 import zipfile
@@ -16,10 +16,12 @@ import numpy as np
 from numpy.lib import format as npy
 
 from fl.arrays import AnyArray
+from fl.blame import describe
 from fl.dataset import DatasetError
 from fl.image_sizes import require_small
 
 ARRAYS = ("pixels", "labels", "split")
+_SUFFIX = ".npy"
 _LONGEST_WORD = 64
 """Bytes of one entry of ``labels`` or ``split``."""
 
@@ -32,25 +34,19 @@ def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-            if missing := [name for name in ARRAYS if name not in names]:
-                raise DatasetError(
-                    f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
-                    f"{_listed(names) or 'none'}"
-                )
-            for name in ARRAYS:
-                _check_header(archive, name)
+            _check_names([name.removesuffix(_SUFFIX) for name in archive.namelist() if name.endswith(_SUFFIX)])
+            _check_lengths({name: _checked_length(archive, name) for name in ARRAYS})
             pixels, labels, split = (_array(archive, name) for name in ARRAYS)
+    except DatasetError:
+        raise
     except FileNotFoundError:
         raise DatasetError("no such file") from None
     except zipfile.BadZipFile as error:
         raise DatasetError(f"is not an .npz file: {error}; write it with numpy.savez") from error
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
         raise DatasetError(f"cannot be read: {error}; write it again with numpy.savez") from error
-    for name, array in (("labels", labels), ("split", split)):
-        if len(array) != len(pixels):
-            verb = "has" if name == "split" else "have"
-            raise DatasetError(f"its {name} {verb} the length {len(array):,}, for {len(pixels):,} images")
+    except Exception as error:  # headers are Python literals: whatever their parsers, and decompressors, raise
+        raise DatasetError(f"cannot be read: {describe(error)}; write it again with numpy.savez") from error
     test = _is_test(split)
     for which, name in ((~test, "train"), (test, "test")):
         if not which.any():
@@ -58,9 +54,26 @@ def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     return pixels[~test], labels[~test], pixels[test], labels[test]
 
 
-def _check_header(archive: zipfile.ZipFile, name: str) -> None:
-    """Raise unless an array is of the kind and size that a data set's can be."""
-    with archive.open(f"{name}.npy") as file:
+def _check_names(names: list[str]) -> None:
+    """Raise unless a data set's arrays are among those of a file."""
+    if missing := [name for name in ARRAYS if name not in names]:
+        raise DatasetError(
+            f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
+            f"{_listed(names) or 'none'}"
+        )
+
+
+def _check_lengths(lengths: dict[str, int]) -> None:
+    """Raise unless there is an entry of each array for each image."""
+    for name in ("labels", "split"):
+        if lengths[name] != lengths["pixels"]:
+            verb = "has" if name == "split" else "have"
+            raise DatasetError(f"its {name} {verb} the length {lengths[name]:,}, for {lengths['pixels']:,} images")
+
+
+def _checked_length(archive: zipfile.ZipFile, name: str) -> int:
+    """Return how many entries an array has; raise unless it is of the kind and size that a data set's can be."""
+    with archive.open(name + _SUFFIX) as file:
         version = npy.read_magic(file)
         header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = header(file)
@@ -79,10 +92,11 @@ def _check_header(archive: zipfile.ZipFile, name: str) -> None:
         raise DatasetError(f"its {name} must have the shape [n], one for each image, not {list(shape)}")
     elif dtype.itemsize > _LONGEST_WORD:
         raise DatasetError(f"its {name} must be short words or numbers, not {dtype}")
+    return int(shape[0])
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> AnyArray:
-    with archive.open(f"{name}.npy") as file:
+    with archive.open(name + _SUFFIX) as file:
         found: AnyArray = npy.read_array(file, allow_pickle=False)
         return found
 

@@ -34,6 +34,10 @@ def problem(found: Any) -> str | None:
     if not callable(found):
         return f"is {found!r}, which cannot be called; a data set is a function that returns its arrays"
     try:
+        hash(found)  # data sets that stay loaded are told apart by their functions
+    except Exception as error:
+        return f"cannot be told from others: {describe(error)}; register a plain function"
+    try:
         inspect.signature(found).bind()
     except ValueError:  # of a function that is not written in Python, nothing is known
         return None

@@ -10,6 +10,7 @@ meta.json.
 """
 
 import re
+import stat
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +18,8 @@ from pathlib import Path
 
 from fl import image_folder, npz
 from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Source
+from fl.errors import InputError
+from fl.home import expanded
 from fl.own_arrays import checked, dataset_of
 
 _KEPT = 4
@@ -60,10 +63,10 @@ class OwnFiles(Source):
                 f"data set {self.name!r}: a path consists of letters, digits, spaces and . _ - ~ / \\ :, and does not "
                 "start with a space, '-' or ':'; rename the folder, or link to it"
             )
-        path = Path(_parts(self.name)[0]).expanduser().absolute()
         try:
+            path = expanded(_parts(self.name)[0]).absolute()
             return _load(self.name, path, _state(path))
-        except DatasetError as error:
+        except InputError as error:
             raise DatasetError(f"data set {self.name!r}: {error}") from error.__cause__
 
 
@@ -85,7 +88,7 @@ def _state(path: Path) -> tuple[object, ...]:
 @lru_cache(maxsize=_KEPT)
 def _load(name: str, path: Path, _state: tuple[object, ...]) -> Dataset:
     share = _share(_parts(name)[1])
-    if path.is_dir():
+    if _is_folder(path):
         *arrays, classes = image_folder.read(path, share)
         shown = ", ".join(classes[:_MOST_CLASSES]) + (", ..." if len(classes) > _MOST_CLASSES else "")
         description = f"images of {len(classes)} classes: {shown}"
@@ -96,6 +99,15 @@ def _load(name: str, path: Path, _state: tuple[object, ...]) -> Dataset:
         raise DatasetError(f"is split already; leave out :{float(share):g}")
     arrays_: Arrays = checked(npz.read(path))
     return dataset_of(name, "arrays of an .npz file", "file", arrays_)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise DatasetError(f"cannot be read: {error.strerror}") from error
 
 
 def _share(text: str | None) -> Fraction | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fl.errors import InputError
 from fl.extras import needs_extra
+from fl.home import expanded
 from fl.words import in_python, pythonic
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def run(
             scenarios,
             register_classes(names),
             range(seeds) if isinstance(seeds, int) else seeds,
-            Path(out).expanduser(),
+            expanded(out),
             jobs=jobs,
             workers=workers,
             engine=engine,
@@ -139,7 +140,7 @@ def read(*sources: Place) -> "Results":
 
     if not sources:
         raise InputError("no directory is given; name at least one, such as read('runs')")
-    return Results([Path(source).expanduser() for source in sources])
+    return Results([expanded(source) for source in sources])
 
 
 @in_python()
@@ -197,7 +198,7 @@ def train(
         options=options or {},
         command=f"flmarket.train({market.name!r}, policy={policy!r}, episodes={episodes}, seed={seed})",
     )
-    path = place(Path(out).expanduser(), seed, [seed])
+    path = place(expanded(out), seed, [seed])
     run_training(training, seed, path, Shelf(), resume=resume, workers=threads(1, workers))
     return path
 
@@ -290,4 +291,4 @@ def _scenario(given: "Place | Scenario") -> "Scenario":
 def _text(place: Place) -> str:
     """Return a place as text, so that names of built-in scenarios and paths are told apart as on the command line."""
     text = os.fspath(place)
-    return str(Path(text).expanduser()) if text.startswith("~") else text
+    return str(expanded(text)) if text.startswith("~") else text

@@ -10,6 +10,7 @@ from des.conditions import Conditions
 from des.money import to_micro
 from des.population import Population, Qualities
 from fl.datasets import info
+from fl.errors import InputError
 from scenarios.build import dqi_parameters, interventions, population_spec
 from scenarios.file.schema import Scenario
 
@@ -22,13 +23,18 @@ class World:
     """
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
+        """Draw nothing yet.
+
+        Raises:
+            InputError: a data set is not known here, or the scenario is not one that can be played.
+        """
         services = scenario.services
-        self._population = Population(
-            population_spec(scenario),
-            [info(service.dataset).labels for service in services],
-            [dqi_parameters(scenario.dqi, service.dataset) for service in services],
-            seed,
-        )
+        labels = [info(service.dataset).labels for service in services]
+        parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
+        try:
+            self._population = Population(population_spec(scenario), labels, parameters, seed)
+        except ValueError as error:  # of a run whose scenario.toml was changed
+            raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
         budgets = {service.name: to_micro(service.budget) for service in services}

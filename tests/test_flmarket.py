@@ -177,6 +177,10 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ({"scenario": "quickstart", "seeds": 0}, "no seed is given; name at least one"),
         ({"scenario": "quickstart", "seeds": []}, "no seed is given; name at least one"),
         ({"scenario": "quickstart", "seeds": [1, -2]}, "seeds: -2 is negative; a seed is an integer of at least 0"),
+        (
+            {"scenario": "quickstart", "seeds": [0, 10**5000]},
+            "seeds: one is too large; a seed is an integer from 0 to 9223372036854775807",
+        ),
         ({"scenario": "quickstart", "seeds": "3"}, "seeds = '3': must be integers of at least 0, or how many of them"),
         (
             {"scenario": "quickstart", "seeds": 2.5},

@@ -88,8 +88,13 @@ def installed(*, fits: bool = True) -> Catalogue:
 
 
 def played() -> Catalogue:
-    """Return what the scenario of a run that was played before may name: anything. Nothing is to be played again."""
-    return replace(installed(fits=False), played=True)
+    """Return what the scenario of a run that was played before may name: anything. Nothing is to be played again.
+
+    Of data sets, those that come with flmarket alone are looked at: a user's own may be gone, or others by now.
+    """
+    from fl.datasets import BUILTIN
+
+    return replace(installed(fits=False), datasets=tuple(BUILTIN), played=True)
 
 
 def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
@@ -106,7 +111,8 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
-        if name is not None and name not in used and (name in catalogue.datasets or is_path(name)):
+        known = name is not None and (name in catalogue.datasets or (is_path(name) and not catalogue.played))
+        if known and name not in used:
             try:
                 used[name] = catalogue.facts(name)
             except InputError as error:  # of a plug-in or files, which are loaded for them

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
+from fl.home import expanded
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 
@@ -116,9 +117,9 @@ class PolicyChoice:
 
 
 def parted(text: str) -> tuple[str, str | None]:
-    """Return the name and the checkpoint in ``NAME`` or ``NAME:CHECKPOINT``. Loads nothing."""
+    """Return the name and the checkpoint in ``NAME`` or ``NAME:CHECKPOINT``. Loads nothing. Raises as ``expanded``."""
     name, _, checkpoint = text.partition(":")
-    return name, (str(Path(checkpoint).expanduser()) if checkpoint.startswith("~") else checkpoint) or None
+    return name, (str(expanded(checkpoint)) if checkpoint.startswith("~") else checkpoint) or None
 
 
 def _wanted(option: str, explicit: Mapping[str, str]) -> str | None:

@@ -127,7 +127,12 @@ def check_runs(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _check_value(base: Mapping[str, Any], path: Path, value: Any) -> Iterator[Finding]:
     """Yield what the schema finds wrong with a value at its place."""
-    data = deepcopy(dict(base))
+    top, below = str(path[0]), path[1:]
+    # Of the scenario, no more than the table that the value is in: there may be thousands of values, and of services.
+    part = base.get(top)
+    if below and isinstance(below[0], int):
+        part, path = [base[top][below[0]]], (top, 0, *below[1:])
+    data = {} if part is None else {top: deepcopy(part)}
     try:
         plain(value)
         put(data, path, value)

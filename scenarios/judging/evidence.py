@@ -130,14 +130,18 @@ class Logs:
         so are all bids.
 
         Raises:
-            InputError: meta.json does not have the parameters of eq. (6) that the run was played with.
+            InputError: meta.json does not have the parameters of eq. (6) that the run was played with, or the scenario
+                is not one that can be played.
         """
         services = self.scenario.services
         labels = [self.datasets[it.dataset].labels if it.dataset in self.datasets else _ANY_LABELS for it in services]
         spec = population_spec(self.scenario)
         if not self.known:
             spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
-        return Population(spec, labels, [self._dqi(it.dataset) for it in services], self.seed)
+        try:
+            return Population(spec, labels, [self._dqi(it.dataset) for it in services], self.seed)
+        except ValueError as error:  # a scenario that no run has played
+            raise InputError(f"scenario.toml: clients: {error}") from error
 
     def _dqi(self, dataset: str) -> DQIParameters:
         if self.scenario.dqi == "published" or dataset not in self.datasets:

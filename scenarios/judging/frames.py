@@ -14,9 +14,8 @@ from fl.words import in_python
 from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
-from scenarios.judging.results import RunResult, read
+from scenarios.judging.results import RunResult, mixed, read
 from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, read_table, swept
-from scenarios.logs.arithmetic import mixtures
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -50,10 +49,10 @@ class Results:
             InputError: there is none, or a log is damaged.
 
         Warns:
-            UserWarning: runs of one scenario were trained in different arithmetic.
+            UserWarning: runs of one scenario were trained in different arithmetic, or played by different versions.
         """
         self.runs: list[RunResult] = read([Path(source) for source in sources])
-        for text in mixtures((run.setting.name, run.kernels) for run in self.runs):
+        for text in mixed(self.runs):
             warnings.warn(text, stacklevel=3)
 
     def __len__(self) -> int:

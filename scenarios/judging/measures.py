@@ -50,6 +50,17 @@ def jain(values: npt.ArrayLike) -> float:
     return 1.0 if squares == 0 else float(x.sum()) ** 2 / (len(x) * squares)
 
 
+def gini(values: npt.ArrayLike) -> float:
+    """Return the Gini coefficient of n amounts: 0 when all are equal, (n - 1)/n when one has all; 0 for zeros.
+
+    It is the mean difference between two of them, over twice their mean. None may be negative. Source: Gini,
+    "Variabilità e mutabilità", 1912.
+    """
+    x = np.sort(np.asarray(values, dtype=np.float64))
+    total, n = float(x.sum()), len(x)
+    return 0.0 if total == 0 else float((2 * np.arange(1, n + 1) - n - 1) @ x) / (n * total)
+
+
 def _final(run: RunResult) -> FloatArray:
     final: FloatArray = 100 * run.accuracy[-1]
     return final

@@ -14,8 +14,7 @@ from learning.policy import is_privileged
 from learning.statistics import Interval
 from scenarios.judging.measures import MARKET, MEASURES, Measure
 from scenarios.judging.report import Difference, Estimate, Report
-from scenarios.judging.results import Setting
-from scenarios.logs.arithmetic import mixtures
+from scenarios.judging.results import Setting, mixed
 
 Table = list[list[str]]
 """Rows of cells; the first row is the header."""
@@ -100,7 +99,7 @@ def introduction(report: Report) -> list[str]:
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
             f"policy beats one of {report.baseline}."
         )
-    text += mixtures((run.setting.name, run.kernels) for run in report.runs)
+    text += mixed(report.runs)
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text

@@ -21,8 +21,9 @@ from fl.printable import printable
 from learning.targets import RoundsToTarget
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
-from scenarios.logs.arithmetic import arithmetic
+from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
+from scenarios.logs.versions import mixed_versions, played_by
 
 _MOST = 1_000_000
 _QUANTITIES = ("accuracy", "reward", "spent", "wanted", "served", "refused")
@@ -70,6 +71,7 @@ class RunResult:
         policies: [M] the services' policies.
         seed: the run's seed.
         kernels: the arithmetic in which each service's models were trained; empty where none were.
+        version: the version of flmarket that played it.
         accuracy: after each round, in [0, 1].
         reward: Omega^accuracy, as in the paper.
         spent, wanted, served, refused: money and offers in each round.
@@ -82,6 +84,7 @@ class RunResult:
     policies: tuple[str, ...]
     seed: int
     kernels: Mapping[str, str]
+    version: str
     accuracy: FloatArray
     reward: FloatArray
     spent: FloatArray
@@ -141,8 +144,14 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
         if problem := folder_problem(policy):
             raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
-        results.append(_result(run, settings[_folder(run)], policy, seed, arithmetic(meta)))
+        results.append(_result(run, settings[_folder(run)], policy, seed, meta))
     return results
+
+
+def mixed(runs: Sequence[RunResult]) -> list[str]:
+    """Return one line for each scenario whose runs differ in arithmetic, and for each where they differ in version."""
+    arithmetics = mixtures((run.setting.name, run.kernels) for run in runs)
+    return arithmetics + mixed_versions((run.setting.name, run.version) for run in runs)
 
 
 def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
@@ -215,7 +224,9 @@ def _count(value: Any) -> int:
 
 
 def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
-    """Return [M] the services' values of a key; ValueError for one that no scenario may have."""
+    """Return [M] the services' values of a key; ValueError for one that no scenario may have, or without services."""
+    if not services:
+        raise ValueError("it has no services")
     found = np.array([service[key] for service in services], dtype=np.float64)
     if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
         raise ValueError(f"{key} is out of its range")
@@ -229,7 +240,7 @@ def _check_names(*names: str) -> None:
             raise ValueError(f"{name[:60]!r}: {problem}")
 
 
-def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, kernels: Mapping[str, str]) -> RunResult:
+def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: Mapping[str, Any]) -> RunResult:
     rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
     played = len(rounds) // m
@@ -258,7 +269,8 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, kernels
         policy=policy,
         policies=policies,
         seed=seed,
-        kernels=kernels,
+        kernels=arithmetic(meta),
+        version=played_by(meta),
         to_target=RoundsToTarget.first(met.T),
         **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},
     )

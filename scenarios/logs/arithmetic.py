@@ -26,16 +26,25 @@ def mixtures(runs: Iterable[tuple[str, Mapping[str, str]]]) -> list[str]:
     Args:
         runs: for each run its scenario's name, and its ``arithmetic``.
     """
+    found = shares((scenario, ", ".join(sorted(set(used.values())))) for scenario, used in runs if used)
+    return [
+        f"runs of {scenario!r} were trained in different arithmetic: {'; '.join(kernels)}. Part of what they differ in "
+        f"comes from that ({PAGE})"
+        for scenario, kernels in found.items()
+        if len(kernels) > 1
+    ]
+
+
+def shares(runs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return by scenario how many of its runs are of which kind, in words: ``fused (3 runs)``.
+
+    Args:
+        runs: for each run its scenario's name, and its kind.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for scenario, used in runs:
-        if used:
-            counts[scenario][", ".join(sorted(set(used.values())))] += 1
-    found = []
-    for scenario, kernels in counts.items():
-        if len(kernels) > 1:
-            shares = "; ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(kernels.items()))
-            found.append(
-                f"runs of {scenario!r} were trained in different arithmetic: {shares}. Part of what they differ in "
-                f"comes from that ({PAGE})"
-            )
-    return found
+    for scenario, kind in runs:
+        counts[scenario][kind] += 1
+    return {
+        scenario: [f"{kind} ({counted(count, 'run')})" for kind, count in sorted(kinds.items())]
+        for scenario, kinds in counts.items()
+    }

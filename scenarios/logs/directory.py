@@ -190,6 +190,22 @@ class RunDirectory:
         finally:
             os.close(descriptor)
 
+    def being_played(self) -> bool:
+        """Whether a process is playing the run. Where the file system has no locks, none seems to be."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        return False
+
     def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.
 
@@ -289,6 +305,8 @@ class RunDirectory:
         if meta.get("agents", {}) != agents:
             raise ChangedError(f"{self.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
         played = meta.get("plugins", {})
+        if not isinstance(played, dict) or not all(isinstance(record, dict) for record in played.values()):
+            raise RunDirectoryError(f"{self.path / META}: has no usable 'plugins'; {_FRESH}")
         for thing in sorted({*played, *plugins}):
             if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
                 raise ChangedError(

@@ -17,11 +17,13 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
+from scenarios.logs.versions import played_by, skipped_versions
 from scenarios.plugins import plugins_of
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.seeds import LARGEST
 from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ def play_batch(
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
         observer = stack.enter_context(reporter(len(runs), quiet=not progress, silent=not failures, words=words))
-        for note in notes(scenarios, shelf) if progress else ():
+        for note in notes({run.digest: run.scenario for run in runs}.values(), shelf) if progress else ():
             observer.note(note)
         result = run_all(
             runs,
@@ -133,14 +135,20 @@ def play_batch(
             decision_timeout=decision_timeout,
             first=first,
         )
-        complete = ((run.scenario.name, arithmetic(run.directory.meta())) for run in result.complete)
-        for note in mixtures(complete) if progress else ():
+        for note in _caveats(result.complete) if progress else ():
             observer.note(note)
     if result.failed:
         raise BatchFailed(result, observer.reasons[0])
     if missing := [run.label for run in runs if run not in result.complete]:
         raise RunError(f"{len(missing)} of {len(runs)} runs ended without a result: {', '.join(missing[:3])}")
     return result
+
+
+def _caveats(complete: Iterable[Run]) -> list[str]:
+    """Return what complete runs differ in besides what was asked for: their arithmetic, and who played them."""
+    metas = [(run.scenario.name, run.directory.meta()) for run in complete]
+    arithmetics = mixtures((name, arithmetic(meta)) for name, meta in metas)
+    return arithmetics + skipped_versions((name, played_by(meta)) for name, meta in metas)
 
 
 def threads(jobs: int, wanted: int | None) -> int:
@@ -221,6 +229,8 @@ def _seeds(seeds: Any) -> list[int]:
         checked = [index(seed) for seed in given]
     except TypeError as error:
         raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
+    if any(seed > LARGEST for seed in checked):
+        raise InputError(f"seeds: one is too large; a seed is an integer from 0 to {LARGEST}")
     if any(seed < 0 for seed in checked):
         raise InputError(f"seeds: {min(checked)} is negative; a seed is an integer of at least 0")
     if not checked:

@@ -1,6 +1,6 @@
 """What ``flmarket run`` notes before a batch: what a user should know before believing the results."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from fl import fused
 from fl.datasets import info
@@ -12,8 +12,8 @@ from scenarios.file.settled import regimes_of
 _OWN = {"plug-in": "a plug-in", "file": "your own"}
 
 
-def notes(scenarios: Sequence[Scenario], shelf: Shelf) -> list[str]:
-    """Return the notes on a batch of these scenarios, each once."""
+def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
+    """Return the notes on a batch of these scenarios, which have no sweep, each once."""
     found = []
     for backend in dict.fromkeys(map(backend_of, scenarios)):
         if backend.note:

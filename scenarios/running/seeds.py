@@ -4,6 +4,9 @@ import re
 
 from fl.errors import InputError
 
+LARGEST = 2**63 - 1
+"""Seed of a run: what reads its logs holds whole numbers in 64 bits."""
+
 
 def parse_seeds(text: str) -> list[int]:
     """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.

@@ -18,6 +18,7 @@ from fl import downloaded, embedded, vision
 from fl.dataset import Dataset
 from fl.datasets import DatasetError, data_root, info, load, names
 from fl.digests import OFFICIAL
+from fl.errors import InputError
 from fl.plugins import UnknownPluginError
 from support.downloads import put_files, serving
 
@@ -130,6 +131,12 @@ def test_files_lie_where_the_variable_says(monkeypatch: pytest.MonkeyPatch, tmp_
     assert data_root() == tmp_path
     monkeypatch.setenv("FLMARKET_DATA", "~/images")
     assert data_root() == Path.home() / "images"
+    monkeypatch.setenv("FLMARKET_DATA", "~nobody-of-this-name/images")
+    with pytest.raises(InputError) as caught:
+        data_root()
+    assert str(caught.value) == (
+        "~nobody-of-this-name/images: the home folder that '~' stands for is not known; write it out"
+    )
     put(tmp_path, "mnist")
     monkeypatch.setenv("FLMARKET_DATA", str(tmp_path))
     assert len(load("mnist", download=False).train_labels) == TRAIN

@@ -85,3 +85,8 @@ def test_a_broken_file_is_an_input_error(own: Path, content: str) -> None:
     (own / "dqi.json").write_text(content)
     with pytest.raises(FitError, match=r"dqi\.json"):
         dqi_fit("mnist")
+
+
+def test_the_folder_of_own_fits_may_begin_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLMARKET_FITS", "~/fits")
+    assert own_folder() == Path.home() / "fits"

@@ -191,10 +191,23 @@ def test_what_is_wrong_with_a_data_set_is_said_with_its_name(found: Callable[[],
         assert str(caught.value).startswith(f"data set 'cats' ({place}): {problem}")
 
 
+class Unhashable:
+    """What can be called, but not be told from others."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self) -> Any:
+        return parts()
+
+
 @pytest.mark.parametrize(
     ("found", "problem"),
     [
         ([1, 2], "is [1, 2], which cannot be called; a data set is a function that returns its arrays"),
+        (
+            Unhashable(),
+            "cannot be told from others: TypeError: unhashable type: 'Unhashable'; register a plain function",
+        ),
         (lambda folder: parts(), "must be a function without arguments: missing a required argument: 'folder'"),
     ],
 )

@@ -258,6 +258,31 @@ def huge(place: Path) -> str:
     return str(place / "huge.npz")
 
 
+def headed(place: Path, **headers: bytes) -> str:
+    """An .npz of which some arrays have other beginnings."""
+    with zipfile.ZipFile(npz(place)) as source:
+        content = {name: source.read(name) for name in source.namelist()}
+    path = place / "headed.npz"
+    with zipfile.ZipFile(path, "w") as target:
+        for name, data in content.items():
+            target.writestr(name, headers.get(name.removesuffix(".npy"), data))
+    return str(path)
+
+
+def header(text: str) -> bytes:
+    """The beginning of an array, of version 1.0, that says something else than NumPy writes."""
+    line = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
+
+
+def unnamed(place: Path) -> str:
+    """An archive whose members are named without ``.npy``, as numpy.savez never names them."""
+    with zipfile.ZipFile(npz(place)) as source, zipfile.ZipFile(place / "unnamed.npz", "w") as target:
+        for name in source.namelist():
+            target.writestr(name.removesuffix(".npy"), source.read(name))
+    return str(place / "unnamed.npz")
+
+
 def cut(place: Path) -> str:
     path = Path(npz(place))
     path.write_bytes(path.read_bytes()[:-30])
@@ -296,6 +321,16 @@ def spoilt(place: Path) -> str:
             "images.transpose(0, 3, 1, 2)",
         ),
         (lambda place: npz(place, labels=[0, 1, 2]), "its labels have the length 3, for 8 images"),
+        (
+            unnamed,
+            "lacks pixels, labels, split; a data set is the arrays pixels, labels and split, and the file has none",
+        ),
+        (
+            lambda place: headed(
+                place, labels=header("{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000000,)}")
+            ),
+            "its labels have the length 1,000,000,000,000,000, for 8 images",
+        ),
         (lambda place: npz(place, split=["train"] * 9), "its split has the length 9, for 8 images"),
         (
             lambda place: npz(place, labels=np.eye(8)),
@@ -341,6 +376,33 @@ def test_what_is_wrong_with_an_npz_is_said_with_its_name(
     with pytest.raises(DatasetError) as caught:
         load(name)
     assert str(caught.value) == f"data set {name!r}: {problem}"
+
+
+@pytest.mark.parametrize("text", ["{'descr': '|u1', 'shape': (", "{[]: 1}", "{'shape': 1}", "\x00"])
+@pytest.mark.parametrize("array", ["pixels", "labels", "split"])
+def test_a_header_that_no_parser_understands_is_said_to_be_unreadable(array: str, text: str, tmp_path: Path) -> None:
+    """The header of an array is a Python literal, and what its parser raises is its own business."""
+    name = headed(tmp_path, **{array: header(text)})
+    with pytest.raises(DatasetError) as caught:
+        load(name)
+    assert str(caught.value).startswith(f"data set {name!r}: cannot be read: ")
+    assert str(caught.value).endswith("; write it again with numpy.savez")
+
+
+def test_a_path_that_cannot_be_looked_at_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    name = f"{tmp_path}/{'a' * 300}/"
+    with pytest.raises(DatasetError) as caught:
+        load(name)
+    assert str(caught.value) == f"data set {name!r}: cannot be read: File name too long"
+
+
+def test_a_home_folder_that_is_not_known_is_said(tmp_path: Path) -> None:
+    name = "~nobody-of-this-name/pets"
+    with pytest.raises(DatasetError) as caught:
+        load(name)
+    assert str(caught.value) == (
+        f"data set {name!r}: {name}: the home folder that '~' stands for is not known; write it out"
+    )
 
 
 def test_images_that_no_memory_holds_are_refused_by_their_header() -> None:

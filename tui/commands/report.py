@@ -35,8 +35,7 @@ def report(
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
     from scenarios.judging.render import csv_text, html_page, markdown
     from scenarios.judging.report import make_report
-    from scenarios.judging.results import read
-    from scenarios.logs.arithmetic import mixtures
+    from scenarios.judging.results import mixed, read
 
     load_plugins(plugin)  # tables mark privileged policies
     found = read(runs)
@@ -56,7 +55,7 @@ def report(
     else:
         result((csv_text if style == "csv" else markdown)(made), end="")
     if style == "csv":  # the other formats have room for it
-        for text in mixtures((run.setting.name, run.kernels) for run in found):
+        for text in mixed(found):
             note(text)
 
 

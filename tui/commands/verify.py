@@ -42,6 +42,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     """Print what is to be said of one run; return the exit status that it asks for. ``apart``: see ``rerun``."""
     from des.money import text
     from scenarios.judging.verify import verify
+    from scenarios.logs.versions import other_version
 
     try:
         verdict = verify(run)
@@ -58,6 +59,8 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     for problem in problems:
         _print(run, problem)
     if problems:
+        if told := other_version(run.meta()):
+            _print(run, told)
         return FAILED
     counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
     _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")

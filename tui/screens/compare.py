@@ -1,4 +1,7 @@
-"""The compare screen: a curve and table rows for each run, with differences from a baseline."""
+"""The compare screen: a curve and table rows for each run, with differences from a baseline.
+
+Runs that differ in their seed alone are shown as one, by their means, unless the user asks for each run.
+"""
 
 from collections.abc import Sequence
 
@@ -10,29 +13,18 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
+from fl.counting import counted
+from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.watching.comparison import Row, caveats, compare
+from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
 from tui.watching.history import METRICS
-from tui.watching.session import Session, SessionChanged
+from tui.watching.seeds import FEWEST, Group, groups, over_seeds
+from tui.watching.session import Phase, Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
-from tui.widgets.look import percent, plain, same, series_color, sign, tint
+from tui.widgets.comparetable import CompareTable
+from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.redraw import Redraw
 from tui.widgets.statusline import SIGNS
-
-COLUMNS = {
-    "sign": "#",
-    "run": "run",
-    "service": "service",
-    "policy": "policy",
-    "accuracy": "accuracy %",
-    "accuracy_delta": "Δ",
-    "target": "target met in",
-    "target_delta": "Δ",
-    "spent": "spent",
-    "spent_delta": "Δ",
-    "served": "served",
-    "refused": "refused",
-}
 
 
 class CompareScreen(Screen[None]):
@@ -43,20 +35,26 @@ class CompareScreen(Screen[None]):
         Binding("tab,right", "service(1)", "Next service"),
         Binding("shift+tab,left", "service(-1)", "Previous service", show=False),
         Binding("l", "align", "Same round/latest"),
+        Binding("s", "seeds", "Means/each run"),
         Binding("b", "baseline", "Next baseline"),
         Binding("space", "pause", "Pause/resume all"),
         Binding("enter", "open", "Open run"),
         Binding("x", "picture", "Picture"),
         Binding("escape", "back", "Back"),
     ]
-    HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run.
+    HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
+in the plot is the target.
 
-Δ is the difference from the baseline, at first the first run ([b]b[/b] chooses the next one). All numbers are for the
-last round that every run has reached ([b]l[/b]: for each run's latest round), so live runs can be compared too.
+Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
+chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
+round), so live runs can be compared too. A run in which all services have left counts with its last round.
+
+Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
+seeds on, and when the runs are over, 95 % bootstrap intervals follow in brackets. Differences are paired by seed.
 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
 [b]space[/b] pause or resume the live runs
-[b]enter[/b] open the run of the chosen row"""
+[b]enter[/b] open the run of the chosen row; from a row of means, show each run"""
     CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
 
@@ -64,23 +62,21 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
         super().__init__()
         self.sessions = list(sessions)
         self._navigator, self._runs = navigator, navigator.runs
-        self.service, self.metric, self.baseline, self.aligned = 0, METRICS[0], 0, True
+        self.service, self.metric, self.aligned = 0, METRICS[0], True
+        self.singly = False  # each run by itself, although some differ in their seed alone
+        self._baseline: int | None = None
         self._redraw = Redraw(self, self.draw)
-        self._shown: dict[tuple[str, str], Text] = {}
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         yield Static("", id="compare-status")
         with Horizontal(id="compare-plot"):
             yield CompareCurves(id="compare-curves")
-        yield DataTable(id="compare-table", cursor_type="row", zebra_stripes=True)
+        yield CompareTable(id="compare-table", cursor_type="row", zebra_stripes=True)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Start watching the runs."""
-        table = self.query_one(DataTable)
-        for key, label in COLUMNS.items():
-            table.add_column(label, key=key)
         for session in self.sessions:
             session.watch(self)
         self.call_after_refresh(self.draw)
@@ -108,85 +104,78 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
         found = next((session.scenario for session in self.sessions if session.scenario), None)
         return [service.name for service in found.services] if found else []
 
+    @property
+    def shown(self) -> list[Group]:
+        """The groups of runs that are shown as one; each run by itself where there are none."""
+        found = groups(self.sessions)
+        if self.singly or len(found) == len(self.sessions):
+            return [Group(name_of(run, self.sessions), (place,)) for place, run in enumerate(self.sessions)]
+        # Runs that have not begun belong to a group that is not known yet.
+        return [group for group in found if self.sessions[group.runs[0]].scenario is not None]
+
+    @property
+    def means(self) -> bool:
+        """Whether means over seeds are shown."""
+        return any(len(group.runs) > 1 for group in self.shown)
+
+    @property
+    def baseline(self) -> int:
+        """The place of the baseline, a run or a group of runs."""
+        shown = self.shown
+        if self._baseline is not None:
+            return self._baseline % len(shown)
+        first = original(self.sessions)
+        return next((place for place, group in enumerate(shown) if first in group.runs), 0)
+
     def draw(self) -> None:
         """Show the runs as they are now."""
         if not self.is_mounted or not self.query("#compare-table"):
             return
         for session in self.sessions:
             session.seen(self)
-        rounds = self._rounds()
-        self._status(rounds)
-        if self.services:
-            self.service = min(self.service, len(self.services) - 1)
-            self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric)
-            self._fill(compare(self.sessions, rounds, self.baseline))
+        rounds = common_rounds(self.sessions) if self.aligned else [len(session.history) for session in self.sessions]
+        shown, baseline = self.shown, self.baseline
+        self._status(rounds, shown, baseline)
+        if not self.services:
+            return
+        self.service = min(self.service, len(self.services) - 1)
+        runs = [group.runs for group in shown]
+        self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric, runs)
+        rows, table = (
+            compare(self.sessions, rounds, shown[baseline].runs[0]),
+            self.query_one(CompareTable),
+        )
+        names = [group.name for group in shown]
+        if self.means:
+            table.show_groups(over_seeds(self.sessions, rows, shown, baseline), names)
+        else:
+            table.show_runs(rows, names)
 
-    def _rounds(self) -> list[int]:
-        """Return the round at which each run is shown."""
-        played = [len(session.history) for session in self.sessions]
-        # A run that is over counts with its last round: its services have left, or there are no more rounds.
-        going = [n for n, session in zip(played, self.sessions, strict=True) if not session.over]
-        common = min(going) if going else max(played, default=0)
-        return [min(n, common) for n in played] if self.aligned else played
-
-    def _status(self, rounds: list[int]) -> None:
+    def _status(self, rounds: Sequence[int], shown: Sequence[Group], baseline: int) -> None:
         line = Text(no_wrap=True)
-        for place, (session, number) in enumerate(zip(self.sessions, rounds, strict=True)):
-            base = " (baseline)" if place == self.baseline else ""
-            words = f" {sign(place)} {self._name_of(session)} · round {number} {SIGNS[session.phase]}{base} "
+        for place, group in enumerate(shown):
+            base = " (baseline)" if place == baseline else ""
+            number = max(rounds[run] for run in group.runs)
+            state = _state([self.sessions[run] for run in group.runs])
+            words = f" {sign(place)} {group.name} · round {number} {state}{base} "
             line.append(words, f"bold {series_color(place)}")
-        notes = caveats(self.sessions)
-        second = plain(" " + (" · ".join(notes) if notes else "same market, same seed; only the policies differ"))
-        second.stylize(tint(self.app, "warning") if notes else "dim")
-        self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
+        self.query_one("#compare-status", Static).update(Text("\n").join([line, self._notes(shown)]), layout=False)
 
-    def _fill(self, rows: list[Row]) -> None:
-        table = self.query_one(DataTable)
-        for row in rows:
-            key, cells = f"{row.service}\0{row.run}", self._cells(row)
-            if key not in table.rows:
-                table.add_row(*cells.values(), key=key)
-                self._shown.update({(key, column): cell for column, cell in cells.items()})
-                continue
-            for column, cell in cells.items():
-                if not same(self._shown.get((key, column)), cell):
-                    self._shown[key, column] = cell
-                    table.update_cell(key, column, cell, update_width=True)
-
-    def _cells(self, row: Row) -> dict[str, Text]:
-        color = series_color(row.run)
-        to_target = str(row.to_target.rounds[0]) if row.to_target.reached[0] else "not yet"
-        return {
-            "sign": plain(sign(row.run), color),
-            "run": plain(self._name_of(self.sessions[row.run]), color),
-            "service": plain(row.service),
-            "policy": plain(row.policy),
-            "accuracy": plain(f"{percent(row.accuracy):>6}"),
-            "accuracy_delta": self._delta(None if row.accuracy_delta is None else 100 * row.accuracy_delta, 1, 1),
-            "target": plain(f"{to_target:>7}"),
-            "target_delta": self._delta(row.to_target_delta, -1, 0),
-            "spent": plain(f"{row.spent:>9.2f}"),
-            "spent_delta": self._delta(row.spent_delta, -1, 2),
-            "served": plain(f"{row.served:>6}"),
-            "refused": plain(f"{row.refused:>6}"),
-        }
-
-    def _name_of(self, session: Session) -> str:
-        """Return the shortest name that distinguishes a run from the others."""
-        if session.scenario is None:
-            return session.label
-        words = [session.policy]
-        if len({other.seed for other in self.sessions}) > 1:
-            words.append(f"seed {session.seed}")
-        if len({other.hash8 for other in self.sessions}) > 1:
-            words.append(f"{session.scenario.name}-{session.hash8}")
-        return " · ".join(words)
-
-    def _delta(self, value: float | None, good: int, decimals: int) -> Text:
-        if value is None:
-            return plain("")
-        color = "foreground" if not value else ("success" if value * good > 0 else "error")
-        return plain(f"{value:+.{decimals}f}", tint(self.app, color))
+    def _notes(self, shown: Sequence[Group]) -> Text:
+        """Return what must be known to read the numbers."""
+        seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
+        paired = self.means and all(own == seeds[0] for own in seeds)
+        notes = caveats(self.sessions, paired=paired)
+        words = " · ".join(notes) or ("" if paired else "same market, same seed; only the policies differ")
+        line = plain(f" {words}" if words else "", tint(self.app, "warning") if notes else "dim")
+        if self.means:
+            fewest = min(map(len, seeds))
+            how = "with 95 % intervals" if fewest >= FEWEST else f"no intervals for fewer than {FEWEST} seeds"
+            over = f"means over {counted(fewest, 'seed')}" if paired else "means over seeds"
+            later = sum(session.scenario is None and not session.over for session in self.sessions)
+            waiting = f"; {counted(later, 'run')} to begin" if later else ""
+            line = Text.assemble(plain(f" {over}, {how}{waiting} "), line, no_wrap=True)
+        return line
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
@@ -203,31 +192,54 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
         self.aligned = not self.aligned
         self.draw()
 
+    def action_seeds(self) -> None:
+        """Show means over seeds, or each run."""
+        if not self.means and not self.singly:
+            self.notify("No two of these runs differ in their seed alone.", timeout=3)
+            return
+        self.singly = not self.singly
+        self._baseline = None
+        self.draw()
+
     def action_baseline(self) -> None:
-        """Make the next run the baseline."""
-        self.baseline = (self.baseline + 1) % len(self.sessions)
+        """Make the next run or group the baseline."""
+        self._baseline = (self.baseline + 1) % len(self.shown)
         self.draw()
 
     def action_pause(self) -> None:
         """Pause the live runs, or resume them if all are paused."""
         ours = [session for session in self.sessions if self._runs.steerable(session)]
-        running = [session for session in ours if session.phase != "paused"]
+        # Those that wait first: none may begin because another one pauses.
+        ours.sort(key=lambda session: session.phase is not Phase.WAITING)
+        running = [session for session in ours if session.phase is not Phase.PAUSED]
         for session in running or ours:
             self._runs.send(session, "pause" if running else "resume")
 
     @on(DataTable.RowSelected)
     def action_open(self) -> None:
-        """Open the run of the chosen row."""
-        table = self.query_one(DataTable)
-        if table.row_count:
-            key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
-            place = int(str(key).rpartition("\0")[2])
-            self._navigator.show_market(self.sessions[place])
+        """Open the run of the chosen row; where it is the mean of several, show each."""
+        place = self.query_one(CompareTable).place
+        if place is None:
+            return
+        runs = self.shown[place].runs
+        if len(runs) > 1:
+            self.action_seeds()
+        else:
+            self._navigator.show_market(self.sessions[runs[0]])
 
     def action_picture(self) -> None:
         """Save a picture of the screen."""
-        self.app.action_screenshot()
+        self.app.push_screen(ExportDialog(None))
 
     def action_back(self) -> None:
         """Go back; the runs continue."""
         self.app.pop_screen()
+
+
+def _state(runs: Sequence[Session]) -> str:
+    """Return the phase of some runs, or how many of them are over."""
+    phases = {run.phase for run in runs}
+    if len(phases) == 1:
+        return SIGNS[runs[0].phase]
+    over = sum(run.over for run in runs)
+    return f"▶ {over} of {len(runs)} over"

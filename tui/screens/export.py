@@ -21,17 +21,23 @@ PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, 
 class ExportDialog(Dialog[Path]):
     """Writes the chosen table or picture, and notifies the user of its path."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session | None) -> None:
+        """Ask what to write.
+
+        Args:
+            session: the run whose tables are offered; None where there are only pictures, as of a comparison.
+        """
         super().__init__()
         self._session = session
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        kinds = [(f"{table}.csv, all rounds so far", table) for table in TABLES]
+        tables = TABLES if self._session is not None else ()
+        kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
         kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
         with Box():
             yield Static("[b]Export[/b]")
-            yield Select(kinds, value="rounds", allow_blank=False, id="kind", compact=True)
+            yield Select(kinds, value=kinds[0][1], allow_blank=False, id="kind", compact=True)
             yield Label("file (replaced if it exists)")
             yield Input(id="path", compact=True)
             yield Static("", classes="problem")
@@ -46,8 +52,11 @@ class ExportDialog(Dialog[Path]):
     @on(Select.Changed, "#kind")
     def _propose(self) -> None:
         session, kind = self._session, str(self.query_one("#kind", Select).value)
-        name = session.scenario.name if session.scenario else "run"
-        stem = f"{name}-{session.policy}-seed{session.seed}"
+        if session is None:
+            stem = "comparison"
+        else:
+            name = session.scenario.name if session.scenario else "run"
+            stem = f"{name}-{session.policy}-seed{session.seed}"
         self.query_one("#path", Input).value = f"{stem}.{kind}" if kind in PICTURES else f"{stem}-{kind}.csv"
 
     @on(Button.Pressed, "#go")
@@ -65,6 +74,7 @@ class ExportDialog(Dialog[Path]):
             app.call_after_refresh(_picture, app, path)
             return
         try:
+            assert self._session is not None  # noqa: S101 - tables are offered for a run alone
             rows = write_csv(self._session, cast(TableName, kind), path)
         except OSError as error:
             self.show_problem(f"{path}: cannot be written: {error.strerror}")

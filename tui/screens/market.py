@@ -10,6 +10,7 @@ from textual.widgets import Footer
 
 from scenarios.logs.reading import LogError
 from tui.screens.export import ExportDialog
+from tui.screens.goto import ask_for_round
 from tui.screens.navigation import Navigator
 from tui.screens.pick import PickRuns
 from tui.screens.shock import ShockDialog
@@ -51,6 +52,7 @@ class MarketScreen(Screen[None]):
         Binding("N", "jump('exit', -1)", "Previous exit", show=False, key_display="N"),
         Binding("o", "jump('conflict', 1)", "Next outbid", show=False),
         Binding("O", "jump('conflict', -1)", "Previous outbid", show=False, key_display="O"),
+        Binding("g", "go_to", "Go to round", show=False),
         Binding("i", "shock", "Shock"),
         Binding("c", "compare", "Compare"),
         Binding("x", "export", "Export"),
@@ -153,9 +155,7 @@ class MarketScreen(Screen[None]):
 
     def action_panel(self, number: int) -> None:
         """Go to a panel."""
-        self.panels.go_to(number)
-        if self.panels.single:
-            # It was hidden, and does not know its size yet.
+        if self.panels.go_to(number):
             self.call_after_refresh(self.draw)
 
     @on(PanelWanted)
@@ -229,6 +229,10 @@ class MarketScreen(Screen[None]):
         self.head.seek(self.session.history, self.head.round + rounds)
         self.draw()
 
+    def action_go_to(self) -> None:
+        """Ask for a round, and show it."""
+        ask_for_round(self.app, self.session.history, self.head.round, lambda n: self.action_seek(n - self.head.round))
+
     def action_follow(self) -> None:
         """Show the newest round, and follow the run."""
         self._stop_playing()
@@ -293,7 +297,7 @@ class MarketScreen(Screen[None]):
             if others:
                 self._navigator.show_comparison([self.session, *others])
 
-        self.app.push_screen(PickRuns(self.session, self._runs), compare)
+        self.app.push_screen(PickRuns(self.session, self._runs, self._navigator.out), compare)
 
     def action_export(self) -> None:
         """Export a table, or a picture of the screen."""

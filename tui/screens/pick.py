@@ -11,11 +11,11 @@ from textual.widgets.selection_list import Selection
 
 from learning.policy import names as policy_names
 from scenarios.loader import dumps
-from scenarios.logs.directory import SCENARIO
+from scenarios.logs.directory import META, SCENARIO
 from scenarios.running.protocol import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.run import RESUMES
-from tui.watching.catalogue import recent_runs
+from tui.watching.catalogue import all_runs
 from tui.watching.runs import Runs
 from tui.watching.session import Session
 from tui.widgets.marks import MarkList
@@ -26,9 +26,17 @@ class PickRuns(Dialog[list[Session]]):
 
     AUTO_FOCUS = "#others"
 
-    def __init__(self, session: Session, runs: Runs) -> None:
+    def __init__(self, session: Session, runs: Runs, out: Path) -> None:
+        """Ask.
+
+        Args:
+            session: the run to compare with others.
+            runs: the open runs.
+            out: the folder of run directories, where the run's own is not known yet.
+        """
         super().__init__()
         self._session, self._runs = session, runs
+        self._out = out if session.directory is None else session.directory.parent.parent.parent
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
@@ -55,14 +63,11 @@ class PickRuns(Dialog[list[Session]]):
                 yield Button("Cancel", id="cancel", compact=True)
 
     def _earlier(self) -> list[tuple[str, Path]]:
-        """Return the runs on disk that are not open, those of the same scenario first."""
+        """Return all runs on disk that are not open, those of the same market first, the newest first."""
+        opened = {other.directory.resolve() for other in self._runs.sessions if other.directory is not None}
+        found = [(name, path) for name, path in all_runs(self._out) if path.resolve() not in opened]
         directory = self._session.directory
-        if directory is None:
-            return []
-        out = directory.parent.parent.parent
-        opened = {other.directory for other in self._runs.sessions}
-        found = [(entry.name, entry.path) for entry in recent_runs(out) if entry.path not in opened]
-        same = directory.parent.parent.name
+        same = None if directory is None else directory.parent.parent.name
         return sorted(found, key=lambda item: item[1].parent.parent.name != same)
 
     @on(Button.Pressed, "#go")
@@ -82,14 +87,13 @@ class PickRuns(Dialog[list[Session]]):
         session = self._session
         assert session.scenario is not None  # noqa: S101 - policies are offered only where it is known
         assert session.directory is not None  # noqa: S101
-        out = session.directory.parent.parent.parent
-        known = out / session.directory.parent.parent.name / rest / session.directory.name
-        if (known / SCENARIO).exists() and (known / "meta.json").exists():
+        known = self._out / session.directory.parent.parent.name / rest / session.directory.name
+        if (known / SCENARIO).exists() and (known / META).exists():
             return self._runs.open(known)
         text, label = dumps(session.scenario), f"{session.scenario.name} · {rest} · seed {session.seed}"
         opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
-        started = self._runs.start(Start(text, "the same market", str(out), rest, seed=session.seed), label)
-        if unfinished and started not in opened:
+        started = self._runs.start(Start(text, "the same market", str(self._out), rest, seed=session.seed), label)
+        if unfinished and started not in opened and self._runs.steerable(started):
             self.app.notify(RESUMES, title="Interrupted run", timeout=8)
         return started
 

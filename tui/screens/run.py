@@ -1,5 +1,6 @@
-"""The dialog before a run: seed, policies, point of the sweep, and what to do if the run already exists."""
+"""The dialog before a run: seeds, policies, point of the sweep, and what to do if the run already exists."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
+from fl.cores import usable_cores
+from fl.counting import counted
 from fl.errors import InputError
 from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
@@ -19,12 +22,17 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
+from scenarios.running.seeds import parse_seeds
 from tui.screens.dialog import Box, Dialog
 from tui.watching.catalogue import find_run
 from tui.widgets.marks import MarkList, Tick
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
 """Shown when an interrupted run is started."""
+
+
+MOST_RUNS = 100
+"""Runs that the dialog starts or opens at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,32 @@ class Choice:
     resumes: bool = False
 
 
-class _Seed(Input):
-    """The field of the seed. It leaves other characters than digits to the keys of the dialog."""
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One run that is asked for, and its directory if it exists."""
+
+    policy: str
+    point: int
+    seed: int
+    found: RunDirectory | None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has begun and is not complete."""
+        return self.found is not None and self.found.state is State.INCOMPLETE
+
+    @property
+    def played(self) -> bool:
+        """Whether this app or another program is playing it."""
+        return self.unfinished and self.found is not None and self.found.being_played()
+
+
+class _Seeds(Input):
+    """The field of the seeds. It leaves the characters that are not in them to the keys of the dialog."""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Return whether a key is typed into the field."""
-        return super().check_consume_key(key, character) and (character or "").isdigit()
+        return super().check_consume_key(key, character) and (character or "x") in "0123456789., "
 
 
 class RunDialog(Dialog[Choice]):
@@ -55,8 +83,10 @@ class RunDialog(Dialog[Choice]):
 
     NAME = "Run"
     HELP = """\
-The seed decides all that is random: the same scenario, policies and seed give the same run. Each marked policy plays a
-run of its own, in which all services use it; “as configured” leaves each service the policy of the scenario.
+The seed decides all that is random: the same scenario, policies and seed give the same run. Several seeds, such as
+[b]0..4[/b] or [b]0, 3[/b], give a run each, and are compared by their means. Each marked policy plays a run of its own,
+in which all services use it; “as configured” leaves each service the policy of the scenario. As many runs play at a
+time as there are cores; the others wait.
 
 A run that is complete can be opened, or run again, which replaces it. One that was interrupted resumes from its last
 checkpoint, or starts over."""
@@ -72,8 +102,8 @@ checkpoint, or starts over."""
         with Box():
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
-                yield Label("seed")
-                yield _Seed("0", type="integer", id="seed", compact=True)
+                yield Label("seeds")
+                yield _Seeds("0", id="seed", compact=True)
                 yield Tick("start paused", id="paused", compact=True)
                 yield Tick("start over", id="over", compact=True)
             if len(self._points) > 1:
@@ -99,35 +129,44 @@ checkpoint, or starts over."""
         self.query_one("#replay" if self.query_one("#replay").display else "#seed").focus()
 
     def on_key(self, event: Key) -> None:
-        """Take digits that are typed while a button has the focus as a new seed."""
+        """Take digits that are typed while a button has the focus as new seeds."""
         if isinstance(self.focused, Button) and event.character in set("0123456789"):
             seed = self.query_one("#seed", Input)
-            self.set_focus(seed)  # which selects the old seed, so that the digit replaces it
+            self.set_focus(seed)  # which selects the old text, so that the digit replaces it
             seed.post_message(Key(event.key, event.character))
             event.stop()
 
     @property
-    def _seed(self) -> int | None:
-        text = self.query_one("#seed", Input).value
-        return int(text) if text.isdigit() and len(text) <= 9 else None
-
-    def _planned(self) -> list[tuple[str, int, RunDirectory | None]]:
-        """Return each run's policy, sweep point, and directory if it exists.
+    def _seeds(self) -> list[int]:
+        """The seeds that are typed.
 
         Raises:
+            InputError: the text is something else.
+        """
+        return typed_seeds(self.query_one("#seed", Input).value)
+
+    def _planned(self) -> list[_Planned]:
+        """Return the runs that are asked for, by policy and seed.
+
+        Raises:
+            InputError: the seeds are none, or too many for the marked policies.
             ScenarioError: the sweep point asks for another policy.
             PluginError: a marked policy's package is broken.
         """
-        seed, point = self._seed, 0
+        seeds, point, policies = self._seeds, 0, self.query_one(SelectionList).selected
+        if len(seeds) * len(policies) > MOST_RUNS:
+            which = f"{counted(len(policies) * len(seeds), 'run')} ({len(policies)} x {counted(len(seeds), 'seed')})"
+            raise InputError(f"{which} are too many; choose at most {MOST_RUNS}, or use flmarket run --jobs")
         if self.query("#point"):
             value = self.query_one("#point", Select).value
             point = value if isinstance(value, int) else 0
         planned = []
-        for policy in self.query_one(SelectionList).selected:
+        for policy in policies:
             scenario = self._points[point].scenario
-            chosen = scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)
-            found = None if seed is None else find_run(self._out, dumps(settled(chosen)), scenario.name, policy, seed)
-            planned.append((policy, point, found))
+            text = dumps(settled(scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)))
+            planned += [
+                _Planned(policy, point, seed, find_run(self._out, text, scenario.name, policy, seed)) for seed in seeds
+            ]
         return planned
 
     @on(Input.Changed)
@@ -139,29 +178,57 @@ checkpoint, or starts over."""
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
-            states = [found.state for _, _, found in planned if found is not None]
+            states = [run.found.state for run in planned if run.found is not None]
         except InputError as error:
             go.disabled, replay.display = True, False
             self.show_problem(str(error))
             return
-        go.disabled = self._seed is None or not planned
-        replay.display = State.COMPLETE in states
-        over = self.query_one("#over", Tick)
+        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick)
+        go.disabled = not planned
+        replay.display = bool(complete)
         over.display = State.INCOMPLETE in states
-        if self._seed is None:
-            self.show_problem("the seed must be a whole number of at most nine digits")
-        elif not planned:
-            self.show_problem("mark at least one policy")
-        elif State.COMPLETE in states:
-            self.show_problem("A complete run exists: open it, or run it again to replace it.")
-        elif states and over.value:
-            self.show_problem("An interrupted run exists; it starts over.")
-        elif states:
-            self.show_problem("An interrupted run exists; it resumes where it stopped.")
-        else:
-            self.show_problem("")
-        go.variant, replay.variant = ("default", "primary") if replay.display else ("primary", "default")
-        go.label = "Run" if not states else "Run again" if State.COMPLETE in states or over.value else "Resume"
+        played = sum(run.played for run in planned)
+        self.show_problem(self._explain(len(planned), states, played))
+        go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
+        go.label = "Run" if not states else "Run again" if complete or over.value else "Resume"
+        if played and played == len(states) and not over.value:
+            go.label = "Open" if played == len(planned) else "Run"
+        replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
+        if 0 < complete < len(planned):
+            replay.label = f"Open {complete}, run {len(planned) - complete}"
+
+    def _explain(self, count: int, states: Sequence[State], played: int) -> str:
+        """Return what the buttons will do, in words.
+
+        Args:
+            count: the runs that are asked for.
+            states: the states of those that exist.
+            played: how many of those are being played.
+        """
+        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick).value
+        if not count:
+            return "mark at least one policy"
+        if 0 < complete < count:
+            return f"{complete} of {count} runs are complete: open them and run the others, or run all again."
+        if complete and count == 1:
+            return "A complete run exists: open it, or run it again to replace it."
+        if complete:
+            return "All these runs are complete: open them, or run them again to replace them."
+        if states:
+            which = "An interrupted run exists" if len(states) == 1 else f"{len(states)} interrupted runs exist"
+            one = len(states) == 1
+            if played and not over:
+                return (
+                    "This run is being played; it is opened."
+                    if count == 1
+                    else f"{played} of these runs are being played; they are opened."
+                )
+            if over:
+                return f"{which}; {'it starts' if one else 'they start'} over."
+            return f"{which}; {'it resumes where it stopped' if one else 'they resume where they stopped'}."
+        cores = usable_cores()
+        waits = f"{count} runs: {cores} at a time, as many as there are cores; the others wait."
+        return waits if count > cores else ""
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -172,27 +239,46 @@ checkpoint, or starts over."""
 
     @on(Button.Pressed, "#go")
     def _go(self) -> None:
-        seed = self._seed
-        if seed is None or self.query_one("#go", Button).disabled:
-            return
-        planned = self._planned()
-        starts, resumes = [], False
-        for policy, point, found in planned:
-            unfinished = found is not None and found.state is State.INCOMPLETE
-            over = found is not None and (not unfinished or self.query_one("#over", Tick).value)
-            start = Start(
-                self._text, self._file, str(self._out), None if policy == AS_CONFIGURED else policy, point, seed,
-                fresh=over, paused=self.query_one("#paused", Tick).value,
-            )  # fmt: skip
-            starts.append((start, f"{self._scenario.name} · {policy} · seed {seed}"))
-            resumes = resumes or (unfinished and not over)
-        self.dismiss(Choice(tuple(starts), (), resumes))
+        if not self.query_one("#go", Button).disabled:
+            self._finish(self._planned(), [])
 
     @on(Button.Pressed, "#replay")
     def _replay(self) -> None:
-        done = [found.path for _, _, found in self._planned() if found and found.state is State.COMPLETE]
-        self.dismiss(Choice((), tuple(done)))
+        """Open the runs that are complete, and start the others."""
+        done, others = [], []
+        for run in self._planned():
+            if run.found and run.found.state is State.COMPLETE:
+                done.append(run.found.path)
+            else:
+                others.append(run)
+        self._finish(others, done)
+
+    def _finish(self, planned: Sequence[_Planned], done: Sequence[Path]) -> None:
+        starts, resumes = [], False
+        for run in planned:
+            over = run.found is not None and (not run.unfinished or self.query_one("#over", Tick).value)
+            start = Start(
+                self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
+                run.seed, fresh=over, paused=self.query_one("#paused", Tick).value,
+            )  # fmt: skip
+            starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
+            resumes = resumes or (run.unfinished and not run.played and not over)
+        self.dismiss(Choice(tuple(starts), tuple(done), resumes))
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
+
+
+def typed_seeds(text: str) -> list[int]:
+    """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once.
+
+    Raises:
+        InputError: the text is something else.
+    """
+    text = text.strip()
+    try:
+        # On the command line a single number is how many seeds there are; here it is the seed.
+        return parse_seeds(f"{text},{text}" if text.isdigit() else text)
+    except InputError:
+        raise InputError("enter a seed of at most nine digits, or several: 0, 3 or 0..4") from None

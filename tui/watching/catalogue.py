@@ -73,6 +73,12 @@ def recent_runs(out: Path) -> list[Entry]:
     return [_run(out, path.parent) for path in islice(found, MOST_RUNS)]
 
 
+def all_runs(out: Path) -> list[tuple[str, Path]]:
+    """Return the name and directory of every run below a folder, the newest first; none of them is read."""
+    found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
+    return [(" · ".join(path.parent.relative_to(out).parts), path.parent) for path in found]
+
+
 def run_state(path: Path) -> str:
     """Return the state of a run in a word: complete, damaged, failed, or incomplete (interrupted, or being played).
 

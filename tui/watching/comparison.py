@@ -3,8 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from des.records import Status
 from learning.targets import RoundsToTarget
-from tui.watching.session import Session
+from scenarios.file.schema import Intervention
+from scenarios.file.toml_text import value_text
+from tui.watching.session import Phase, Session
+
+_ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +68,99 @@ def _differing(row: Row, base: Row | None) -> Row:
     )
 
 
-def caveats(sessions: Sequence[Session]) -> list[str]:
-    """Return why a comparison is not entirely fair; nothing if it is."""
+def common_rounds(sessions: Sequence[Session]) -> list[int]:
+    """Return the round at which each run is compared with the others: the last that all have reached.
+
+    A run that is complete because all its services have left counts with its last round: nothing changes after it. One
+    that was interrupted or stopped, or that failed, does not: its services might have gone further. A run that has no
+    round yet keeps nobody back.
+    """
+    played = [len(session.history) for session in sessions]
+    bounds = [n for n, session in zip(played, sessions, strict=True) if n and not _finished(session, n)]
+    common = min(bounds) if bounds else max(played, default=0)
+    return [min(n, common) for n in played]
+
+
+def _finished(session: Session, last: int) -> bool:
+    """Whether all services of a run have left."""
+    complete = session.phase is Phase.COMPLETE
+    return complete and all(row.status is not Status.TRAINING for row in session.history[last].services)
+
+
+def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
+    """Return why a comparison is not entirely fair; nothing if it is. ``paired``: each policy has the same seeds."""
     known = [session for session in sessions if session.scenario is not None]
     notes = []
     if len({session.hash8 for session in known}) > 1:
-        notes.append("different markets (settings, sweep values or shocks)")
-    if len({session.seed for session in known}) > 1:
+        first = _first_shock(known)
+        if first is None:
+            notes.append("different markets (settings, sweep values or shocks)")
+        else:
+            notes.append(f"the same market until the shock in round {first}")
+    if len({session.seed for session in known}) > 1 and not paired:
         notes.append("different seeds: part of the difference is chance")
     if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
         notes.append("trained in different arithmetic: part of the difference comes from that")
+    for session in known:
+        if session.phase in _ENDINGS and len(session.history):
+            notes.append(f"{name_of(session, sessions)} {_ENDINGS[session.phase]} after round {len(session.history)}")
     return notes
+
+
+def name_of(session: Session, sessions: Sequence[Session]) -> str:
+    """Return the shortest name that distinguishes a run from the others it is compared with.
+
+    A fork is named after its shock, where the market is the others' in all else.
+    """
+    if session.scenario is None:
+        return session.label
+    words = [session.policy]
+    if len({other.seed for other in sessions if other.scenario}) > 1:
+        words.append(f"seed {session.seed}")
+    return " · ".join(words + _market_words(session, sessions))
+
+
+def market_name(session: Session, sessions: Sequence[Session]) -> str:
+    """Return the shortest name that distinguishes a run from those of other policies and markets, whatever the seed."""
+    return " · ".join([session.policy, *_market_words(session, sessions)])
+
+
+def original(sessions: Sequence[Session]) -> int:
+    """Return the place of the run that others are forks of; that of the first run if there is none."""
+    known = [place for place, session in enumerate(sessions) if session.scenario is not None]
+    if _first_shock([sessions[place] for place in known]) is None:
+        return 0
+    return min(known, key=lambda place: (sessions[place].hurry > 0, len(_shocks(sessions[place])), place))
+
+
+def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
+    """Return what distinguishes a run's market from those of the other runs."""
+    known = [other for other in sessions if other.scenario is not None]
+    if session.scenario is None or len({other.hash8 for other in known}) == 1:
+        return []
+    if _first_shock(known) is None:
+        return [f"{session.scenario.name}-{session.hash8}"]
+    common = _common_shocks(known)
+    return [
+        f"{change.key} = {value_text(change.value)} from round {change.round}"
+        for change in _shocks(session)
+        if change not in common
+    ]
+
+
+def _shocks(session: Session) -> tuple[Intervention, ...]:
+    return session.scenario.interventions if session.scenario else ()
+
+
+def _common_shocks(sessions: Sequence[Session]) -> list[Intervention]:
+    first, *others = map(_shocks, sessions)
+    return [change for change in first if all(change in shocks for shocks in others)]
+
+
+def _first_shock(sessions: Sequence[Session]) -> int | None:
+    """Return the first round in which markets differ, if they differ in nothing but shocks; else None."""
+    if len({session.market for session in sessions}) != 1:
+        return None
+    common = _common_shocks(sessions)
+    own = [change.round for session in sessions for change in _shocks(session) if change not in common]
+    return min(own, default=None)

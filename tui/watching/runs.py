@@ -1,16 +1,26 @@
-"""The runs that the app has open: starts them, opens run directories, and ends every process when the app quits."""
+"""The runs that the app has open: starts them, opens run directories, and ends every process when the app quits.
+
+No more runs play at a time than there are cores: others wait, and begin when one of those that play ends. A paused run
+does not count, as it takes no time; a fork begins at once, because the user asks something and watches for the answer.
+"""
 
 import atexit
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from fl.cores import usable_cores
+from fl.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.logs.directory import State
 from scenarios.running.protocol import Start
+from tui.watching.catalogue import find_run
 from tui.watching.feed import RUNNER, RunnerFeed
+from tui.watching.identity import Identity, identity_of, identity_of_start
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
 
@@ -33,6 +43,7 @@ class Runs:
 
     Attributes:
         sessions: in the order in which they were opened.
+        most: how many runs play at a time.
     """
 
     def __init__(self, work: Callable[[Callable[[], None], str], object], runner: Sequence[str] = RUNNER) -> None:
@@ -43,24 +54,50 @@ class Runs:
             runner: the command of a runner process.
         """
         self.sessions: list[Session] = []
+        self.most = usable_cores()
         self._feeds: dict[Session, Feed] = {}
-        self._starts: dict[Session, Start] = {}
+        self._starts: dict[Session, tuple[Start, Identity | None]] = {}
+        self._waiting: dict[Session, Start] = {}  # in the order in which they begin
+        self._held: set[Session] = set()  # those that the user has paused
+        self._lock = threading.RLock()
         self._work, self._runner = work, runner
         # If the app ends with an exception, its processes must still end.
         atexit.register(self.close)
 
-    def start(self, start: Start, label: str) -> Session:
-        """Start a run in its own process; if it is live, return its session, or end it first for a fresh start."""
+    def start(self, start: Start, label: str, *, at_once: bool = False) -> Session:
+        """Start a run in its own process, or put it on the waiting list.
+
+        A run that is being played is not started again: its session is returned, which reads the run's directory if
+        another program plays it. For a fresh start, a run of this app is ended first.
+
+        Args:
+            start: what to run.
+            label: what the run is called until it is known.
+            at_once: start it even if it should wait.
+        """
         # Two processes must not write to one directory.
-        live = self._live(start)
+        identity = identity_of_start(start)
+        live = self._live(start, identity)
         if live is not None:
             if not start.fresh:
                 return live
             self.end(live)
+        elif not start.fresh and (other := self._elsewhere(identity)) is not None:
+            return other
         session = Session(label, hurry=start.hurry)
         session.speed = start.speed
-        self._starts[session] = _what(start)
-        self._add(session, RunnerFeed(session, start, self._runner))
+        self._starts[session] = _what(start), identity
+        self.sessions.append(session)
+        if start.paused:
+            self._held.add(session)
+        with self._lock:
+            count = len(self._processes()) if start.paused else self._playing()
+            if count >= self.most and not at_once:
+                self._waiting[session] = start
+                session.move(Phase.PAUSED if start.paused else Phase.WAITING)
+                return session
+            self._begin(session, start)
+        self._read_in_thread(session)
         return session
 
     def open(self, path: Path) -> Session:
@@ -69,7 +106,10 @@ class Runs:
             if session.directory is not None and session.directory.resolve() == path.resolve():
                 return session
         session = Session(str(path))
-        self._add(session, DirectoryFeed(session, path))
+        self.sessions.append(session)
+        with self._lock:
+            self._feeds[session] = DirectoryFeed(session, path)
+        self._read_in_thread(session)
         return session
 
     def fork(self, session: Session, scenario: str, round_: int, *, paused: bool) -> Session:
@@ -83,52 +123,120 @@ class Runs:
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
             paused=paused, speed=session.speed, hurry=round_ - 1,
         )  # fmt: skip
-        return self._live(start) or self.start(start, f"fork of {session.label}")
+        live = self._live(start, identity_of_start(start))
+        return live or self.start(start, f"fork of {session.label}", at_once=True)
 
     def steerable(self, session: Session) -> bool:
-        """Whether a process of this app plays the run, so that it can be paused."""
-        return isinstance(self._feeds.get(session), RunnerFeed) and not session.over
+        """Whether this app plays the run, or will, so that it can be paused."""
+        ours = session in self._waiting or isinstance(self._feeds.get(session), RunnerFeed)
+        return ours and not session.over
 
     def send(self, session: Session, do: str, **content: Any) -> None:
-        """Send a command to the process that plays a run."""
-        self._feeds[session].send(do, **content)
+        """Send a command to the process that plays a run; one that waits begins as it was told to."""
+        with self._lock:
+            if do == "resume":
+                self._held.discard(session)
+            elif do == "pause" or (do == "step" and session not in self._waiting):
+                self._held.add(session)
+            start = self._waiting.get(session)
+            if start is not None:
+                if do in {"pause", "resume"}:
+                    self._waiting[session] = replace(start, paused=do == "pause")
+                    session.move(Phase.PAUSED if do == "pause" else Phase.WAITING)
+            else:
+                self._feeds[session].send(do, **content)
+            if do != "resume":
+                return
+            begun = self._next()
+        if begun is not None:
+            self._read_in_thread(begun)
 
     def end(self, session: Session) -> None:
         """End a run's process and close its session."""
-        self.sessions.remove(session)
-        self._starts.pop(session, None)
-        self._feeds.pop(session).close()
+        with self._lock:
+            self.sessions.remove(session)
+            self._starts.pop(session, None)
+            self._waiting.pop(session, None)
+            self._held.discard(session)
+            feed = self._feeds.pop(session, None)
+        if feed is not None:
+            feed.close()
 
     def running(self) -> list[Session]:
-        """Return the runs that processes of this app are playing."""
+        """Return the runs that this app plays, and those that wait."""
         return [session for session in self.sessions if self.steerable(session)]
 
     def close(self) -> None:
         """End all processes, all at the same time."""
-        feeds, self._feeds = list(self._feeds.values()), {}
-        self.sessions.clear()
+        with self._lock:
+            self._waiting.clear()
+            feeds, self._feeds = list(self._feeds.values()), {}
+            self.sessions.clear()
         if feeds:
             with ThreadPoolExecutor(len(feeds)) as pool:
                 list(pool.map(lambda feed: feed.close(), feeds))
         atexit.unregister(self.close)
 
-    def _live(self, start: Start) -> Session | None:
-        """Return the session of a run that is being played, if there is one."""
+    def _live(self, start: Start, identity: Identity | None) -> Session | None:
+        """Return the session of a run that this app plays, or that waits, if there is one."""
         what = _what(start)
-        return next((session for session, other in self._starts.items() if other == what and not session.over), None)
+        for session, (other, same) in self._starts.items():
+            if not session.over and (other == what or (identity is not None and same == identity)):
+                return session
+        return None
 
-    def _add(self, session: Session, feed: Feed) -> None:
-        self.sessions.append(session)
-        self._feeds[session] = feed
+    def _elsewhere(self, identity: Identity | None) -> Session | None:
+        """Return the session of a run that another program plays, if one does."""
+        if identity is None:
+            return None
+        for session in self.sessions:
+            if session.phase is Phase.GROWING and identity_of(session) == identity:
+                return session
+        run = find_run(identity.out, identity.scenario, identity.name, identity.policy, identity.seed)
+        try:
+            played = run is not None and run.state is State.INCOMPLETE and run.being_played()
+        except InputError:  # the runner reports what is wrong with the directory
+            return None
+        return self.open(run.path) if played and run is not None else None
 
-        def read() -> None:
+    def _processes(self) -> list[Session]:
+        return [s for s, feed in self._feeds.items() if isinstance(feed, RunnerFeed) and not s.over]
+
+    def _playing(self) -> int:
+        return sum(session not in self._held for session in self._processes())
+
+    def _begin(self, session: Session, start: Start) -> None:
+        """Start a run's process. The caller reads its messages."""
+        try:
+            self._feeds[session] = RunnerFeed(session, replace(start, speed=session.speed), self._runner)
+        except OSError as error:  # no memory or no process to be had
+            session.move(Phase.FAILED, f"the runner cannot be started: {error.strerror}")
+
+    def _next(self) -> Session | None:
+        """Start the next run that waits, if there is a core for it, and return its session."""
+        with self._lock:
+            ready = next((session for session in self._waiting if session not in self._held), None)
+            if ready is None or self._playing() >= self.most:
+                return None
+            start = self._waiting.pop(ready)
+            ready.move(Phase.STARTING)
+            self._begin(ready, start)
+            return ready
+
+    def _read_in_thread(self, session: Session) -> None:
+        self._work(lambda: self._read(session), f"run-{id(session)}")
+
+    def _read(self, session: Session) -> None:
+        """Read a session to its end; then, in the same thread, the runs that waited for it."""
+        reading: Session | None = session
+        while reading is not None:
+            feed = self._feeds.get(reading)
             try:
-                feed.read()
-            except Exception as error:  # a defect of ours must not pass unnoticed
-                session.move(Phase.FAILED, f"reading the run failed: {error!r}")
-                raise
-
-        self._work(read, f"run-{id(session)}")
+                if feed is not None:
+                    feed.read()
+            except Exception as error:  # a defect of ours must not pass unnoticed, nor keep other runs waiting
+                reading.move(Phase.FAILED, f"reading the run failed: {error!r}")
+            reading = self._next()
 
 
 def _what(start: Start) -> Start:

@@ -13,19 +13,21 @@ from textual.message_pump import MessagePump
 
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
-from scenarios.loader import parse
+from scenarios.loader import dumps, parse, settled
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
 from tui.watching.book import Book
 from tui.watching.history import History
+from tui.watching.pace import Pace
 from tui.watching.stored import Spill, StoredText
 
 
 class Phase(StrEnum):
     """The state of a run."""
 
+    WAITING = "waiting"  # until one of the runs that play ends
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
@@ -68,6 +70,8 @@ class Session:
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
         hurry: the rounds that a fork shares with its original, and plays again first.
+        market: the text of the scenario without policies and shocks; empty until it is known.
+        pace: how fast the run is.
     """
 
     def __init__(self, label: str, *, hurry: int = 0) -> None:
@@ -78,6 +82,8 @@ class Session:
         self.world: World | None = None
         self.directory: Path | None = None
         self.policy, self.seed, self.hash8 = "", 0, ""
+        self.market = ""
+        self.pace = Pace()
         self.sweep: Mapping[str, Any] = {}
         self.kernels: Mapping[str, str] = {}
         self.error: str | None = None
@@ -145,6 +151,7 @@ class Session:
         self.world = World(found, seed)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
         self.sweep = sweep
+        self.market = _market(found)
         self.scenario = found
         self.changed()
 
@@ -158,6 +165,9 @@ class Session:
             LogError: they are not the next round.
         """
         self.history.append(LoggedRound.read(text))
+        self.pace.add()
+        if len(self.history) == self.hurry:
+            self.pace.stop()  # what it shares with its original comes faster
         self._spill(text)
         self.slow = None
         self.changed()
@@ -225,6 +235,8 @@ class Session:
 
     def move(self, phase: Phase, error: str | None = None) -> None:
         """Set the phase, and the error if there is one."""
+        if phase is not self.phase:
+            self.pace.stop()
         self.phase = phase
         if error is not None:
             self.error = error
@@ -237,3 +249,10 @@ class Session:
         """Apply a ``state`` message from the runner."""
         self.speed = state.get("speed")
         self.move(Phase.PAUSED if state.get("paused") else Phase.RUNNING)
+
+
+def _market(scenario: Scenario) -> str:
+    """Return what a run and its forks, and runs of other policies, have in common."""
+    anyone: Mapping[str, Any] = {"policy": "", "policy_options": {}, "checkpoint": None}
+    services = tuple(service.model_copy(update=anyone) for service in scenario.services)
+    return dumps(settled(scenario.model_copy(update={"services": services, "interventions": ()})))

@@ -1,18 +1,20 @@
-"""One service's curves in several runs, in one plot."""
+"""One service's curves in several runs, or the means of groups of runs, in one plot."""
 
 from collections.abc import Sequence
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual_plot import HiResMode
 
+from tui.watching.seeds import mean_series
 from tui.watching.session import Session
 from tui.widgets.curves import TITLES, Plot
-from tui.widgets.look import series_color, sign
+from tui.widgets.look import series_color, sign, tint
 
 
 class CompareCurves(Container):
-    """The plot; each curve ends in its run's sign."""
+    """The plot; each curve ends in the sign of its run or group."""
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
@@ -22,25 +24,54 @@ class CompareCurves(Container):
         """Begin with nothing drawn."""
         self._drawn: object = None
 
-    def show(self, sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str) -> None:
-        """Draw a metric of a service in all runs, each up to its round."""
-        drawn = (tuple(rounds), service, metric, self.app.theme)
+    def show(
+        self,
+        sessions: Sequence[Session],
+        rounds: Sequence[int],
+        service: str,
+        metric: str,
+        groups: Sequence[Sequence[int]],
+    ) -> None:
+        """Draw the mean of a service's metric in each group of runs, each run up to its round.
+
+        Args:
+            sessions: the runs.
+            rounds: the round of each.
+            service, metric: what to draw.
+            groups: the places of each group's runs; a run of its own is a group of one.
+        """
+        plot = self.query_one(Plot)
+        drawn = (tuple(rounds), service, metric, self.app.theme, tuple(map(tuple, groups)), plot.size)
         if drawn == self._drawn:
             return
         self._drawn = drawn
         self.border_title = f"{service}: {TITLES[metric].split(',')[0]} (tab: next service, v: next curve)"
-        plot = self.query_one(Plot)
         scale = 100 if metric == "accuracy" else 1
         with self.app.batch_update():
             plot.clear()
-            plot.set_xlimits(1, max(10, *rounds, 10))
+            last = max(10, *rounds, 10)
+            plot.set_xlimits(1, last)
             plot.set_ylimits(0, 100 if metric == "accuracy" else None)
-            for place, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
-                names = [row.service for row in session.history[number].services] if number else []
-                if service not in names:
-                    continue
-                xs, ys = session.history.series(names.index(service), metric, number)
+            for target in _targets(sessions, rounds, service) if metric == "accuracy" else ():
+                cells = 2 * max(20, plot.size.width)  # more than one to a cell, so that none is left out
+                line = np.linspace(1, last, cells)
+                plot.scatter(
+                    line, np.full(cells, 100 * target), marker="┄", marker_style=str(tint(self.app, "foreground"))
+                )
+            for place, group in enumerate(groups):
+                runs = [run for run in group if rounds[run] and service in _services(sessions[run])]
+                xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
                 values = [scale * y for y in ys]
                 if xs:
                     plot.plot(xs, values, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
                     plot.scatter(xs[-1:], values[-1:], marker=sign(place), marker_style=f"bold {series_color(place)}")
+
+
+def _services(session: Session) -> list[str]:
+    return [service.name for service in session.scenario.services] if session.scenario else []
+
+
+def _targets(sessions: Sequence[Session], rounds: Sequence[int], service: str) -> list[float]:
+    """Return the different targets that a service has in some runs."""
+    rows = [row for session, n in zip(sessions, rounds, strict=True) if n for row in session.history[n].services]
+    return list(dict.fromkeys(row.target_accuracy for row in rows if row.service == service))

@@ -83,13 +83,17 @@ class LineView(ScrollView, can_focus=True):
         base = self._base
         if y >= self._header and index == self.cursor and self.shows_cursor:
             base += Style(reverse=True)
-        console = self.app.console
-        left, rest = list(fixed.render(console)), list(moving.render(console))
+        left, rest = self._segments(fixed), self._segments(moving)
         if self.scroll_offset.x:
             rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
         # A strip keeps caches of its own: one for each line is enough.
         line = Segment.adjust_line_length([*left, *rest], width)
         return Strip([Segment(text, base + style if style else base) for text, style, _ in line], width)
+
+    def _segments(self, text: Text) -> list[Segment]:
+        if not text.spans:  # Rich would leave out the style of the whole text then
+            return [Segment(text.plain, self.app.console.get_style(text.style))]
+        return list(text.render(self.app.console))
 
     @property
     def shows_cursor(self) -> bool:

@@ -16,12 +16,15 @@ class Panel(Vertical):
         NAME: in the title.
         SHORT: in the bar of tabs; empty where it is the name.
         HELP: what the panel shows, and its keys.
+        INSTEAD: the numbers of the panels whose part of the grid it takes while it is shown; empty for one that has a
+            part of its own.
     """
 
     NUMBER = 0
     NAME = ""
     SHORT = ""
     HELP = ""
+    INSTEAD: tuple[int, ...] = ()
 
     _title = ""
 

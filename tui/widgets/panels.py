@@ -1,4 +1,4 @@
-"""The panels of the market: side by side if there is room for all, else one at a time under a bar of tabs."""
+"""The panels of the market: side by side if there is room, else one at a time under a bar of tabs."""
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
@@ -12,12 +12,21 @@ from tui.widgets.grid import ClientsPanel
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panel import Panel
 from tui.widgets.panelbar import PanelBar
+from tui.widgets.rivalry import RivalryPanel
 from tui.widgets.services import ServicesPanel
 
 WIDE, HIGH = 120, 36
-"""The smallest size at which all panels are side by side."""
+"""The smallest size at which panels are side by side."""
 
-PANELS: tuple[type[Panel], ...] = (ServicesPanel, CurvesPanel, ClientsPanel, BookPanel, EventsPanel, CoresPanel)
+PANELS: tuple[type[Panel], ...] = (
+    ServicesPanel,
+    CurvesPanel,
+    ClientsPanel,
+    BookPanel,
+    EventsPanel,
+    CoresPanel,
+    RivalryPanel,
+)
 """The panels, each at the place of its number. market.tcss gives each its part of the grid."""
 
 
@@ -33,6 +42,7 @@ class Panels(Vertical):
         super().__init__()
         self.all = [panel() for panel in PANELS]
         self.active = 1
+        self._front: Panel | None = None  # the one that is shown instead of others
         self._bar = PanelBar(id="panel-bar")
 
     def compose(self) -> ComposeResult:
@@ -67,10 +77,12 @@ class Panels(Vertical):
         self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
         self._activate(self.active)
 
-    def go_to(self, number: int) -> None:
-        """Give a panel the focus."""
+    def go_to(self, number: int) -> bool:
+        """Give a panel the focus; return whether it was hidden, and does not know its size yet."""
+        hidden = not self.all[number - 1].display
         self._activate(number)
         self.all[number - 1].target.focus()
+        return hidden
 
     def maximise(self) -> None:
         """Maximise the active panel, or restore it."""
@@ -84,7 +96,17 @@ class Panels(Vertical):
                 self._activate(panel.NUMBER)
 
     def _activate(self, number: int) -> None:
-        self.active = number
+        self.active, chosen = number, self.all[number - 1]
+        if chosen.INSTEAD:
+            self._front = chosen
+        elif self._front is not None and number in self._front.INSTEAD:
+            self._front = None
         for panel in self.all:
-            panel.display = not self.single or number == panel.NUMBER
+            panel.display = number == panel.NUMBER if self.single else self._has_place(panel)
         self._bar.show(self.all, number)
+
+    def _has_place(self, panel: Panel) -> bool:
+        """Whether a panel is shown where there is room for several."""
+        if panel.INSTEAD:
+            return panel is self._front
+        return self._front is None or panel.NUMBER not in self._front.INSTEAD

@@ -1,5 +1,7 @@
 """The lines above the panels: the run, its phase, and the round and time that are shown."""
 
+from math import ceil
+
 from rich.text import Text
 from textual.widgets import Static
 
@@ -9,6 +11,7 @@ from tui.widgets.look import fit, plain, seconds, tint
 from tui.widgets.words import event_words
 
 SIGNS = {
+    Phase.WAITING: "… waiting",
     Phase.STARTING: "… starting",
     Phase.RUNNING: "▶ live",
     Phase.PAUSED: "⏸ paused",
@@ -47,9 +50,12 @@ class StatusLine(Static):
         place = f"round {view.round}" + (f"/{rounds}" if rounds else "")
         if not following and view.round < len(session.history):
             place += f" ({len(session.history)} played)"
-        speed = "full speed" if session.speed is None else f"{session.speed:g} rounds/s"
         first = Text.assemble(
-            state, (place, "bold"), f"  clock {seconds(view.clock)}  {speed}  ", (session.label, "dim"), no_wrap=True
+            state,
+            (place, "bold"),
+            f"  clock {seconds(view.clock)}  {_speed(session)}  ",
+            (session.label, "dim"),
+            no_wrap=True,
         )
         first.overflow = "ellipsis"
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
@@ -59,6 +65,8 @@ class StatusLine(Static):
             return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
         if session.slow and not session.over:
             return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
+        if session.phase is Phase.WAITING:
+            return plain(" waits until a core is free; it begins when one of the runs that play ends", "dim")
         if session.catching_up:
             number = len(session.history) + 1
             words = f" replaying round {number} of the {session.hurry} shared with the original"
@@ -85,4 +93,25 @@ class StatusLine(Static):
             if c.round == view.round
         ]
         shock = f" · shock: {', '.join(changes)}" if changes else ""
-        return Text.assemble((words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True)
+        end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
+        return Text.assemble(
+            (end, tint(self.app, "accent")), (words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
+        )
+
+
+def _speed(session: Session) -> str:
+    """Return how fast the run may be and is, and how long it will take at most: it ends early if all services leave."""
+    words = "full speed" if session.speed is None else f"{session.speed:g} rounds/s"
+    rate = session.pace.rate() if session.phase in {Phase.RUNNING, Phase.GROWING} else None
+    if rate is None or session.scenario is None:
+        return words
+    left = max(0, session.scenario.rounds - len(session.history)) / rate
+    return f"{words}, now {rate:.3g}/s, at most {_duration(left)} left"
+
+
+def _duration(amount: float) -> str:
+    """Write a time to wait, rounded up: ``12 s``, ``3 min``, ``2 h 5 min``."""
+    if amount < 60:
+        return f"{ceil(amount)} s"
+    hours, minutes = divmod(ceil(amount / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"

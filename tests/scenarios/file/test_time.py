@@ -38,6 +38,13 @@ SMALL, LARGE = 10_000, 40_000
         pytest.param(lambda size: "[[interventions]]\nround = 1\n" * (size // 28), id="interventions"),
         pytest.param(lambda size: "".join(f"[t{n}]\n" for n in range(size // 8)), id="unknown-tables"),
         pytest.param(lambda size: '[sweep]\n"clients.cores" = [' + "1," * (size // 2) + "]", id="sweep"),
+        pytest.param(
+            lambda size: (
+                "".join(f'[[services]]\nname = "s{n}"\n' for n in range(size // 60))
+                + f'[sweep]\n"services.s1.budget" = {list(range(size // 20))}'
+            ),
+            id="sweep-and-services",
+        ),
     ],
 )
 def test_four_times_the_size_takes_no_more_than_ten_times_as_long(text: Callable[[int], str]) -> None:

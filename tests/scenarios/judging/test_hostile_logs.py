@@ -222,3 +222,11 @@ def test_fits_that_are_none_are_named(fits: object, tmp_path: Path) -> None:
     problem = r"meta\.json: fits: has no parameters 'dqi/mnist' of eq\. \(6\)"
     with pytest.raises(InputError, match=problem):
         verify(planned.directory)
+
+
+def test_a_scenario_without_services_is_named(run: Path) -> None:
+    path = run / "scenario.toml"
+    text = path.read_text()
+    path.write_text("services = []\n" + text[: text.index("[[services]]")])
+    reseal(run)
+    assert refusal("report", run) == f"{path}: is not the scenario of a run: it has no services"

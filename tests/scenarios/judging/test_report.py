@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fl.errors import InputError
-from scenarios.judging.measures import jain
+from scenarios.judging.measures import gini, jain
 from scenarios.judging.render import csv_text, html_page, markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
@@ -276,3 +276,13 @@ def test_the_closing_table_and_the_report_round_alike(tmp_path: Path) -> None:
     assert {measure.name: measure.text(summary.means[measure.name]) for measure in SHOWN} == {
         measure.name: report[measure.name] for measure in SHOWN
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "index"), [([3, 3, 3], 0), ([0, 0, 0], 0), ([0, 0, 0, 8], 3 / 4), ([1, 3], 1 / 4), ([2, 6, 4], 2 / 9)]
+)
+def test_gini_coefficient(values: list[float], index: float) -> None:
+    assert gini(np.array(values)) == pytest.approx(index)
+    differences = [abs(a - b) for a in values for b in values]
+    if sum(values):
+        assert gini(values) == pytest.approx(np.mean(differences) / (2 * np.mean(values)))

@@ -42,6 +42,14 @@ def test_an_unfinished_run_is_started_over_only_when_asked(tmp_path: Path) -> No
     assert (run.path / "scenario.toml").read_text() == "new"
 
 
+def test_a_run_is_being_played_while_its_directory_is_locked(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    assert not run.being_played()  # there is none
+    with run.locked():
+        assert run.being_played()
+    assert not run.being_played()
+
+
 def test_a_directory_with_other_files_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):

@@ -149,3 +149,17 @@ def test_links_and_pipes_in_an_unfinished_run_are_not_followed(
     except InputError as error:
         assert name in str(error)  # noqa: PT017 - where it need not be refused, it is replaced
     assert [path.read_text() for path in elsewhere.iterdir()] == ["years of work"]
+
+
+@pytest.mark.parametrize("plugins", [None, [], "x", {"policy mine": 3}])
+def test_a_record_of_plugins_that_is_none_is_named(plugins: object, run: Run) -> None:
+    """The digest of meta.json is right: whoever changed it has computed it again."""
+    meta = run.directory.meta()
+    del meta["files"]
+    run.directory.finish({**meta, "plugins": plugins})
+    with pytest.raises(RunDirectoryError) as caught:
+        due([run])
+    assert str(caught.value) == (
+        f"{run.directory.path / 'meta.json'}: has no usable 'plugins'; choose another --out, or run again with --fresh "
+        "to start over"
+    )

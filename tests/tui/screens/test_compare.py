@@ -1,20 +1,33 @@
 """Compare: runs side by side."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
-from textual.widgets import DataTable, Static
+import pytest
+from textual.widgets import Button, DataTable, Input, SelectionList, Static
 
+from scenarios.running.protocol import Start
+from support.screens import until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
+from tui.screens.export import ExportDialog
 from tui.screens.market import MarketScreen
-from tui.watching.comparison import caveats, compare
+from tui.screens.pick import PickRuns
+from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
 from tui.watching.session import Phase, Session
+from tui.widgets.curves import Plot
 
 Play = Callable[..., Session]
 
 
 def two(play: Play, text: str, *, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> list[Session]:
     return [play(text), play(text.replace('"lcfa"', '"d-first"'), rounds=rounds, phase=phase)]
+
+
+def row(service: str, place: int) -> str:
+    """The key of a row in the table."""
+    return f"{service}\0{place}"
 
 
 def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> None:
@@ -65,8 +78,6 @@ async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -
 
 
 async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    from textual.widgets import Button, SelectionList
-
     one, other = two(play_small, scenario_text)
     async with app.run_test(size=(120, 40)) as pilot:
         app.runs.sessions += [one, other]
@@ -82,3 +93,183 @@ async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: 
         await pilot.pause()
         assert isinstance(app.screen, CompareScreen)
         assert app.screen.sessions == [one, other]
+
+
+def test_an_interrupted_run_is_compared_at_its_last_round(play_small: Play, scenario_text: str) -> None:
+    whole, part = two(play_small, scenario_text, rounds=5, phase=Phase.INTERRUPTED)
+    assert common_rounds([whole, part]) == [5, 5]
+    assert caveats([whole, part]) == ["as-configured was interrupted after round 5"]
+    for phase, words in ((Phase.STOPPED, "was stopped"), (Phase.FAILED, "failed")):
+        part.phase = phase
+        assert common_rounds([whole, part]) == [5, 5]
+        assert caveats([whole, part]) == [f"as-configured {words} after round 5"]
+
+
+async def test_the_screen_says_that_a_run_was_interrupted(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = CompareScreen(two(play_small, scenario_text, rounds=5, phase=Phase.INTERRUPTED), app)
+        app.push_screen(screen)
+        await pilot.pause()
+        words = str(screen.query_one("#compare-status", Static).render())
+        assert "1 as-configured · round 5 ✔ complete (baseline)" in words
+        assert "2 as-configured · round 5 ■ interrupted" in words
+        assert "as-configured was interrupted after round 5" in words
+
+
+def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_small: Play, scenario_text: str) -> None:
+    easy = play_small(scenario_text.replace("= 0.95", "= 0.3").replace("= 0.9\n", "= 0.3\n"))
+    last = len(easy.history)
+    assert last < 12
+    assert common_rounds([easy, play_small()]) == [last, 12]
+    easy.phase = Phase.INTERRUPTED
+    assert common_rounds([easy, play_small()]) == [last, last]
+
+
+def test_a_run_without_rounds_keeps_nobody_back(play_small: Play) -> None:
+    assert common_rounds([play_small(rounds=0, phase=Phase.WAITING), play_small()]) == [0, 12]
+    assert common_rounds([play_small(rounds=0, phase=Phase.FAILED), play_small(rounds=4)]) == [0, 4]
+    assert common_rounds([]) == []
+
+
+def forked(play: Play, text: str) -> tuple[Session, Session]:
+    """A fork and its original."""
+    shock = '[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [3, 7]\n'
+    fork, original = play(text + shock), play(text)
+    fork.hash8, fork.hurry = "11111111", 3
+    return fork, original
+
+
+def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_small: Play, scenario_text: str) -> None:
+    sessions = forked(play_small, scenario_text)
+    names = [name_of(session, sessions) for session in sessions]
+    assert names == ["as-configured · clients.offline = [3, 7] from round 4", "as-configured"]
+    assert caveats(sessions) == ["the same market until the shock in round 4"]
+    assert original(sessions) == 1
+    sessions[0].hurry = 0  # opened again from its directory
+    assert original(sessions) == 1
+    assert original([play_small(), play_small(seed=2)]) == 0
+
+
+async def test_the_original_is_the_baseline_until_another_is_chosen(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen = CompareScreen(forked(play_small, scenario_text), app)
+        app.push_screen(screen)
+        await pilot.pause()
+        words = str(screen.query_one("#compare-status", Static).render())
+        assert "2 as-configured · round 12 ✔ complete (baseline)" in words
+        assert "the same market until the shock in round 4" in words
+        assert "clients.offline = [3, 7] from round 4" in str(
+            screen.query_one(DataTable).get_cell(row("beta", 0), "run")
+        )
+        await pilot.press("b")
+        assert "from round 4 · round 12 ✔ complete (baseline)" in str(screen.query_one("#compare-status").render())
+
+
+async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = CompareScreen(two(play_small, scenario_text), app)
+        app.push_screen(screen)
+        await pilot.pause()
+        lines = [data for data in screen.query_one(Plot)._datasets if getattr(data, "marker", "") == "┄"]
+        assert [set(line.y) for line in lines] == [{50.0}]
+        await pilot.press("v")
+        assert not [data for data in screen.query_one(Plot)._datasets if getattr(data, "marker", "") == "┄"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]) -> None:
+    sessions = [play_small(text, seed=seed) for text in (scenario_text,) for seed in range(3)]
+    other = scenario_text.replace('"random"', '"d-first"')
+    for seed in range(3):
+        sessions.append(play_small(other, seed=seed))
+        sessions[-1].policy = "d-first"
+    async with app.run_test(size=size) as pilot:
+        screen = CompareScreen(sessions, app)
+        app.push_screen(screen)
+        await pilot.pause()
+        table = screen.query_one(DataTable)
+        assert table.row_count == 6
+        status = str(screen.query_one("#compare-status", Static).render())
+        assert "means over 3 seeds, with 95 % intervals" in status
+        assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in status
+        assert "different seeds" not in status
+        cell = str(table.get_cell(row("gamma", 1), "accuracy"))
+        assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell)
+        await pilot.press("s")
+        assert table.row_count == 18
+        assert "different seeds" in str(screen.query_one("#compare-status", Static).render())
+        await pilot.press("s", "enter")  # a row of means opens into its runs
+        assert table.row_count == 18
+        await pilot.press("enter")
+        assert isinstance(app.screen, MarketScreen)
+
+
+async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, play_small: Play) -> None:
+    sessions = [play_small(rounds=4, phase=Phase.RUNNING, seed=seed) for seed in range(2)]
+    later = Session("small · as-configured · seed 2")
+    later.move(Phase.WAITING)
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen = CompareScreen([*sessions, later], app)
+        app.push_screen(screen)
+        await pilot.pause()
+        words = str(screen.query_one("#compare-status", Static).render())
+        assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
+        assert screen.query_one(DataTable).row_count == 3
+        await pilot.press("b")  # there is one group alone
+        assert screen.baseline == 0
+        await pilot.press("s")
+        assert "3 small · as-configured · seed 2 · round 0 … waiting" in str(
+            screen.query_one("#compare-status", Static).render()
+        )
+
+
+async def test_a_picture_is_saved_where_the_user_says(
+    app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))  # which has no Downloads
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(CompareScreen(two(play_small, scenario_text), app))
+        await pilot.pause()
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the dialog")
+        path = app.screen.query_one("#path", Input)
+        assert path.value == "comparison.svg"
+        path.value = str(tmp_path / path.value)
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "comparison.svg").exists, "the picture")
+    text = (tmp_path / "comparison.svg").read_text()
+    assert "accuracy" in text
+    assert "Cancel" not in text  # it is of the comparison, not of the dialog
+
+
+async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        text, out = (small / "small.toml").read_text(), str(small / "runs")
+        own = app.runs.start(Start(text, "small.toml", out, paused=True), "own")
+        other = app.runs.start(Start(text, "small.toml", out, "hqfa", paused=True), "hqfa")
+        await until(pilot, lambda: own.phase is other.phase is Phase.PAUSED, "both runners")
+        app.push_screen(MarketScreen(own, app))
+        await pilot.pause()
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        app.screen.query_one(SelectionList).select("policy:hqfa")
+        app.screen.query_one("#go", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        assert isinstance(app.screen, CompareScreen)
+        assert app.screen.sessions == [own, other]
+        assert app.runs.sessions == [own, other]
+
+
+async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, small: Path) -> None:
+    for seed in range(250):
+        place = small / "runs" / "other-00000000" / "as-configured" / f"seed-{seed:04d}"
+        place.mkdir(parents=True)
+        (place / "scenario.toml").touch()
+    async with app.run_test(size=(120, 40)) as pilot:
+        session = play_small(rounds=0, phase=Phase.WAITING)
+        session.directory = session.scenario = None
+        app.push_screen(PickRuns(session, app.runs, app.out))
+        await pilot.pause()
+        assert app.screen.query_one(SelectionList).option_count == 250

@@ -5,8 +5,10 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, Footer, Input, SelectionList, Static
+from textual.widgets import Button, DataTable, Footer, Input, SelectionList, Static
 
+import tui.screens.run
+from fl.errors import InputError
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
@@ -15,10 +17,12 @@ from scenarios.running.seeds import parse_seeds
 from support.screens import until
 from tui.app import MarketApp
 from tui.commands.run import run
+from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.run import Choice, RunDialog
+from tui.screens.run import Choice, RunDialog, typed_seeds
+from tui.watching.session import Phase
 
 
 async def test_a_run_starts_with_the_seed_that_the_command_line_starts_with(app: MarketApp, scenario_text: str) -> None:
@@ -184,3 +188,96 @@ async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: 
     choice = await ask(app, scenario_text, "shift+tab", "enter")
     assert choice is not None
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
+)
+def test_seeds_are_one_or_several(text: str, seeds: list[int]) -> None:
+    assert typed_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
+def test_what_is_no_seed_is_refused_with_what_is_one(text: str) -> None:
+    with pytest.raises(InputError, match=r"enter a seed of at most nine digits, or several: 0, 3 or 0\.\.4"):
+        typed_seeds(text)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_several_seeds_give_a_run_for_each_policy_and_seed(
+    app: MarketApp, scenario_text: str, size: tuple[int, int]
+) -> None:
+    chosen: list[Choice | None] = []
+    async with app.run_test(size=size) as pilot:
+        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
+        app.push_screen(dialog, chosen.append)
+        await pilot.pause()
+        await pilot.press(*"0..2")  # typed in the field, which has the focus
+        assert dialog.query_one("#seed", Input).value == "0..2"
+        dialog.query_one(SelectionList).select("hqfa")
+        await pilot.pause()
+        await pilot.press("enter")
+    assert chosen[0] is not None
+    assert [(start.policy, start.seed) for start, _ in chosen[0].starts] == [
+        (policy, seed) for policy in (None, "hqfa") for seed in (0, 1, 2)
+    ]
+
+
+async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many(
+    app: MarketApp, scenario_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.screens.run, "usable_cores", lambda: 2)
+    async with app.run_test(size=(120, 36)) as pilot:
+        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
+        app.push_screen(dialog)
+        await pilot.pause()
+        problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
+        for text, words, disabled in (
+            ("0, 1", "", False),
+            ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
+            ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
+            ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
+            ("0..", "enter a seed of at most nine digits, or several: 0, 3 or 0..4", True),
+        ):
+            dialog.query_one("#seed", Input).value = text
+            await pilot.pause()
+            assert " ".join(str(problem.render()).split()) == words
+            assert go.disabled is disabled
+
+
+async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_played(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    chosen: list[Choice | None] = []
+    async with app.run_test(size=(120, 36)) as pilot:
+        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
+        app.push_screen(dialog, chosen.append)
+        await pilot.pause()
+        dialog.query_one("#seed", Input).value = "0..2"
+        await pilot.pause()
+        assert str(dialog.query_one("#replay", Button).label) == "Open 1, run 2"
+        assert str(dialog.query_one("#run-problem", Static).render()) == (
+            "1 of 3 runs are complete: open them and run the others, or run all again."
+        )
+        dialog.query_one("#seed", Input).focus()
+        await pilot.press("enter")
+    assert chosen[0] is not None
+    assert chosen[0].replay == (place,)
+    assert [(start.seed, start.fresh) for start, _ in chosen[0].starts] == [(1, False), (2, False)]
+
+
+async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: Path) -> None:
+    app._scenario = str(small / "small.toml")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await pilot.press(*"0..2", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        screen = app.screen
+        assert isinstance(screen, CompareScreen)
+        await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in screen.sessions), "all runs")
+        await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
+        assert [run.seed for run in screen.sessions] == [0, 1, 2]
+        table = screen.query_one(DataTable)
+        await until(pilot, lambda: "[" in str(table.get_row_at(0)[4]), "the intervals")
+        assert table.row_count == 3

@@ -96,6 +96,19 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
+    """In the small terminal who outbid whom, in the large one the summary."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        still.push_screen(MarketScreen(play_small(), still))
+        await pilot.pause()
+        await pilot.press("7", *("v" * (size[0] == 80)))
+        await settle(pilot, "7 Rivalry · ")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         text = scenario_text.replace("rounds = 12", "rounds = 0")

@@ -1,0 +1,48 @@
+"""What ``flmarket run`` notes of a sweep concerns the points that are played, not the scenario without its sweep."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fl import vision
+from support.shell import Done
+
+SCENARIO = """\
+name = "small"
+rounds = 1
+[clients]
+count = 3
+cores = 1
+data_size = [20]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+[training]
+eval_samples = 50
+[[services]]
+name = "one"
+dataset = "mnist"
+budget = 3
+target_accuracy = 0.99
+reward_base = 10
+policy = "random"
+[sweep]
+services.one.dataset = ["digits", "strokes"]
+"""
+
+
+def test_a_data_set_that_no_point_uses_is_neither_noted_nor_loaded(
+    tmp_path: Path, flmarket: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*_: object) -> None:
+        raise vision.DownloadError("there is no network here")
+
+    monkeypatch.setattr(vision, "download", download)
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    done = flmarket("run", "small.toml", cwd=tmp_path, env={"FLMARKET_DATA": str(tmp_path / "empty")})
+    assert done.returncode == 0, done.stderr
+    assert "mnist" not in done.stderr
+    for name in ("digits", "strokes"):
+        assert (
+            f"data set '{name}' is trained as its fits were measured, where the scenario leaves it open" in done.stderr
+        )

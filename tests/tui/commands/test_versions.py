@@ -1,0 +1,113 @@
+"""Complete runs of another version of flmarket: whoever skips them, or looks at them beside others, tells."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+import flmarket
+from fl.installation import version
+from scenarios.logs.versions import mixed_versions, other_version, played_by, skipped_versions
+from support.runs import reseal
+
+Flmarket = Callable[..., CompletedProcess[str]]
+
+SCENARIO = """\
+name = "small"
+rounds = 2
+[clients]
+count = 3
+cores = 1
+data_size = [20]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+[training]
+backend = "surrogate"
+[[services]]
+name = "one"
+dataset = "digits"
+budget = 3
+target_accuracy = 0.99
+reward_base = 10
+policy = "random"
+"""
+
+MIXED = (
+    f"runs of 'small' were played by different versions of flmarket: 0.0.9 (1 run); {version()} (1 run). Part of what "
+    "they differ in may come from that (docs/reproducibility.md)"
+)
+SKIPPED = (
+    "complete runs of 'small' were played by another version of flmarket, and are skipped: 0.0.9 (1 run). This is "
+    f"{version()}, whose results may differ; --fresh plays them again (docs/reproducibility.md)"
+)
+OTHER = f"was played by flmarket 0.0.9, and this is {version()}: what differs may come from that"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A folder with a scenario, and a run of it as an earlier version of flmarket left it."""
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    flmarket.run(tmp_path / "small.toml", seeds=[0], out=tmp_path / "runs", progress=False)
+    [meta] = tmp_path.rglob("meta.json")
+    content = json.loads(meta.read_text())
+    content["versions"]["flmarket"] = "0.0.9"
+    meta.write_text(json.dumps(content))
+    reseal(meta.parent)
+    return tmp_path
+
+
+def test_a_batch_that_skips_such_runs_tells_once(old: Path, flmarket: Flmarket) -> None:
+    command = ["run", str(old / "small.toml"), "--out", str(old / "runs"), "--seeds"]
+    alone = flmarket(*command, "1")
+    assert alone.returncode == 0, alone.stderr
+    assert alone.stderr.count(SKIPPED) == 1
+    beside = flmarket(*command, "2")
+    assert beside.stderr.count("another version of flmarket") == beside.stderr.count(SKIPPED) == 1
+    assert SKIPPED not in flmarket(*command, "1", "--quiet").stderr
+    assert SKIPPED not in flmarket(*command, "2", "--fresh").stderr
+    assert "version" not in flmarket(*command, "2").stderr
+
+
+def test_in_python_it_tells_in_python_s_words(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flmarket.run(old / "small.toml", seeds=[0], out=old / "runs")
+    told = " ".join(capsys.readouterr().err.split())
+    assert SKIPPED.replace("--fresh", "fresh=True") in told
+
+
+@pytest.fixture
+def mixed(old: Path) -> Path:
+    """The same folder, with a run of this version beside the other."""
+    with pytest.warns(UserWarning, match="were played by different versions of flmarket"):
+        flmarket.run(old / "small.toml", seeds=[0, 1], out=old / "runs", progress=False)
+    return old
+
+
+def test_reports_tell_where_versions_meet(mixed: Path, flmarket: Flmarket) -> None:
+    assert "version" not in flmarket("report", *map(str, mixed.rglob("seed-0000")), "--format", "md").stdout
+    assert flmarket("report", str(mixed), "--format", "md").stdout.count(MIXED) == 1
+    as_csv = flmarket("report", str(mixed), "--format", "csv")
+    assert MIXED not in as_csv.stdout
+    assert as_csv.stderr.count(MIXED) == 1
+
+
+def test_verify_names_the_version_of_a_run_with_problems(old: Path, flmarket: Flmarket) -> None:
+    assert OTHER not in flmarket("verify", str(old)).stdout
+    [offers] = old.rglob("offers.csv")
+    offers.write_text(offers.read_text().replace(",20,", ",21,", 1))
+    reseal(offers.parent)
+    done = flmarket("verify", str(old))
+    assert done.returncode == 1
+    assert f"{offers.parent}: {OTHER}" in done.stdout
+
+
+def test_nothing_is_told_of_runs_of_one_version() -> None:
+    assert mixed_versions([("a", "1"), ("a", "1"), ("b", "2")]) == []
+    assert skipped_versions([("a", version())]) == []
+    assert other_version({"versions": {"flmarket": version()}}) is None
+
+
+@pytest.mark.parametrize("meta", [{}, {"versions": None}, {"versions": {"python": "3.11"}}])
+def test_a_run_that_names_no_version_is_of_an_unknown_one(meta: dict[str, object]) -> None:
+    assert played_by(meta) == "unknown"

@@ -1,0 +1,48 @@
+"""How fast a run is: rounds a second over the last seconds."""
+
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+WINDOW = 5.0
+"""Seconds that count."""
+
+GRAIN = 0.1
+"""Seconds between two samples: a fast run does not keep one for each round."""
+
+LEAST = 1.0
+"""Seconds of rounds before there is a pace."""
+
+
+class Pace:
+    """Counts rounds as they come. One thread may count while another asks."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._samples: deque[tuple[float, int]] = deque()  # a time, and the rounds until then
+        self._count = 0
+
+    def add(self) -> None:
+        """Count a round."""
+        now = self._clock()
+        self._count += 1
+        if not self._samples or now - self._samples[-1][0] >= GRAIN:
+            self._samples.append((now, self._count))
+        # One sample before the window stays: the window begins at it.
+        while len(self._samples) > 2 and now - self._samples[1][0] > WINDOW:
+            self._samples.popleft()
+
+    def stop(self) -> None:
+        """Forget the rounds so far: the run has paused, and the pause does not count."""
+        self._samples.clear()
+
+    def rate(self) -> float | None:
+        """Return the rounds a second; None if too few have come."""
+        samples = list(self._samples)
+        if not samples:
+            return None
+        since, count = samples[0]
+        passed = self._clock() - since
+        if passed < LEAST or self._count == count:
+            return None
+        return (self._count - count) / passed

@@ -1,0 +1,274 @@
+"""The pages of the rivalry panel: who outbid whom, what it cost, what clients earn, and how the run has gone.
+
+A page knows how many lines it has, and draws one when it is asked for it: only those on the screen are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+from textual.app import App
+from textual.message import Message
+
+from des.money import MICRO
+from fl.counting import counted
+from scenarios.judging.measures import gini
+from tui.watching.book import cash
+from tui.watching.rivalry import Rivalry, Sums
+from tui.watching.session import Session
+from tui.watching.summary import decisive, results
+from tui.widgets.look import fit, percent, plain, series_color, sign, tint
+from tui.widgets.messages import Seek, Selected
+
+LABEL = 14
+"""Width of the column of labels, in cells."""
+
+CELL = 13
+"""Width of a cell that says how often and by how much: ``1234x +12.34``."""
+
+Line = tuple[Text, Text]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a page is made of.
+
+    Attributes:
+        app: has the theme.
+        session: the run.
+        rivalry: its sums.
+        last: the last round that counts, from 1; the rivalry has read it.
+        width: the cells of a line.
+    """
+
+    app: App[object]
+    session: Session
+    rivalry: Rivalry
+    last: int
+    width: int
+
+    @property
+    def sums(self) -> Sums:
+        """The sums up to the last round."""
+        return self.rivalry.at(self.last)
+
+    def label(self, service: int, width: int = LABEL) -> Text:
+        """Return a service's sign and name."""
+        return styled(fit(f"{sign(service)} {self.rivalry.names[service]}", width - 1) + " ", series_color(service))
+
+    def faint(self) -> Style:
+        """Return the style of what matters less."""
+        return tint(self.app, "foreground", dim=True)
+
+
+class Page:
+    """One page at a moment.
+
+    Attributes:
+        TITLE: what it shows.
+        count: its lines.
+        label, cells: the widths of the label, and of the part of a line that scrolls.
+        step: by how much it scrolls sideways.
+    """
+
+    TITLE = ""
+
+    def __init__(self, moment: Moment) -> None:
+        self.moment = moment
+        self.count, self.label, self.cells, self.step = 0, LABEL, 0, CELL
+
+    @property
+    def title(self) -> str:
+        """What the panel's title says."""
+        return f"{self.TITLE}, rounds 1 to {self.moment.last}"
+
+    def head(self) -> Line:
+        """Return the header."""
+        raise NotImplementedError
+
+    def line(self, index: int) -> Line:
+        """Return a line."""
+        raise NotImplementedError
+
+    def chosen(self, index: int) -> Message | None:
+        """Return what choosing a line means, if anything."""
+        return None
+
+
+class Rivals(Page):
+    """How often each service outbid each other one, and by how much in the mean."""
+
+    TITLE = "who outbid whom"
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        sums, self.services = moment.sums, len(moment.rivalry.names)
+        self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
+        self.outbid, self.tied = sums.outbid.tolist(), sums.tied.tolist()
+        self.count = self.services
+        self.cells = (self.services + 1) * CELL if moment.rivalry.knows_rivals else moment.width - LABEL
+
+    def head(self) -> Line:
+        """Return the services that were outbid."""
+        if not self.moment.rivalry.knows_rivals:
+            words = "outbid; by whom is not known under this mechanism"
+            return styled(fit("service", LABEL), "bold"), styled(words, "bold")
+        row = Text(end="", no_wrap=True)
+        for m in range(self.services):
+            row.append_text(self.moment.label(m, CELL))
+        row.append("all", "bold")
+        return styled(fit("outbid →", LABEL), "bold"), row
+
+    def line(self, index: int) -> Line:
+        """Return how often a service outbid the others."""
+        if not self.moment.rivalry.knows_rivals:
+            return self.moment.label(index), plain(counted(self.outbid[index], "offer"))
+        row = Text(end="", no_wrap=True)
+        for m in range(self.services):
+            times = self.times[index][m]
+            words = f"{times}× +{cash(round(self.margin[index][m] / times))}" if times else "·"
+            row.append(fit(words, CELL - 1) + " ", "" if times else self.moment.faint())
+        total = sum(self.times[index])
+        row.append(f"{total}×" if total else "·", "bold")
+        return self.moment.label(index), row
+
+    def chosen(self, index: int) -> Message | None:
+        """Choose the service, for the order book."""
+        return Selected(service=index)
+
+
+class Money(Page):
+    """What each service spent, its price per point, and the money that refused offers tied up."""
+
+    TITLE = "money"
+    WIDTHS = {"spent": 10, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 14}
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        sums = moment.sums
+        rows = moment.session.history[moment.last].services
+        points = [100 * row.accuracy for row in rows]
+        columns = [sums.spent, np.array(points), sums.served, sums.outbid, sums.dropped, sums.tied]
+        self.rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        self.rows.append([sum(column) for column in zip(*self.rows, strict=True)])
+        self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
+
+    def head(self) -> Line:
+        """Return the columns' titles."""
+        words = "".join(f"{name:>{width}}" for name, width in self.WIDTHS.items())
+        return styled(fit("service", LABEL), "bold"), styled(words, "bold")
+
+    def line(self, index: int) -> Line:
+        """Return a service's money; the last line is the whole market's."""
+        whole = index == self.count - 1
+        label = styled(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
+        spent, points, served, outbid, dropped, tied = self.rows[index]
+        offered = spent + tied
+        share = f"{cash(tied)}, {round(100 * tied / offered)} %" if offered else "0.00"
+        price = f"{spent / MICRO / points:.2f}" if points else "–"
+        values = (cash(spent), price, str(served), str(outbid), str(dropped), share)
+        words = "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
+        return label, styled(words, "bold" if whole else "")
+
+    def chosen(self, index: int) -> Message | None:
+        """Choose the service, for the order book."""
+        return Selected(service=index) if index < self.count - 1 else None
+
+
+class Earnings(Page):
+    """What each client earned, the highest first."""
+
+    TITLE = "clients' earnings"
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        self.earned, self.jobs = moment.sums.earned, moment.sums.jobs
+        self.order = np.lexsort((np.arange(len(self.earned)), -self.earned))
+        self.count, self.label, self.cells = len(self.order), 7, moment.width - 7
+
+    @property
+    def title(self) -> str:
+        """The Gini coefficient, and how many were paid at all."""
+        paid = int(np.count_nonzero(self.earned))
+        words = f"Gini {gini(self.earned):.2f}, {paid} of {counted(len(self.earned), 'client')} paid"
+        return f"{super().title}: {words}"
+
+    def head(self) -> Line:
+        """Return the columns' titles."""
+        return styled("client ", "bold"), styled(f"{'earned':>9} {'jobs':>6}", "bold")
+
+    def line(self, index: int) -> Line:
+        """Return a client's earnings as a bar."""
+        client = int(self.order[index])
+        earned, top = int(self.earned[client]), int(self.earned[self.order[0]])
+        length = round((self.cells - 18) * earned / top) if top else 0
+        bar = Text(f"{cash(earned):>9} {int(self.jobs[client]):>6}  ", end="", no_wrap=True)
+        bar.append("━" * max(length, int(earned > 0)), tint(self.moment.app, "primary"))
+        return plain(f"{client:>6} "), bar
+
+    def chosen(self, index: int) -> Message | None:
+        """Choose the client, for the order book."""
+        return Selected(client=int(self.order[index]))
+
+
+class Summary(Page):
+    """Who reached what, when and at what price, and the rounds that decided it."""
+
+    TITLE = "summary"
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        history, scenario = moment.session.history, moment.session.scenario
+        self.lines: list[tuple[Text, Text, int | None]] = []
+        for result in results(history, moment.rivalry, moment.last):
+            price = f"for {result.spent:.2f}, {result.per_point:.2f} a point"
+            if result.reached is None:
+                words = f"{percent(result.accuracy)} of {percent(result.target)} % after round {moment.last} {price}"
+                self._add(moment.label(result.service), plain(words))
+            else:
+                words = f"✔ {percent(result.target)} % reached in round {result.reached} {price}"
+                style = tint(moment.app, "success")
+                self._add(moment.label(result.service), styled(words, style), result.reached)
+        found = decisive(history, moment.rivalry, scenario, moment.last)
+        if found:
+            self._add(styled("round ", "bold"), styled("what decided (enter: go there)", "bold"))
+        for event in found:
+            shock = event.service is None
+            color = tint(moment.app, "warning") if shock else Style.parse(series_color(event.service or 0))
+            self._add(plain(f"{event.round:>5} "), styled(event.words, color), event.round)
+        self.count = len(self.lines)
+        self.label = 0  # each line has a label of its own width
+        self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)
+
+    def _add(self, label: Text, words: Text, round_: int | None = None) -> None:
+        self.lines.append((label, words, round_))
+
+    @property
+    def title(self) -> str:
+        """Whether the run is over, and after which round."""
+        session, last = self.moment.session, self.moment.last
+        over = session.over and last == len(session.history)
+        return f"summary: {session.phase.value} after round {last}" if over else f"summary up to round {last}"
+
+    def head(self) -> Line:
+        """Return the columns' titles."""
+        return styled(fit("service", LABEL), "bold"), styled("result", "bold")
+
+    def line(self, index: int) -> Line:
+        """Return a service's result, or a decisive round."""
+        label, words, _ = self.lines[index]
+        return label, words
+
+    def chosen(self, index: int) -> Message | None:
+        """Go to the line's round, if it has one."""
+        round_ = self.lines[index][2]
+        return None if round_ is None else Seek(round_)
+
+
+def styled(words: str, style: Style | str) -> Text:
+    """Return a part of a line in a style; a text's own style is lost when it is drawn as a line."""
+    return Text(end="", no_wrap=True).append(words, style)
+
+
+PAGES: tuple[type[Page], ...] = (Rivals, Money, Earnings, Summary)
