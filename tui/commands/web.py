@@ -44,9 +44,11 @@ body.-closed #ended {{ display: block; background: #0c181fdd }}
 """
 
 _KEYS = """\
-// Keys go to the terminal at once, without a click: when the app has begun to draw, and when the window is chosen again.
-function choose() { document.querySelector(".xterm-helper-textarea")?.focus(); }
-addEventListener("load", () => new MutationObserver(choose).observe(document.body, {attributeFilter: ["class"]}));
+// Keys go to the terminal without a click: when the app has begun to draw, and when the window is chosen again.
+const choose = () => document.querySelector(".xterm-helper-textarea")?.focus();
+addEventListener("load", () => {
+  new MutationObserver(choose).observe(document.body, { attributeFilter: ["class"] });
+});
 addEventListener("focus", choose);
 """
 

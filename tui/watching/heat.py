@@ -59,4 +59,5 @@ class Heat:
                     if service == name and kind is Kind.PAY
                 ]
                 found[paid, m] = 1
-        return found.reshape(self.count, self.size, len(names)).sum(axis=1)
+        grouped: NDArray[np.int64] = found.reshape(self.count, self.size, len(names)).sum(axis=1)
+        return grouped

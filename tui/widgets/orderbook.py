@@ -52,7 +52,7 @@ class BookTable(TableView):
             self.forget_widths()
         who = Column("who", "service") if self.by_client else Column("who", "client", right=True)
         quality = QUALITY if self.size.width >= ROOMY else ()
-        self.arrange((who, BID, OFFER, *quality, WHY))
+        self.choose((who, BID, OFFER, *quality, WHY))
         self.rows(len(self._listed))
         if self.has_focus and chosen in self._listed:
             self.cursor = self._listed.index(chosen)

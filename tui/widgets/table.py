@@ -71,7 +71,7 @@ class TableView(LineView):
         self.count = count
         self._measure()
 
-    def arrange(self, columns: Sequence[Column]) -> None:
+    def choose(self, columns: Sequence[Column]) -> None:
         """Show other columns from now on; ``rows`` must follow."""
         self.columns = tuple(columns)
 
