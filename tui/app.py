@@ -18,6 +18,7 @@ from fl.counting import counted
 from fl.crash import crash_line
 from tui.screens.home import HomeScreen
 from tui.widgets.printable import Printable
+from tui.widgets.styled import Styled
 
 if TYPE_CHECKING:
     from tui.screens.run import Choice
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tui.watching.session import Session
 
 
-_PRINTABLE = Printable()
+_STYLED, _PRINTABLE = Styled(), Printable()
 
 
 class MarketApp(App[None]):
@@ -100,7 +101,8 @@ class MarketApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
-        return [*super().get_line_filters(), _PRINTABLE]
+        before = [_STYLED] if self.no_color else []
+        return [*before, *super().get_line_filters(), _PRINTABLE]
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always at the bottom of the stack."""
