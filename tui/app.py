@@ -147,10 +147,16 @@ class MarketApp(App[None]):
         self.push_screen(CompareScreen(sessions, self))
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
-        """Edit a scenario in a form."""
+        """Edit a scenario in a form; a file that is not TOML has none."""
+        from scenarios.file.problems import ScenarioError
         from tui.screens.configure import ConfigureScreen
 
-        self.push_screen(ConfigureScreen(text, file, own, self))
+        try:
+            form = ConfigureScreen(text, file, own, self)
+        except ScenarioError as error:
+            self.notify(f"{error}; mend it in a text editor", title="Not opened", severity="error", timeout=8)
+        else:
+            self.push_screen(form)
 
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""

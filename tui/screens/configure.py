@@ -63,7 +63,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             navigator: runs the scenario, and has the folder in which a new file is proposed.
         """
         super().__init__()
-        self.document = ScenarioDocument(text)
+        self.document = ScenarioDocument(text, file)
         self.file, self.own = file, own
         self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
