@@ -8,15 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-from textual.app import App
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 
 from fl.counting import counted
-from fl.crash import crash_line
 from tui.screens.home import HomeScreen
+from tui.steady import SteadyApp
 from tui.widgets.printable import Printable
 from tui.widgets.styled import Styled
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 _STYLED, _PRINTABLE = Styled(), Printable()
 
 
-class MarketApp(App[None]):
+class MarketApp(SteadyApp):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
@@ -64,7 +62,6 @@ class MarketApp(App[None]):
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
-        self.crashed = False
 
     @property
     def runs(self) -> "Runs":
@@ -91,13 +88,9 @@ class MarketApp(App[None]):
         """Notify the user in text without markup: it quotes names, paths and messages."""
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
-    def _handle_exception(self, error: Exception) -> None:
-        """End the app in the line of a crash report, where Textual would print the values of all variables."""
-        self.crashed = True
-        cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        line = Text(crash_line(cause if isinstance(cause, BaseException) else error))
-        error.__rich__ = lambda: line  # type: ignore[attr-defined]
-        super()._handle_exception(error)
+    def is_live(self) -> bool:
+        """Return whether processes of this app are playing runs."""
+        return self._runs is not None and bool(self._runs.running())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
