@@ -3,12 +3,14 @@
 import atexit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
 from scenarios.running.protocol import Start
 from tui.watching.feed import RUNNER, RunnerFeed
 from tui.watching.session import Phase, Session
@@ -64,10 +66,13 @@ class Runs:
         return session
 
     def open(self, path: Path) -> Session:
-        """Open a run directory; return its session if it is already open."""
-        for session in self.sessions:
-            if session.directory is not None and session.directory.resolve() == path.resolve():
-                return session
+        """Open a run directory; return its session if it is already open and shows what is there."""
+        place = path.resolve()
+        for session in self.sessions[::-1]:  # the newest first: a run that is resumed gets another session
+            if session.directory is not None and session.directory.resolve() == place:
+                if not _outdated(session):
+                    return session
+                self.end(session)
         session = Session(str(path))
         self._add(session, DirectoryFeed(session, path))
         return session
@@ -134,3 +139,12 @@ class Runs:
 def _what(start: Start) -> Start:
     """Return a start without the settings that leave the results unchanged."""
     return replace(start, fresh=False, paused=False, speed=None, hurry=0)
+
+
+def _outdated(session: Session) -> bool:
+    """Whether a run that did not end well has been completed since, by another session or another process."""
+    if session.directory is None or not session.over or session.phase is Phase.COMPLETE:
+        return False
+    with suppress(RunDirectoryError):
+        return RunDirectory(session.directory).state is State.COMPLETE
+    return False
