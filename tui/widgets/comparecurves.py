@@ -7,8 +7,9 @@ from textual.containers import Container
 from textual_plot import HiResMode
 
 from tui.watching.session import Session
-from tui.widgets.curves import TITLES, Plot
+from tui.widgets.curves import TITLES
 from tui.widgets.look import series_color, sign
+from tui.widgets.plot import Plot
 
 
 class CompareCurves(Container):
@@ -16,7 +17,7 @@ class CompareCurves(Container):
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
-        yield Plot(allow_pan_and_zoom=False)
+        yield Plot()
 
     def on_mount(self) -> None:
         """Begin with nothing drawn."""
@@ -43,4 +44,4 @@ class CompareCurves(Container):
                 values = [scale * y for y in ys]
                 if xs:
                     plot.plot(xs, values, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
-                    plot.scatter(xs[-1:], values[-1:], marker=sign(place), marker_style=f"bold {series_color(place)}")
+                    plot.end(xs[-1], values[-1], sign(place), f"bold {series_color(place)}")

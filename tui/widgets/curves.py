@@ -1,18 +1,17 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
-import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Grid
-from textual.reactive import reactive
+from textual.containers import Container
 from textual.widget import Widget
-from textual_plot import HiResMode, PlotWidget
+from textual_plot import HiResMode
 
 from des.money import MICRO
 from tui.watching.history import METRICS
 from tui.watching.view import View
 from tui.widgets.look import series_color, sign
 from tui.widgets.panel import Panel
+from tui.widgets.plot import Plot
 
 TITLES = {
     "accuracy": "test accuracy %, ┄ targets",
@@ -24,28 +23,6 @@ MOST_TARGETS = 4
 """With more services than this, only the chosen one's target is drawn."""
 
 
-class Plot(PlotWidget, can_focus=False):
-    """The plot, with small margins; the area around it has the keys."""
-
-    DEFAULT_CSS = """
-    Plot { height: 1fr; }
-    Plot > .plot--axis, Plot > .plot--tick { color: $text-muted; }
-    """
-
-    margin_top = reactive(0)
-    margin_bottom = reactive(1)
-    margin_left = reactive(6)
-
-    def _update_margin_sizes(self) -> None:
-        # The base class assumes that its parts are mounted; the user may leave a screen before they are.
-        if self.query(Grid):
-            super()._update_margin_sizes()
-
-    def _update_legend(self) -> None:
-        if self.query("#legend"):
-            super()._update_legend()
-
-
 class CurveArea(Container, can_focus=True):
     """The area around the plot, which has its keys."""
 
@@ -53,7 +30,7 @@ class CurveArea(Container, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
-        yield Plot(allow_pan_and_zoom=False)
+        yield Plot()
 
 
 class CurvesPanel(Panel):
@@ -108,7 +85,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
             plot.set_xlimits(1, max(2, total))
             self._limit(plot, view)
             if self.metric == "accuracy":
-                self._targets(plot, view, total)
+                self._targets(plot, view)
             scale = 100 if self.metric == "accuracy" else 1
             for m in range(len(view.logged.services)):
                 xs, ys = view.session.history.series(m, self.metric, last)
@@ -116,7 +93,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
                     continue
                 values = [scale * y for y in ys]
                 plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
-                plot.scatter(xs[-1:], values[-1:], marker=sign(m), marker_style=f"bold {series_color(m)}")
+                plot.end(xs[-1], values[-1], sign(m), f"bold {series_color(m)}")
 
     def _limit(self, plot: Plot, view: View) -> None:
         match self.metric:
@@ -128,11 +105,9 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
             case _:
                 plot.set_ylimits(0, None)
 
-    def _targets(self, plot: Plot, view: View, total: int) -> None:
+    def _targets(self, plot: Plot, view: View) -> None:
         assert view.logged is not None  # noqa: S101 - called only if there is a round
         rows = view.logged.services
-        points = max(20, plot.size.width - 8)  # one to a cell
         for m, row in enumerate(rows):
             if len(rows) <= MOST_TARGETS or m == view.service:
-                xs = np.linspace(1, max(2, total), points)
-                plot.scatter(xs, np.full(points, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))
+                plot.level(100 * row.target_accuracy, series_color(m))

@@ -142,7 +142,6 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         assert app.screen.session is resumed
         await pilot.press("escape")
 
-        RunDirectory(directory).path.joinpath("meta.json").unlink()
         start = replace(start_of(small), fresh=True)
         again = await killed(app, pilot, small, start)
         assert app.runs.open(directory) is again  # it shows what is there
