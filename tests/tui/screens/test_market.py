@@ -271,3 +271,30 @@ async def test_a_run_without_rounds(app: MarketApp, play_small: Play, phase: Pha
         await pilot.press("home", "e", "E", "n", "o", "v", "b", "left", "space", "i", "x", "m", "m")
         assert screen.head.round == 0
         assert ("no data" if phase is Phase.FAILED else "loading") in status(screen)
+
+
+async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (160, 40)) as (pilot, screen):
+        lines = screen.query_one(EventLines)
+        await pilot.press("home")
+        await hold(pilot, "e", 30)
+        await pilot.pause()
+        assert lines.cursor == 29
+        top = lines.scroll_offset.y
+        assert lines.size.height < 30
+        assert top <= lines.cursor < top + lines.size.height
+        await hold(pilot, "E", 25)
+        await pilot.pause()
+        assert lines.scroll_offset.y <= lines.cursor == 4
+
+
+async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "right", "right", "slash", *"bid")
+        field = screen.query_one("#event-filter", Input)
+        await pilot.press("home")
+        assert (screen.head.round, field.cursor_position) == (3, 0)
+        await pilot.press("end")
+        assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
+        await pilot.press("enter", "home")
+        assert screen.head.round == 1
