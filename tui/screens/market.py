@@ -6,7 +6,7 @@ from textual.binding import Binding
 from textual.events import Resize
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer
+from textual.widgets import Footer, Input
 
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
@@ -78,6 +78,10 @@ class MarketScreen(Screen[None]):
         yield SeekBar(id="seek")
         yield Panels()
         yield Footer(compact=True, show_command_palette=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys of the cursor to a text field, which has the focus while something is typed."""
+        return not (action in {"seek", "follow"} and isinstance(self.focused, Input))
 
     def on_mount(self) -> None:
         """Start watching the run."""
