@@ -157,7 +157,11 @@ class MarketScreen(Screen[None]):
 
     @on(PanelWanted)
     def _go_to_panel(self, message: PanelWanted) -> None:
+        service, client = self.selected
         self.action_panel(message.number)
+        if message.number == BookPanel.NUMBER:
+            # The book may not be filled before it is shown.
+            self.call_after_refresh(self.query_one(BookPanel).point_to, service, client)
 
     def action_maximise(self) -> None:
         """Maximise the active panel, or restore it."""

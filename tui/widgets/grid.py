@@ -11,7 +11,8 @@ from tui.watching.book import Verdict, cash
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
-from tui.widgets.messages import Selected
+from tui.widgets.messages import PanelWanted, Selected
+from tui.widgets.orderbook import BookPanel
 from tui.widgets.panel import Panel
 
 LABEL = 14
@@ -115,7 +116,11 @@ class ClientGrid(LineView):
         self.column = max(0, min(services - 1, self.column + columns))
 
     def action_choose(self) -> None:
-        """Show the client's order book."""
+        """Go to the order book, to the line of the cell under the cursor."""
+        self._choose()
+        self.post_message(PanelWanted(BookPanel.NUMBER))
+
+    def _choose(self) -> None:
         self.post_message(Selected(service=self.column, client=self.cursor))
 
     def on_click(self, event: events.Click) -> None:
@@ -126,7 +131,7 @@ class ClientGrid(LineView):
             if event.x >= LABEL:
                 column = (event.x - LABEL + self.scroll_offset.x) // self._cell
                 self.action_across(column - self.column)
-            self.action_choose()
+            self._choose()
 
 
 class ClientsPanel(Panel):
@@ -146,7 +151,7 @@ class ClientsPanel(Panel):
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 
-[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] chooses the cell under the cursor."""
+[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] goes to the order book, to the line of that cell."""
 
     def compose(self) -> ComposeResult:
         """Lay out the grid."""

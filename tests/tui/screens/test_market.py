@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from textual.widgets import DataTable, Input
+from textual.widgets import DataTable, Input, Static
 
 from support.screens import hold, until, watching
 from tui.app import MarketApp
@@ -298,3 +298,30 @@ async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, pl
         assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
         await pilot.press("enter", "home")
         assert screen.head.round == 1
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_enter_in_the_clients_goes_to_the_line_in_the_order_book(
+    app: MarketApp, play_small: Play, size: tuple[int, int]
+) -> None:
+    async with watching(app, play_small(), size) as (pilot, screen):
+        book = screen.query_one(BookPanel)
+        await pilot.press("home", "3", "down", "down", "down", "right", "enter")
+        await until(pilot, lambda: book.target.has_focus and book.target.row_count == 8, "the order book")
+        await until(pilot, lambda: screen.selected == (1, 3), "the cell")
+        assert "beta" in str(book.border_title)
+        await until(pilot, lambda: str(book.target.get_row_at(book.target.cursor_row)[0]).strip() == "3", "the line")
+        assert "client 3 for beta" in str(screen.query_one("#book-reason", Static).render())
+
+
+async def test_left_and_right_choose_a_service_in_the_clients_and_seek_in_the_order_book(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small(), (120, 40)) as (pilot, screen):
+        await pilot.press("home", "3", "right", "right", "left")
+        assert (screen.head.round, screen.selected[0]) == (1, 1)
+        await pilot.press("4", "right", "right")
+        assert screen.head.round == 3
+        await pilot.press("left")
+        assert screen.head.round == 2
+        assert screen.query_one(BookPanel).target.scroll_x == 0
