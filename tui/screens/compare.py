@@ -211,6 +211,8 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
     def action_pause(self) -> None:
         """Pause the live runs, or resume them if all are paused."""
         ours = [session for session in self.sessions if self._runs.steerable(session)]
+        if not ours:
+            self.notify("None of these runs is played by this app, so there is nothing to pause.", timeout=4)
         running = [session for session in ours if session.phase != "paused"]
         for session in running or ours:
             self._runs.send(session, "pause" if running else "resume")

@@ -151,6 +151,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Add a copy of the chosen service."""
         if self.document.services:
             await self._added(self.document.add_service(self.service))
+        else:
+            self.notify("There is no service to duplicate; press F2 to add one.", severity="warning")
 
     async def _added(self, place: int) -> None:
         self.query_one("#form", TabbedContent).active = "tab-services"

@@ -170,12 +170,19 @@ class MarketScreen(Screen[None]):
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
+        self._uncover(CurvesPanel.NUMBER)
         self.query_one(CurvesPanel).next_metric()
 
     def action_toggle_book(self) -> None:
         """Switch the order book between a service's and a client's."""
+        self._uncover(BookPanel.NUMBER)
         self.query_one(BookPanel).toggle()
         self.draw()
+
+    def _uncover(self, number: int) -> None:
+        """Go to a panel that is not shown, so that a key's effect on it is seen."""
+        if not self.panels.all[number - 1].display:
+            self.action_panel(number)
 
     def action_filter_events(self) -> None:
         """Filter the event log."""
@@ -183,6 +190,12 @@ class MarketScreen(Screen[None]):
         self.query_one(EventsPanel).open_filter()
 
     # Time
+
+    def _has_rounds(self) -> bool:
+        """Whether there is a round to show; notify the user if not."""
+        if not len(self.session.history):
+            self.notify("There is no round yet." if not self.session.over else "No round was played.", timeout=3)
+        return bool(len(self.session.history))
 
     def action_play(self) -> None:
         """Pause or resume the run if this app plays it, else the replay."""
@@ -194,7 +207,7 @@ class MarketScreen(Screen[None]):
                 self._runs.send(self.session, "pause")
         elif self._player is not None:
             self._stop_playing()
-        else:
+        elif self._has_rounds():
             if self.head.round >= len(self.session.history):
                 self.head.seek(self.session.history, 1)
             self._start_playing()
@@ -211,13 +224,16 @@ class MarketScreen(Screen[None]):
 
     def action_walk(self, direction: int) -> None:
         """Walk through the events of the round."""
-        self._stop_playing()
-        self.head.walk(self.session.history, direction)
-        self.draw()
+        if self._has_rounds():
+            self._stop_playing()
+            self.head.walk(self.session.history, direction)
+            self.draw()
 
     def action_faster(self, steps: int) -> None:
         """Change the speed."""
-        self.session.speed = faster(self.session.speed, steps)
+        before, self.session.speed = self.session.speed, faster(self.session.speed, steps)
+        if self.session.speed == before:
+            self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
         if self._runs.steerable(self.session):
             self._runs.send(self.session, "speed", rounds=self.session.speed)
         elif self._player is not None:
@@ -226,8 +242,13 @@ class MarketScreen(Screen[None]):
 
     def action_seek(self, rounds: int) -> None:
         """Show another round; the run continues."""
+        if not self._has_rounds():
+            return
         self._stop_playing()
-        self.head.seek(self.session.history, self.head.round + rounds)
+        before = self.head.round
+        self.head.seek(self.session.history, before + rounds)
+        if self.head.round == before:
+            self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
         self.draw()
 
     def action_follow(self) -> None:

@@ -325,3 +325,43 @@ async def test_left_and_right_choose_a_service_in_the_clients_and_seek_in_the_or
         await pilot.press("left")
         assert screen.head.round == 2
         assert screen.query_one(BookPanel).target.scroll_x == 0
+
+
+def notes(app: MarketApp) -> list[str]:
+    return [note.message for note in app._notifications]
+
+
+async def test_a_key_that_does_nothing_says_why_and_only_once(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        for keys, words in (
+            (["right", "s", "right"], "Round 12 is the newest."),
+            (["home", "left", "left"], "Round 1 is the first."),
+            (["plus", "plus"], "There is no higher speed."),
+            (["minus"] * 9, "There is no lower speed."),
+        ):
+            app.clear_notifications()
+            await pilot.press(*keys)
+            assert notes(app) == [words]
+    assert screen.session.speed == 0.25
+
+
+@pytest.mark.parametrize(("phase", "words"), [(Phase.STARTING, "There is no round yet."),
+                                              (Phase.FAILED, "No round was played.")])  # fmt: skip
+async def test_a_key_that_needs_a_round_says_that_there_is_none(
+    app: MarketApp, play_small: Play, phase: Phase, words: str
+) -> None:
+    async with watching(app, play_small(rounds=0, phase=phase)) as (pilot, _):
+        for key in ("space", "s", "e", "E", "left", "right"):
+            app.clear_notifications()
+            await pilot.press(key)
+            assert notes(app) == [words], key
+
+
+async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
+        await pilot.press("v")
+        assert screen.panels.active == 2
+        assert screen.query_one(CurvesPanel).metric == "reward"
+        await pilot.press("b")
+        assert screen.panels.active == 4
+        assert screen.query_one(BookPanel).by_client
