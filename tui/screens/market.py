@@ -294,7 +294,7 @@ class MarketScreen(Screen[None]):
         first = (newest if head.following else head.round) + 1
         if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
             first = max(1, head.round)
-        self.app.push_screen(ShockDialog(self.session, first), self._fork)
+        self.app.push_screen(ShockDialog(self.session, first, self.selected[0]), self._fork)
 
     def _all_left(self, first: int) -> bool:
         history = self.session.history
