@@ -27,6 +27,15 @@ COLORS = {
 }
 
 
+_WAITING = {
+    Phase.STARTING: "loading data and models",
+    Phase.RUNNING: "playing the first round",
+    Phase.PAUSED: "paused before the first round: space plays the run, s one round",
+    Phase.GROWING: "waiting for the first round of another process",
+}
+"""The second line before the first round is over."""
+
+
 class StatusLine(Static):
     """Two lines of text."""
 
@@ -67,8 +76,7 @@ class StatusLine(Static):
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
         if view.logged is None:
-            words = "loading data and models" if not session.over else "no round was played"
-            return plain(f" {words}", "dim")
+            return plain(f" {_WAITING.get(session.phase, 'no round was played')}", "dim")
         if session.error:
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services

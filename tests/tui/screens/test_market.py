@@ -365,3 +365,20 @@ async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, p
         await pilot.press("b")
         assert screen.panels.active == 4
         assert screen.query_one(BookPanel).by_client
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        (Phase.STARTING, "loading data and models"),
+        (Phase.PAUSED, "paused before the first round: space plays the run, s one round"),
+        (Phase.RUNNING, "playing the first round"),
+        (Phase.GROWING, "waiting for the first round of another process"),
+        (Phase.INTERRUPTED, "no round was played"),
+    ],
+)
+async def test_before_the_first_round_the_status_says_what_the_run_waits_for(
+    app: MarketApp, play_small: Play, phase: Phase, words: str
+) -> None:
+    async with watching(app, play_small(rounds=0, phase=phase)) as (_, screen):
+        assert status(screen).endswith(f"\n {words}")
