@@ -83,6 +83,7 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
             table.add_column(label, key=key)
         for session in self.sessions:
             session.watch(self)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
@@ -137,7 +138,7 @@ last round that every run has reached ([b]l[/b]: for each run's latest round), s
             line.append(words, f"bold {series_color(place)}")
         notes = caveats(self.sessions)
         second = plain(" " + (" · ".join(notes) if notes else "same market, same seed; only the policies differ"))
-        second.stylize(tint(self.app, "warning") if notes else "dim")
+        second.stylize(tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True))
         self.query_one("#compare-status", Static).update(Text("\n").join([line, second]), layout=False)
 
     def _fill(self, rows: list[Row]) -> None:

@@ -158,7 +158,7 @@ or in the folder given with --out."""
             shown = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:
-            self.app.call_from_thread(self._show_preview, preview(chosen))
+            self.app.call_from_thread(self._show_preview, preview(chosen, self.app))
 
     def _show_preview(self, shown: object) -> None:
         self.query_one("#preview", Static).update(shown)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Resize
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Footer, Input
 
@@ -86,7 +87,13 @@ class MarketScreen(Screen[None]):
     def on_mount(self) -> None:
         """Start watching the run."""
         self.session.watch(self)
+        self.app.theme_changed_signal.subscribe(self, self._recolor)
         self.call_after_refresh(self.draw)
+
+    def _recolor(self, _: Theme) -> None:
+        """Show the moment in the colours of another theme."""
+        self.panels.fold(self.size)
+        self.draw()
 
     def on_unmount(self) -> None:
         """Stop watching the run."""

@@ -57,8 +57,9 @@ class StatusLine(Static):
         if not following and view.round < len(session.history):
             place += f" ({len(session.history)} played)"
         speed = "full speed" if session.speed is None else f"{session.speed:g} rounds/s"
+        faint = tint(self.app, "foreground", dim=True)
         first = Text.assemble(
-            state, (place, "bold"), f"  clock {seconds(view.clock)}  {speed}  ", (session.label, "dim"), no_wrap=True
+            state, (place, "bold"), f"  clock {seconds(view.clock)}  {speed}  ", (session.label, faint), no_wrap=True
         )
         first.overflow = "ellipsis"
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
@@ -76,7 +77,8 @@ class StatusLine(Static):
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
         if view.logged is None:
-            return plain(f" {_WAITING.get(session.phase, 'no round was played')}", "dim")
+            words = _WAITING.get(session.phase, "no round was played")
+            return plain(f" {words}", tint(self.app, "foreground", dim=True))
         if session.error:
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services
@@ -93,4 +95,5 @@ class StatusLine(Static):
             if c.round == view.round
         ]
         shock = f" · shock: {', '.join(changes)}" if changes else ""
-        return Text.assemble((words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True)
+        faint = tint(self.app, "foreground", dim=True)
+        return Text.assemble((words, faint), (shock, tint(self.app, "warning", bold=True)), no_wrap=True)
