@@ -85,7 +85,7 @@ class MarketApp(SteadyApp):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Notify the user in text without markup: it quotes names, paths and messages. What is shown is not repeated."""
+        """Notify the user in text without markup, as it quotes names and paths; what is shown is not repeated."""
         if any((note.message, note.title) == (message, title) for note in self._notifications):
             return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)

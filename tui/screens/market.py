@@ -177,16 +177,16 @@ class MarketScreen(Screen[None]):
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
-        self._uncover(CurvesPanel.NUMBER)
+        self._bring_up(CurvesPanel.NUMBER)
         self.query_one(CurvesPanel).next_metric()
 
     def action_toggle_book(self) -> None:
         """Switch the order book between a service's and a client's."""
-        self._uncover(BookPanel.NUMBER)
+        self._bring_up(BookPanel.NUMBER)
         self.query_one(BookPanel).toggle()
         self.draw()
 
-    def _uncover(self, number: int) -> None:
+    def _bring_up(self, number: int) -> None:
         """Go to a panel that is not shown, so that a key's effect on it is seen."""
         if not self.panels.all[number - 1].display:
             self.action_panel(number)

@@ -18,6 +18,7 @@ Play = Callable[..., Session]
 LEAST = 4.5
 TINTS = {*STATUS_COLOR.values(), "primary", "accent", "success", "warning", "error", "foreground"}
 THEMES = sorted(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)
+SIGNS = "●!?◆━→\N{MULTIPLICATION SIGN}"
 ANSI = sorted(name for name, theme in BUILTIN_THEMES.items() if theme.ansi)
 
 
@@ -70,7 +71,7 @@ def texts(app: MarketApp) -> Iterator[tuple[str, Style]]:
     bottom = app.screen.query_one(Footer).region.y
     for y, strip in enumerate(app.screen._compositor.render_strips()):
         for text, style, _ in strip:
-            if y < bottom and any(character.isalnum() or character in "●×!?◆━→" for character in text):
+            if y < bottom and any(character.isalnum() or character in SIGNS for character in text):
                 assert style is not None
                 yield text, style
 
