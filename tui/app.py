@@ -15,6 +15,7 @@ from textual.notifications import SeverityLevel
 from fl.counting import counted
 from tui.screens.home import HomeScreen
 from tui.steady import SteadyApp
+from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
 from tui.widgets.styled import Styled
 
@@ -98,6 +99,11 @@ class MarketApp(SteadyApp):
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
         before = [_STYLED] if self.no_color else []
         return [*before, *super().get_line_filters(), _PRINTABLE]
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the variables of the theme, with text that is legible whatever the theme is."""
+        self.theme_variables = with_legible_text(super().get_css_variables())
+        return self.theme_variables
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always at the bottom of the stack."""

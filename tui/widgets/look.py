@@ -12,16 +12,13 @@ from textual.app import App
 from textual.color import Color
 
 from des.records import Status
-from tui.widgets.legible import legible
+from tui.widgets.legible import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
 """Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""
 
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
-
-BACKGROUNDS = ("background", "surface")
-"""Colours of the theme that text stands on."""
 
 FAINT = 1 / 3
 """How far dim text moves towards the background, as long as it stays legible."""
@@ -61,8 +58,14 @@ def _style(color: str, behind: tuple[str, ...], bold: bool, dim: bool) -> Style:
 
 def _behind(app: App[object]) -> tuple[str, ...]:
     """Return the backgrounds of text in an app's theme; none where the terminal chooses the colours."""
-    found = tuple(app.theme_variables.get(name, "") for name in BACKGROUNDS)
-    return found if all(color.startswith("#") for color in found) else ()
+    return _backgrounds(*(app.theme_variables.get(name, "") for name in ("background", "surface", "foreground")))
+
+
+@lru_cache(maxsize=64)
+def _backgrounds(background: str, surface: str, foreground: str) -> tuple[str, ...]:
+    if not all(color.startswith("#") for color in (background, surface, foreground)):
+        return ()
+    return background, surface, tinted(surface, foreground)
 
 
 def bar(fraction: float, width: int, mark: float | None = None) -> str:
