@@ -45,7 +45,7 @@ def with_legible_text(variables: Mapping[str, str]) -> dict[str, str]:
         plainly = legible(foreground, *behind)
         changed |= {name: plainly for name, color in variables.items() if color == foreground}
         cursor = variables["block-cursor-background"]
-        changed["block-cursor-foreground"] = max("#FFFFFF", "#000000", key=lambda ink: contrast(ink, cursor))
+        changed["block-cursor-foreground"] = "#FFFFFF" if contrast("#FFFFFF", cursor) >= LEGIBLE else "#000000"
         faint = Color.parse(variables["block-cursor-blurred-background"])  # translucent
         under = [(Color.parse(color) + faint).hex for color in behind]
         changed["block-cursor-blurred-foreground"] = legible(plainly, *under)

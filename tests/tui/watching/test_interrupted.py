@@ -146,8 +146,12 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         again = await killed(app, pilot, small, start)
         assert app.runs.open(directory) is again  # it shows what is there
         command = fake_runner("careful")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as runner:
-            runner.communicate(start_of(small).line() + "\n")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
+            assert runner.stdin is not None
+            assert runner.stdout is not None
+            runner.stdin.write(start_of(small).line() + "\n")
+            runner.stdin.flush()
+            assert '"complete"' in runner.stdout.readlines()[-1]
         assert RunDirectory(directory).state is State.COMPLETE
         opened = app.runs.open(directory)
         assert again not in app.runs.sessions
