@@ -49,7 +49,7 @@ class HomeScreen(Screen[None]):
 [b]enter[/b]  run a scenario, open a run
 [b]e[/b]  edit a scenario in a form    [b]r[/b]  run (for a run: run its scenario again)
 [b]p[/b]  replay a run                 [b]/[/b]  search
-[b]space[/b]  mark runs; [b]c[/b] compares the marked runs
+[b]space[/b]  mark runs, open ones too; [b]c[/b] compares the marked runs
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
 or in the folder given with --out."""

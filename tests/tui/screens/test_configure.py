@@ -277,3 +277,14 @@ async def test_services_are_added_and_edited_where_something_else_stands(
         row(screen, "services", 0, "name").query_one(Input).value = "first"
         await until(pilot, lambda: screen.document.get(("services", 0, "name")) == "first")
         assert tomllib.loads(screen.document.text) == screen.document.data
+
+
+async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    path.write_text(path.read_text().partition("# The first.")[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        form(app, small)
+        await pilot.press("f3")
+        assert [note.message for note in app._notifications] == [
+            "There is no service to duplicate; press F2 to add one."
+        ]

@@ -276,8 +276,9 @@ async def test_a_run_without_rounds(app: MarketApp, play_small: Play, phase: Pha
 async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (160, 40)) as (pilot, screen):
         lines = screen.query_one(EventLines)
-        await pilot.press("home")
-        await hold(pilot, "e", 30)
+        await pilot.press("home", "e")
+        await until(pilot, lambda: not lines.show_vertical_scrollbar, "so few lines that they need no scrollbar")
+        await hold(pilot, "e", 29)
         await pilot.pause()
         assert lines.cursor == 29
         top = lines.scroll_offset.y
