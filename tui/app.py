@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-from textual.app import App
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 
 from fl.counting import counted
-from fl.crash import crash_line
 from tui.screens.home import HomeScreen
+from tui.steady import SteadyApp
+from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
+from tui.widgets.styled import Styled
 
 if TYPE_CHECKING:
     from tui.screens.run import Choice
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tui.watching.session import Session
 
 
-_PRINTABLE = Printable()
+_STYLED, _PRINTABLE = Styled(), Printable()
 
 
-class MarketApp(App[None]):
+class MarketApp(SteadyApp):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
@@ -63,7 +63,6 @@ class MarketApp(App[None]):
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
-        self.crashed = False
 
     @property
     def runs(self) -> "Runs":
@@ -87,20 +86,24 @@ class MarketApp(App[None]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Notify the user in text without markup: it quotes names, paths and messages."""
+        """Notify the user in text without markup, as it quotes names and paths; what is shown is not repeated."""
+        if any((note.message, note.title) == (message, title) for note in self._notifications):
+            return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
-    def _handle_exception(self, error: Exception) -> None:
-        """End the app in the line of a crash report, where Textual would print the values of all variables."""
-        self.crashed = True
-        cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        line = Text(crash_line(cause if isinstance(cause, BaseException) else error))
-        error.__rich__ = lambda: line  # type: ignore[attr-defined]
-        super()._handle_exception(error)
+    def is_live(self) -> bool:
+        """Return whether processes of this app are playing runs."""
+        return self._runs is not None and bool(self._runs.running())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
-        return [*super().get_line_filters(), _PRINTABLE]
+        before = [_STYLED] if self.no_color else []
+        return [*before, *super().get_line_filters(), _PRINTABLE]
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the variables of the theme, with text that is legible whatever the theme is."""
+        self.theme_variables = with_legible_text(super().get_css_variables())
+        return self.theme_variables
 
     def get_default_screen(self) -> HomeScreen:
         """Return the home screen, which is always at the bottom of the stack."""
@@ -145,10 +148,16 @@ class MarketApp(App[None]):
         self.push_screen(CompareScreen(sessions, self))
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
-        """Edit a scenario in a form."""
+        """Edit a scenario in a form; a file that is not TOML has none."""
+        from scenarios.file.problems import ScenarioError
         from tui.screens.configure import ConfigureScreen
 
-        self.push_screen(ConfigureScreen(text, file, own, self))
+        try:
+            form = ConfigureScreen(text, file, own, self)
+        except ScenarioError as error:
+            self.notify(f"{error}; mend it in a text editor", title="Not opened", severity="error", timeout=8)
+        else:
+            self.push_screen(form)
 
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""

@@ -1,14 +1,15 @@
 """A scenario file that is being edited: its text with comments and layout, and what has changed."""
 
-import tomllib
-from collections.abc import MutableMapping, MutableSequence
+from collections.abc import Mapping, MutableMapping, MutableSequence
+from itertools import pairwise
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT
+from tomlkit.items import AoT, Array, InlineTable
 
-from scenarios.file.problems import Path
+from scenarios.file.problems import Path, Problem, ScenarioError
+from scenarios.file.source import read_toml
 
 ABSENT = object()
 """The value of a key that is absent, so that its default applies."""
@@ -21,14 +22,21 @@ class ScenarioDocument:
         origins: for each service, its place in the original file; None for a new service.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, file: str = "scenario") -> None:
         """Start from a text.
 
+        Args:
+            text: the scenario file's text. It need not be a valid scenario.
+            file: its name in problems.
+
         Raises:
-            tomllib.TOMLDecodeError: it is not TOML.
+            ScenarioError: it is not TOML, or nested too deeply.
         """
-        self._original: dict[str, Any] = tomllib.loads(text)
-        self._document = tomlkit.parse(text)
+        self._original = read_toml(text, file)
+        try:
+            self._document = tomlkit.parse(text)
+        except (TOMLKitError, RecursionError) as error:
+            raise ScenarioError([Problem(file, None, "", f"cannot be edited: {error}")]) from None
         self.origins: list[int | None] = list(range(self.services))
 
     @property
@@ -69,20 +77,18 @@ class ScenarioDocument:
         """Set a value from what the user typed; an empty text removes the key.
 
         Args:
-            path: of the key; missing tables are created.
+            path: of the key; tables on the way to it are created, and replace anything else that stands there.
             text: TOML such as ``20`` or ``[100, 200]``. If it is not TOML, it is taken as a string, which the checks
                 then refuse.
             is_text: whether the key holds a string, so that quotes are not needed.
         """
-        *way, last = path
+        last = path[-1]
         if not text.strip():
             self._remove(path)
             return
         table: Any = self._document
-        for part in way:
-            if isinstance(part, str) and part not in table:
-                table[part] = tomlkit.table()
-            table = table[part]
+        for part, below in pairwise(path):
+            table = self._enter(table, part, MutableSequence if isinstance(below, int) else MutableMapping)
         if is_text:
             table[last] = text
             return
@@ -90,6 +96,15 @@ class ScenarioDocument:
             table[last] = tomlkit.value(text.strip())
         except (TOMLKitError, ValueError):
             table[last] = text
+
+    @staticmethod
+    def _enter(table: Any, part: str | int, kind: type) -> Any:
+        """Return what stands in a table; a new table if nothing does, or something else than is needed."""
+        found = table.get(part) if isinstance(part, str) else table[part]
+        if not isinstance(found, kind):
+            inside = isinstance(table, InlineTable | Array)
+            table[part] = tomlkit.inline_table() if inside else tomlkit.table()
+        return table[part]
 
     def _remove(self, path: Path) -> None:
         *way, last = path
@@ -112,7 +127,8 @@ class ScenarioDocument:
 
     def add_service(self, like: int | None) -> int:
         """Add a service, a copy of the one at place ``like`` if given; return its place."""
-        copied = {} if like is None else self.data["services"][like]
+        model = None if like is None else self.data["services"][like]
+        copied = model if isinstance(model, Mapping) else {}
         names = {self.service_name(place) for place in range(self.services)}
         base = str(copied.get("name", "service")).rstrip("0123456789").rstrip("-")
         number = 2 if copied else 1
@@ -120,7 +136,7 @@ class ScenarioDocument:
             number += 1
         content = {**copied, "name": f"{base}-{number}"}
         found = self._document.get("services")
-        if found is None:
+        if not isinstance(found, MutableSequence):
             found = tomlkit.aot()
             self._document["services"] = found
         if isinstance(found, AoT):

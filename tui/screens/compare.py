@@ -79,6 +79,7 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         """Start watching the runs."""
         for session in self.sessions:
             session.watch(self)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
@@ -209,6 +210,8 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
     def action_pause(self) -> None:
         """Pause the live runs, or resume them if all are paused."""
         ours = [session for session in self.sessions if self._runs.steerable(session)]
+        if not ours:
+            self.notify("None of these runs is played by this app, so there is nothing to pause.", timeout=4)
         # Those that wait first: none may begin because another one pauses.
         ours.sort(key=lambda session: session.phase is not Phase.WAITING)
         running = [session for session in ours if session.phase is not Phase.PAUSED]

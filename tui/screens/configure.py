@@ -63,7 +63,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             navigator: runs the scenario, and has the folder in which a new file is proposed.
         """
         super().__init__()
-        self.document = ScenarioDocument(text)
+        self.document = ScenarioDocument(text, file)
         self.file, self.own = file, own
         self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
@@ -151,6 +151,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Add a copy of the chosen service."""
         if self.document.services:
             await self._added(self.document.add_service(self.service))
+        else:
+            self.notify("There is no service to duplicate; press F2 to add one.", severity="warning")
 
     async def _added(self, place: int) -> None:
         self.query_one("#form", TabbedContent).active = "tab-services"

@@ -17,11 +17,15 @@ from fl.counting import counted
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
     from tui.watching.catalogue import Entry
+    from tui.watching.session import Session
 
 LATER = 0.05
 """Seconds for the screen to draw itself before the lists are loaded."""
 
 SECTIONS = {"open": "Open now", "built-in": "Built-in scenarios", "file": "Your scenarios", "run": "Recent runs"}
+
+NOTHING = "Nothing is chosen."
+NOT_YET = "This run has not begun yet; try again in a moment."
 
 
 class HomeScreen(Screen[None]):
@@ -45,7 +49,7 @@ class HomeScreen(Screen[None]):
 [b]enter[/b]  run a scenario, open a run
 [b]e[/b]  edit a scenario in a form    [b]r[/b]  run (for a run: run its scenario again)
 [b]p[/b]  replay a run                 [b]/[/b]  search
-[b]space[/b]  mark runs; [b]c[/b] compares the marked runs
+[b]space[/b]  mark runs, open ones too; [b]c[/b] compares the marked runs
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
 or in the folder given with --out."""
@@ -95,17 +99,16 @@ or in the folder given with --out."""
         kept = self.chosen
         words = self.query_one("#search", Input).value.lower().split()
         options.clear_options()
-        self._shown: dict[str, Entry | int] = {}
+        self._shown: dict[str, Entry | Session] = {}
         self._add_open(options, words)
         for kind in ("built-in", "file", "run"):
             some = [e for e in self.entries if e.kind == kind and all(word in e.title.lower() for word in words)]
             if some:
                 options.add_option(Option(f"[b]{SECTIONS[kind]}[/b]", disabled=True))
             for entry in some:
-                mark = "✓ " if entry.path in self.marked else "  "
                 key = f"{kind}:{entry.path}"
                 self._shown[key] = entry
-                options.add_option(Option(Content(mark + entry.title), id=key))
+                options.add_option(Option(Content(self._mark(entry.path) + entry.title), id=key))
         if not self._shown:
             options.add_option(Option("nothing matches", disabled=True))
         self._restore(options, kept)
@@ -113,17 +116,21 @@ or in the folder given with --out."""
     def _add_open(self, options: OptionList, words: list[str]) -> None:
         """List the runs that are open in this app."""
         some = [
-            (i, s)
-            for i, s in enumerate(self._navigator.runs.sessions)
-            if all(word in s.label.lower() for word in words)
+            (i, session)
+            for i, session in enumerate(self._navigator.runs.sessions)
+            if all(word in session.label.lower() for word in words)
         ]
         if some:
             options.add_option(Option(f"[b]{SECTIONS['open']}[/b]", disabled=True))
         for i, session in some:
-            self._shown[f"open:{i}"] = i
-            options.add_option(Option(Content(f"  {session.label} ({session.phase.value})"), id=f"open:{i}"))
+            self._shown[f"open:{i}"] = session
+            title = f"{self._mark(session.directory)}{session.label} ({session.phase.value})"
+            options.add_option(Option(Content(title), id=f"open:{i}"))
 
-    def _restore(self, options: OptionList, kept: "Entry | int | None") -> None:
+    def _mark(self, path: Path | None) -> str:
+        return "✓ " if path in self.marked else "  "
+
+    def _restore(self, options: OptionList, kept: "Entry | Session | None") -> None:
         keys = list(self._shown)
         old = next((key for key in keys if self._shown[key] == kept), None)
         key = old or next((key for key in keys if not key.startswith("open:")), None)
@@ -131,8 +138,8 @@ or in the folder given with --out."""
             options.highlighted = options.get_option_index(key)
 
     @property
-    def chosen(self) -> "Entry | int | None":
-        """What is highlighted: an entry, or the number of an open session."""
+    def chosen(self) -> "Entry | Session | None":
+        """What is highlighted: an entry, or an open run."""
         option = self.query_one("#entries", OptionList).highlighted_option
         return self._shown.get(option.id or "") if option and hasattr(self, "_shown") else None
 
@@ -142,16 +149,16 @@ or in the folder given with --out."""
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self) -> None:
+        from tui.watching.session import Session
         from tui.widgets.preview import preview
 
         chosen = self.chosen
-        if isinstance(chosen, int):
-            session = self._navigator.runs.sessions[chosen]
-            played = f"{session.phase.value}, {counted(len(session.history), 'round')} played"
-            shown = Content(f"{session.label}\n\n{played}\n\nPress enter to open it.")
+        if isinstance(chosen, Session):
+            played = f"{chosen.phase.value}, {counted(len(chosen.history), 'round')} played"
+            shown = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
             self.app.call_from_thread(self._show_preview, shown)
         elif chosen is not None:
-            self.app.call_from_thread(self._show_preview, preview(chosen))
+            self.app.call_from_thread(self._show_preview, preview(chosen, self.app))
 
     def _show_preview(self, shown: object) -> None:
         self.query_one("#preview", Static).update(shown)  # type: ignore[arg-type]
@@ -180,49 +187,93 @@ or in the folder given with --out."""
 
     def action_choose(self) -> None:
         """Run the chosen scenario, or open the chosen run."""
+        from tui.watching.catalogue import Entry
+
         chosen = self.chosen
-        if isinstance(chosen, int) or (chosen is not None and chosen.is_run):
-            self.action_replay()
-        elif chosen is not None:
+        if isinstance(chosen, Entry) and not chosen.is_run:
             self.action_run()
+        else:
+            self.action_replay()
 
     def action_run(self) -> None:
         """Run the chosen scenario, or the scenario of the chosen run."""
-        chosen = self.chosen
-        if chosen is not None and not isinstance(chosen, int):
-            self._navigator.ask_and_run(chosen.scenario_file.read_text(encoding="utf-8"), str(chosen.scenario_file))
+        file = self._scenario_file()
+        if file is not None and (text := self._read(file)) is not None:
+            self._navigator.ask_and_run(text, str(file))
 
     def action_edit(self) -> None:
         """Edit the chosen scenario, or that of the chosen run, in a form."""
+        file = self._scenario_file()
+        if file is not None and (text := self._read(file)) is not None:
+            own = file if getattr(self.chosen, "kind", "") == "file" else None
+            self._navigator.show_form(text, str(file), own)
+
+    def _scenario_file(self) -> Path | None:
+        """Return the scenario file of what is chosen; tell the user if there is none."""
+        from scenarios.logs.directory import SCENARIO
+        from tui.watching.catalogue import Entry
+
         chosen = self.chosen
-        if chosen is not None and not isinstance(chosen, int):
-            file = chosen.scenario_file
-            own = file if chosen.kind == "file" else None
-            self._navigator.show_form(file.read_text(encoding="utf-8"), str(file), own)
+        if isinstance(chosen, Entry):
+            return chosen.scenario_file
+        if chosen is None:
+            self.notify(NOTHING, timeout=3)
+        elif chosen.directory is None:
+            self.notify(NOT_YET, timeout=3)
+        else:
+            return chosen.directory / SCENARIO
+        return None
+
+    def _read(self, file: Path) -> str | None:
+        """Return a scenario file's text; notify the user if it cannot be read."""
+        try:
+            return file.read_text(encoding="utf-8")
+        except OSError as error:
+            problem = error.strerror
+        except UnicodeError:
+            problem = "it is not UTF-8 text"
+        self.notify(f"{file}: cannot be read: {problem}", severity="error", timeout=6)
+        self.action_reload()
+        return None
 
     def action_replay(self) -> None:
         """Open the chosen run."""
+        from tui.watching.session import Session
+
         chosen = self.chosen
-        if isinstance(chosen, int):
-            self._navigator.show_market(self._navigator.runs.sessions[chosen])
-        elif chosen is not None and chosen.is_run:
+        if isinstance(chosen, Session):
+            self._navigator.show_market(chosen)
+        elif chosen is None:
+            self.notify(NOTHING, timeout=3)
+        elif chosen.is_run:
             self._navigator.show_market(self._navigator.runs.open(chosen.path))
         else:
             self.notify("That is a scenario; press r to run it.", timeout=3)
 
     def action_mark(self) -> None:
         """Mark or unmark a run for comparison."""
+        from tui.watching.session import Session
+
         chosen = self.chosen
-        if chosen is None or isinstance(chosen, int) or not chosen.is_run:
+        if chosen is None:
+            self.notify(NOTHING, timeout=3)
+            return
+        if not isinstance(chosen, Session) and not chosen.is_run:
             self.notify("Only runs can be marked.", timeout=3)
             return
-        self.marked ^= {chosen.path}
+        path = chosen.directory if isinstance(chosen, Session) else chosen.path
+        if path is None:
+            self.notify(NOT_YET, timeout=3)
+            return
+        self.marked ^= {path}
         self._refill()
 
     def action_compare(self) -> None:
         """Compare the marked runs."""
-        if len(self.marked) < 2:
+        runs = self._navigator.runs
+        listed = [*(entry.path for entry in self.entries), *(session.directory for session in runs.sessions)]
+        chosen = [path for path in dict.fromkeys(listed) if path is not None and path in self.marked]
+        if len(chosen) < 2:
             self.notify("Mark at least two runs first (space).", timeout=4)
             return
-        chosen = [entry.path for entry in self.entries if entry.path in self.marked]
-        self._navigator.show_comparison([self._navigator.runs.open(path) for path in chosen])
+        self._navigator.show_comparison([runs.open(path) for path in chosen])

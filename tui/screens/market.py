@@ -5,8 +5,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Resize
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer
-from textual.widgets import Footer
+from textual.widgets import Footer, Input
 
 from scenarios.logs.reading import LogError
 from tui.screens.export import ExportDialog
@@ -82,11 +83,20 @@ class MarketScreen(Screen[None]):
         yield Panels()
         yield Footer(compact=True, show_command_palette=False)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys of the cursor to a text field, which has the focus while something is typed."""
+        return not (action in {"seek", "follow"} and isinstance(self.focused, Input))
+
     def on_mount(self) -> None:
         """Start watching the run."""
         self.session.watch(self)
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw.request())
+        self.app.theme_changed_signal.subscribe(self, self._recolor)
         self.call_after_refresh(self.draw)
+
+    def _recolor(self, _: Theme) -> None:
+        """Show the moment in the colours of another theme."""
+        self.panels.fold(self.size)
+        self.draw()
 
     def on_unmount(self) -> None:
         """Stop watching the run."""
@@ -160,7 +170,11 @@ class MarketScreen(Screen[None]):
 
     @on(PanelWanted)
     def _go_to_panel(self, message: PanelWanted) -> None:
+        service, client = self.selected
         self.action_panel(message.number)
+        if message.number == BookPanel.NUMBER:
+            # The book may not be filled before it is shown.
+            self.call_after_refresh(self.query_one(BookPanel).point_to, service, client)
 
     def action_maximise(self) -> None:
         """Maximise the active panel, or restore it."""
@@ -169,12 +183,19 @@ class MarketScreen(Screen[None]):
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
+        self._bring_up(CurvesPanel.NUMBER)
         self.query_one(CurvesPanel).next_metric()
 
     def action_toggle_book(self) -> None:
         """Switch the order book between a service's and a client's."""
+        self._bring_up(BookPanel.NUMBER)
         self.query_one(BookPanel).toggle()
         self.draw()
+
+    def _bring_up(self, number: int) -> None:
+        """Go to a panel that is not shown, so that a key's effect on it is seen."""
+        if not self.panels.all[number - 1].display:
+            self.action_panel(number)
 
     def action_filter_events(self) -> None:
         """Filter the event log."""
@@ -182,6 +203,12 @@ class MarketScreen(Screen[None]):
         self.query_one(EventsPanel).open_filter()
 
     # Time
+
+    def _has_rounds(self) -> bool:
+        """Whether there is a round to show; notify the user if not."""
+        if not len(self.session.history):
+            self.notify("There is no round yet." if not self.session.over else "No round was played.", timeout=3)
+        return bool(len(self.session.history))
 
     def action_play(self) -> None:
         """Pause or resume the run if this app plays it, else the replay."""
@@ -193,7 +220,7 @@ class MarketScreen(Screen[None]):
                 self._runs.send(self.session, "pause")
         elif self._player is not None:
             self._stop_playing()
-        else:
+        elif self._has_rounds():
             if self.head.round >= len(self.session.history):
                 self.head.seek(self.session.history, 1)
             self._start_playing()
@@ -210,13 +237,16 @@ class MarketScreen(Screen[None]):
 
     def action_walk(self, direction: int) -> None:
         """Walk through the events of the round."""
-        self._stop_playing()
-        self.head.walk(self.session.history, direction)
-        self.draw()
+        if self._has_rounds():
+            self._stop_playing()
+            self.head.walk(self.session.history, direction)
+            self.draw()
 
     def action_faster(self, steps: int) -> None:
         """Change the speed."""
-        self.session.speed = faster(self.session.speed, steps)
+        before, self.session.speed = self.session.speed, faster(self.session.speed, steps)
+        if self.session.speed == before:
+            self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
         if self._runs.steerable(self.session):
             self._runs.send(self.session, "speed", rounds=self.session.speed)
         elif self._player is not None:
@@ -225,8 +255,13 @@ class MarketScreen(Screen[None]):
 
     def action_seek(self, rounds: int) -> None:
         """Show another round; the run continues."""
+        if not self._has_rounds():
+            return
         self._stop_playing()
-        self.head.seek(self.session.history, self.head.round + rounds)
+        before = self.head.round
+        self.head.seek(self.session.history, before + rounds)
+        if self.head.round == before:
+            self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
         self.draw()
 
     def action_go_to(self) -> None:
@@ -276,7 +311,7 @@ class MarketScreen(Screen[None]):
         first = (newest if head.following else head.round) + 1
         if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
             first = max(1, head.round)
-        self.app.push_screen(ShockDialog(self.session, first), self._fork)
+        self.app.push_screen(ShockDialog(self.session, first, self.selected[0]), self._fork)
 
     def _all_left(self, first: int) -> bool:
         history = self.session.history

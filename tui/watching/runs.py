@@ -8,6 +8,7 @@ import atexit
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from fl.cores import usable_cores
 from fl.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.logs.directory import State
+from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
 from scenarios.running.protocol import Start
 from tui.watching.catalogue import find_run
 from tui.watching.feed import RUNNER, RunnerFeed
@@ -101,10 +102,13 @@ class Runs:
         return session
 
     def open(self, path: Path) -> Session:
-        """Open a run directory; return its session if it is already open."""
-        for session in self.sessions:
-            if session.directory is not None and session.directory.resolve() == path.resolve():
-                return session
+        """Open a run directory; return its session if it is already open and shows what is there."""
+        place = path.resolve()
+        for session in self.sessions[::-1]:  # the newest first: a run that is resumed gets another session
+            if session.directory is not None and session.directory.resolve() == place:
+                if not _outdated(session):
+                    return session
+                self.end(session)
         session = Session(str(path))
         self.sessions.append(session)
         with self._lock:
@@ -242,3 +246,12 @@ class Runs:
 def _what(start: Start) -> Start:
     """Return a start without the settings that leave the results unchanged."""
     return replace(start, fresh=False, paused=False, speed=None, hurry=0)
+
+
+def _outdated(session: Session) -> bool:
+    """Whether a run that did not end well has been completed since, by another session or another process."""
+    if session.directory is None or not session.over or session.phase is Phase.COMPLETE:
+        return False
+    with suppress(RunDirectoryError):
+        return RunDirectory(session.directory).state is State.COMPLETE
+    return False

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual_plot import HiResMode
 
 from tui.watching.seeds import mean_series
 from tui.watching.session import Session
-from tui.widgets.curves import TITLES, Plot
+from tui.widgets.curves import TITLES
 from tui.widgets.look import series_color, sign, tint
+from tui.widgets.plot import Plot
 
 
 class CompareCurves(Container):
@@ -18,7 +18,7 @@ class CompareCurves(Container):
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
-        yield Plot(allow_pan_and_zoom=False)
+        yield Plot()
 
     def on_mount(self) -> None:
         """Begin with nothing drawn."""
@@ -47,24 +47,20 @@ class CompareCurves(Container):
         self._drawn = drawn
         self.border_title = f"{service}: {TITLES[metric].split(',')[0]} (tab: next service, v: next curve)"
         scale = 100 if metric == "accuracy" else 1
-        with self.app.batch_update():
+        with plot.drawing():
             plot.clear()
             last = max(10, *rounds, 10)
             plot.set_xlimits(1, last)
             plot.set_ylimits(0, 100 if metric == "accuracy" else None)
             for target in _targets(sessions, rounds, service) if metric == "accuracy" else ():
-                cells = 2 * max(20, plot.size.width)  # more than one to a cell, so that none is left out
-                line = np.linspace(1, last, cells)
-                plot.scatter(
-                    line, np.full(cells, 100 * target), marker="┄", marker_style=str(tint(self.app, "foreground"))
-                )
+                plot.level(100 * target, str(tint(self.app, "foreground")))
             for place, group in enumerate(groups):
                 runs = [run for run in group if rounds[run] and service in _services(sessions[run])]
                 xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
                 values = [scale * y for y in ys]
                 if xs:
                     plot.plot(xs, values, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
-                    plot.scatter(xs[-1:], values[-1:], marker=sign(place), marker_style=f"bold {series_color(place)}")
+                    plot.end(xs[-1], values[-1], sign(place), f"bold {series_color(place)}")
 
 
 def _services(session: Session) -> list[str]:

@@ -1,24 +1,17 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Self
-
-import numpy as np
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Grid
-from textual.geometry import Region
-from textual.reactive import reactive
+from textual.containers import Container
 from textual.widget import Widget
-from textual_hires_canvas import Canvas
-from textual_plot import HiResMode, PlotWidget
+from textual_plot import HiResMode
 
 from des.money import MICRO
 from tui.watching.history import METRICS
 from tui.watching.view import View
 from tui.widgets.look import series_color, sign
 from tui.widgets.panel import Panel
+from tui.widgets.plot import Plot
 
 TITLES = {
     "accuracy": "test accuracy %, ┄ targets",
@@ -30,56 +23,6 @@ MOST_TARGETS = 4
 """With more services than this, only the chosen one's target is drawn."""
 
 
-class Plot(PlotWidget, can_focus=False):
-    """The plot, with small margins; the area around it has the keys."""
-
-    DEFAULT_CSS = """
-    Plot { height: 1fr; }
-    Plot > .plot--axis, Plot > .plot--tick { color: $text-muted; }
-    """
-
-    margin_top = reactive(0)
-    margin_bottom = reactive(1)
-    margin_left = reactive(6)
-    _quiet = False
-
-    def _update_margin_sizes(self) -> None:
-        # The base class assumes that its parts are mounted; the user may leave a screen before they are.
-        if self.query(Grid):
-            super()._update_margin_sizes()
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Draw at once what is plotted in the block.
-
-        The base class would draw it while the screen is being painted, so that it has to be painted a second time; and
-        it would paint the area around the canvas, too, with every line that is added.
-        """
-        self._quiet = True
-        try:
-            yield
-        finally:
-            self._quiet = False
-        self._needs_rerender = True
-        self.render()
-
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Ask for a repaint, except while something is plotted."""
-        if self._quiet:
-            return self
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
-
-    def _render_plot(self) -> None:
-        # The base class asks for a repaint with every dot that it sets.
-        if self.query("#plot"):
-            with self.query_one("#plot", Canvas).batch_refresh():
-                super()._render_plot()
-
-    def _update_legend(self) -> None:
-        if self.query("#legend"):
-            super()._update_legend()
-
-
 class CurveArea(Container, can_focus=True):
     """The area around the plot, which has its keys."""
 
@@ -87,7 +30,7 @@ class CurveArea(Container, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
-        yield Plot(allow_pan_and_zoom=False)
+        yield Plot()
 
 
 class CurvesPanel(Panel):
@@ -142,7 +85,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
             plot.set_xlimits(1, max(2, total))
             self._limit(plot, view)
             if self.metric == "accuracy":
-                self._targets(plot, view, total)
+                self._targets(plot, view)
             scale = 100 if self.metric == "accuracy" else 1
             for m in range(len(view.logged.services)):
                 # A point to a cell is as fine as the eye tells; more would be computed and not seen.
@@ -151,7 +94,7 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
                     continue
                 values = [scale * y for y in ys]
                 plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
-                plot.scatter(xs[-1:], values[-1:], marker=sign(m), marker_style=f"bold {series_color(m)}")
+                plot.end(xs[-1], values[-1], sign(m), f"bold {series_color(m)}")
 
     def _limit(self, plot: Plot, view: View) -> None:
         match self.metric:
@@ -163,11 +106,9 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
             case _:
                 plot.set_ylimits(0, None)
 
-    def _targets(self, plot: Plot, view: View, total: int) -> None:
+    def _targets(self, plot: Plot, view: View) -> None:
         assert view.logged is not None  # noqa: S101 - called only if there is a round
         rows = view.logged.services
-        points = max(20, plot.size.width - 8)  # one to a cell
         for m, row in enumerate(rows):
             if len(rows) <= MOST_TARGETS or m == view.service:
-                xs = np.linspace(1, max(2, total), points)
-                plot.scatter(xs, np.full(points, 100 * row.target_accuracy), marker="┄", marker_style=series_color(m))
+                plot.level(100 * row.target_accuracy, series_color(m))

@@ -13,7 +13,8 @@ from tui.watching.heat import Heat
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
-from tui.widgets.messages import Selected
+from tui.widgets.messages import PanelWanted, Selected
+from tui.widgets.orderbook import BookPanel
 from tui.widgets.panel import Panel
 
 LABEL = 14
@@ -149,10 +150,14 @@ class ClientGrid(LineView):
         self.cursor = first // self._heat.size if self._heat is not None else first
 
     def action_choose(self) -> None:
-        """Show the client's order book; of a group, its clients."""
+        """Go to the order book, to the line of the cell under the cursor; in the overview, to the group's clients."""
         if self._heat is not None:
             self.action_overview()
             return
+        self._choose()
+        self.post_message(PanelWanted(BookPanel.NUMBER))
+
+    def _choose(self) -> None:
         self.post_message(Selected(service=self.column, client=self.cursor))
 
     def on_click(self, event: events.Click) -> None:
@@ -163,7 +168,7 @@ class ClientGrid(LineView):
             if event.x >= LABEL:
                 column = (event.x - LABEL + self.scroll_offset.x) // self._cell
                 self.action_across(column - self.column)
-            self.action_choose()
+            self._choose()
 
 
 class ClientsPanel(Panel):
@@ -183,7 +188,7 @@ class ClientsPanel(Panel):
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 
-[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] chooses the cell under the cursor.
+[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] goes to the order book, to the line of that cell.
 [b]h[/b] overview: groups of clients, so that all fit on the screen; [b]▓12 ×3[/b] means that the service got 12 clients
 of the group, and was outbid for 3. [b]enter[/b] goes to the group's clients."""
 

@@ -108,7 +108,8 @@ class LineView(ScrollView, can_focus=True):
             )
             top = self.scroll_offset.y
             if not top <= new < top + view:
-                self.scroll_to(y=new if new < top else new - view + 1, animate=False)
+                # Forced: the lines may have become more than fit only now, and the scrollbar comes later.
+                self.scroll_to(y=new if new < top else new - view + 1, animate=False, force=True)
             self.refresh()
 
     def action_move(self, lines: int) -> None:

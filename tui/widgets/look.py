@@ -3,22 +3,37 @@
 Whatever a colour shows, a sign or a word shows too.
 """
 
+from functools import lru_cache
+
 from rich.style import Style
 from rich.text import Text
+from textual._context import active_app
 from textual.app import App
+from textual.color import Color
 
 from des.records import Status
+from tui.widgets.legible import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
-"""Colours of services and runs, by place; ``sign`` gives each a character too."""
+"""Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""
+
+ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
+"""The same in themes that leave the colours to the terminal."""
+
+FAINT = 1 / 3
+"""How far dim text moves towards the background, as long as it stays legible."""
 
 STATUS = {Status.TRAINING: "▶ training", Status.REACHED: "✔ reached", Status.LEFT: "⏏ left"}
 STATUS_COLOR = {Status.TRAINING: "primary", Status.REACHED: "success", Status.LEFT: "secondary"}
 
 
 def series_color(place: int) -> str:
-    """Return the colour of the service or run at a place."""
-    return SERIES[place % len(SERIES)]
+    """Return the colour of the service or run at a place; inside the app, one that is legible in its theme."""
+    app = active_app.get(None)
+    if app is None:
+        return SERIES[place % len(SERIES)]
+    behind = _behind(app)
+    return legible(SERIES[place % len(SERIES)], *behind) if behind else ANSI_SERIES[place % len(ANSI_SERIES)]
 
 
 def sign(place: int) -> str:
@@ -27,10 +42,30 @@ def sign(place: int) -> str:
 
 
 def tint(app: App[object], name: str, *, bold: bool = False, dim: bool = False) -> Style:
-    """Return a colour of the theme as a style for text."""
-    color = app.theme_variables.get(name, "")
-    color = color.removeprefix("ansi_") if color.startswith(("#", "ansi_")) else ""
-    return Style(color=color or None, bold=bold or None, dim=dim or None)
+    """Return a colour of the theme as a style for text that is legible, also where it is dim."""
+    return _style(app.theme_variables.get(name, ""), _behind(app), bold, dim)
+
+
+@lru_cache(maxsize=1024)
+def _style(color: str, behind: tuple[str, ...], bold: bool, dim: bool) -> Style:
+    if not behind or not color.startswith("#"):  # the terminal chooses
+        ansi = color.removeprefix("ansi_") if color.startswith("ansi_") else None
+        return Style(color=ansi, bold=bold or None, dim=dim or None)
+    if dim:
+        color = Color.parse(color).blend(Color.parse(behind[0]), FAINT).hex
+    return Style(color=legible(color, *behind), bold=bold or None)
+
+
+def _behind(app: App[object]) -> tuple[str, ...]:
+    """Return the backgrounds of text in an app's theme; none where the terminal chooses the colours."""
+    return _backgrounds(*(app.theme_variables.get(name, "") for name in ("background", "surface", "foreground")))
+
+
+@lru_cache(maxsize=64)
+def _backgrounds(background: str, surface: str, foreground: str) -> tuple[str, ...]:
+    if not all(color.startswith("#") for color in (background, surface, foreground)):
+        return ()
+    return background, surface, tinted(surface, foreground)
 
 
 def bar(fraction: float, width: int, mark: float | None = None) -> str:

@@ -25,7 +25,12 @@ COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    BINDINGS = [Binding("b", "screen.toggle_book", "Service/client")]
+    BINDINGS = [
+        Binding("b", "screen.toggle_book", "Service/client"),
+        # Not to scroll: the chosen line's reason is written out below the table.
+        Binding("left", "screen.seek(-1)", "Previous round", show=False),
+        Binding("right", "screen.seek(1)", "Next round", show=False),
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__((Column("who", "client"), BID, OFFER, WHY), id=id)
@@ -155,6 +160,12 @@ class BookPanel(Panel):
         self.target.offered = not self.target.offered
         if self._view is not None:
             self.show(self._view)
+
+    def point_to(self, service: int, client: int) -> None:
+        """Put the cursor on the line of a client and a service."""
+        key = str(service if self.by_client else client)
+        if key in self.target.rows:
+            self.target.move_cursor(row=self.target.get_row_index(key), animate=False)
 
     def show(self, view: View) -> None:
         """Show the book of the chosen service or client."""

@@ -18,12 +18,13 @@ class PanelBar(Static):
         """Show the panels' names, the active one in brackets."""
         line = Text(no_wrap=True)
         self._starts: list[tuple[int, int]] = []
+        faint = tint(self.app, "foreground", dim=True)
         for panel in panels:
             self._starts.append((len(line.plain), panel.NUMBER))
             name = f"{panel.NUMBER} {panel.SHORT or panel.NAME}"
             chosen = active == panel.NUMBER
             line.append(
-                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else "dim"
+                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else faint
             )
             line.append(" ")
         self.update(line, layout=False)

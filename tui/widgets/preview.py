@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from rich.console import Group, RenderableType
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual.app import App
 
 from des.money import MICRO, to_micro
 from fl.counting import counted
@@ -16,18 +18,20 @@ from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
 from tui.watching.catalogue import Entry, run_state
 from tui.watching.tail import last_services
-from tui.widgets.look import percent, plain, sign
+from tui.widgets.look import percent, plain, sign, tint
 
 
-def preview(entry: Entry) -> RenderableType:
-    """Return the preview of an entry."""
+def preview(entry: Entry, app: App[object]) -> RenderableType:
+    """Return the preview of an entry, in the colours of the app's theme."""
     try:
-        return _run_preview(entry) if entry.is_run else _scenario_preview(load(entry.path))
+        if entry.is_run:
+            return _run_preview(entry, tint(app, "foreground", dim=True))
+        return _scenario_preview(load(entry.path))
     except ScenarioError as error:
-        problems = Text("\n".join(map(str, error.problems)), "red")
+        problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
         return Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
     except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
-        return Text(f"{entry.path}: cannot be read: {error}", "red")
+        return Text(f"{entry.path}: cannot be read: {error}", tint(app, "error"))
 
 
 def _scenario_preview(scenario: Scenario) -> RenderableType:
@@ -95,7 +99,7 @@ def services_table(scenario: Scenario) -> Table:
     return table
 
 
-def _run_preview(entry: Entry) -> RenderableType:
+def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     state = run_state(entry.path)
     scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
     number, rows = last_services(entry.path)
@@ -108,6 +112,6 @@ def _run_preview(entry: Entry) -> RenderableType:
             f"{row.spent / MICRO:.2f}",
         )  # fmt: skip
     return Group(
-        Text(scenario.name, "bold"), Text(words, "italic"), Text(str(entry.path), "dim"), Text(), table, Text(),
+        Text(scenario.name, "bold"), Text(words, "italic"), Text(str(entry.path), faint), Text(), table, Text(),
         *(Text(line) for line in story(scenario)),
     )  # fmt: skip

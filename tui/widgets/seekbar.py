@@ -40,9 +40,9 @@ class SeekBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        view, width = self._view, max(1, self.size.width - 2)
+        view, width, base = self._view, max(1, self.size.width - 2), self.rich_style
         if view is None:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, base)
         history = view.session.history
         played = self._cell(len(history)) + 1 if len(history) else 0
         cells = ["━"] * played + ["─"] * (width - played)
@@ -52,7 +52,8 @@ class SeekBar(Widget):
         if view.round:
             cells[self._cell(view.round)] = "●"
             styles[self._cell(view.round)] = tint(self.app, "accent", bold=True)
-        return Strip([Segment(" "), *map(Segment, cells, styles), Segment(" ")], self.size.width)
+        line = [Segment(cell, base + style) for cell, style in zip(cells, styles, strict=True)]
+        return Strip([Segment(" ", base), *line, Segment(" ", base)], self.size.width).simplify()
 
     def on_click(self, event: events.Click) -> None:
         """Ask for the round under the mouse."""

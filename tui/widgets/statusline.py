@@ -30,6 +30,15 @@ COLORS = {
 }
 
 
+_WAITING = {
+    Phase.STARTING: "loading data and models",
+    Phase.RUNNING: "playing the first round",
+    Phase.PAUSED: "paused before the first round: space plays the run, s one round",
+    Phase.GROWING: "waiting for the first round of another process",
+}
+"""The second line before the first round is over."""
+
+
 class StatusLine(Static):
     """Two lines of text."""
 
@@ -50,11 +59,12 @@ class StatusLine(Static):
         place = f"round {view.round}" + (f"/{rounds}" if rounds else "")
         if not following and view.round < len(session.history):
             place += f" ({len(session.history)} played)"
+        faint = tint(self.app, "foreground", dim=True)
         first = Text.assemble(
             state,
             (place, "bold"),
             f"  clock {seconds(view.clock)}  {_speed(session)}  ",
-            (session.label, "dim"),
+            (session.label, faint),
             no_wrap=True,
         )
         first.overflow = "ellipsis"
@@ -75,8 +85,8 @@ class StatusLine(Static):
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
         if view.logged is None:
-            words = "loading data and models" if not session.over else "no round was played"
-            return plain(f" {words}", "dim")
+            words = _WAITING.get(session.phase, "no round was played")
+            return plain(f" {words}", tint(self.app, "foreground", dim=True))
         if session.error:
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services
@@ -93,9 +103,10 @@ class StatusLine(Static):
             if c.round == view.round
         ]
         shock = f" · shock: {', '.join(changes)}" if changes else ""
+        faint = tint(self.app, "foreground", dim=True)
         end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
         return Text.assemble(
-            (end, tint(self.app, "accent")), (words, "dim"), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
+            (end, tint(self.app, "accent")), (words, faint), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
         )
 
 

@@ -72,6 +72,9 @@ async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -
         await pilot.press("b")
         assert "round 5 ⏸ paused (baseline)" in str(screen.query_one("#compare-status", Static).render())
         await pilot.press("space")  # none of them is a process of ours
+        assert [note.message for note in app._notifications] == [
+            "None of these runs is played by this app, so there is nothing to pause."
+        ]
         await pilot.press("down", "enter")
         assert isinstance(app.screen, MarketScreen)
         assert app.screen.session is sessions[1]

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,61 @@ def test_models_and_mechanisms_are_chosen_plug_ins_included() -> None:
     assert choices["market.mechanism"] == ("pay-as-offered", "mine")
     assert choices["training.model"] == tuple(MODELS.names())
     assert "own" in choices["training.model"]
+
+
+WRONG = {"clients = 5": ("clients", "count"), "clients = [5]": ("clients", "cost", "per_sample"),
+         "clients = { cost = 5 }": ("clients", "cost", "per_sample"), "clients = {}": ("clients", "cost", "per_sample"),
+         "training = true": ("training", "momentum"), "market = 1.5": ("market", "options")}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRONG)
+async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
+    app: MarketApp, small: Path, line: str
+) -> None:
+    path, key = small / "small.toml", WRONG[line]
+    text = path.read_text()
+    if key[0] == "clients":
+        text = text[: text.index("[clients]")] + text[text.index("# The first.") :]
+    path.write_text(f"{line}\n{text}")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.problems)
+        assert any(problem.key == key[0] or problem.key.startswith("clients") for problem in screen.problems)
+        row(screen, *key).query_one(Input).value = "1"
+        await until(pilot, lambda: screen.document.get(key) == 1)
+        assert tomllib.loads(screen.document.text) == screen.document.data
+        assert [service["name"] for service in screen.document.data["services"]] == ["alpha", "beta", "gamma"]
+
+
+@pytest.mark.parametrize("services", ["5", '"none"', "[5]", '["none", "none"]', "{ name = 5 }", "[]", "[[]]"])
+async def test_services_are_added_and_edited_where_something_else_stands(
+    app: MarketApp, small: Path, services: str
+) -> None:
+    path = small / "small.toml"
+    text = path.read_text()
+    path.write_text(f"services = {services}\n" + text[: text.index("# The first.")])
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.problems)
+        before = screen.document.services
+        await pilot.press("f2")
+        await until(pilot, lambda: screen.document.services == before + 1)
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", before, "name")])
+        await pilot.press("f3")
+        await until(pilot, lambda: screen.document.services == before + 2)
+        screen.query_one("#service-list", OptionList).highlighted = 0
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 0, "name")])
+        row(screen, "services", 0, "name").query_one(Input).value = "first"
+        await until(pilot, lambda: screen.document.get(("services", 0, "name")) == "first")
+        assert tomllib.loads(screen.document.text) == screen.document.data
+
+
+async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    path.write_text(path.read_text().partition("# The first.")[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        form(app, small)
+        await pilot.press("f3")
+        assert [note.message for note in app._notifications] == [
+            "There is no service to duplicate; press F2 to add one."
+        ]

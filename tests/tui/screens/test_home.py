@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
@@ -212,3 +213,92 @@ def shown(app: MarketApp) -> str:
     """What the terminal gets, without styles."""
     screen = app.screen
     return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())
+
+
+async def test_a_file_with_a_syntax_error_is_not_opened_in_the_form_and_its_line_is_named(
+    app: MarketApp, small: Path
+) -> None:
+    typo = small / "typo.toml"
+    typo.write_text((small / "small.toml").read_text().replace("[[services]]", "[[services]", 1))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"typo", "enter", "e")
+        assert pilot.app.screen is screen
+        assert f"{typo}:14: is not valid TOML" in notes(app)
+        assert "mend it in a text editor" in notes(app)
+
+
+async def test_a_file_that_is_not_utf_8_is_neither_run_nor_edited(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small.toml", "enter")
+        (small / "small.toml").write_bytes(b"\xff\xfe")
+        await pilot.press("e")
+        assert pilot.app.screen is screen
+        assert f"{small}/small.toml: cannot be read: it is not UTF-8 text" in notes(app)
+
+
+@pytest.mark.parametrize("key", ["r", "e", "enter"])
+async def test_a_file_that_was_deleted_meanwhile_is_named_and_leaves_the_list(
+    app: MarketApp, small: Path, key: str
+) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"small.toml", "enter")
+        (small / "small.toml").unlink()
+        await pilot.press(key)
+        assert pilot.app.screen is screen
+        assert f"{small}/small.toml: cannot be read: No such file or directory" in notes(app)
+        await until(pilot, lambda: screen.chosen is None)
+
+
+async def test_open_runs_are_marked_compared_run_again_and_edited(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    runs = small / "runs" / "small-00000000"
+    for policy in ("hqfa", "lcfa"):
+        write_run(play_small(), runs / policy / "seed-0001")
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await home(pilot)
+        opened = app.runs.open(runs / "hqfa" / "seed-0001")
+        await until(pilot, lambda: len(opened.history) == 12)
+        await pilot.press("f5")
+        listed = screen.query_one(OptionList)
+        await until(pilot, lambda: "Open now" in str(listed.options[0].prompt))
+        listed.highlighted = 1
+        await pilot.press("space")
+        assert screen.marked == {runs / "hqfa" / "seed-0001"}
+        assert [str(option.prompt).startswith("✓") for option in listed.options if "hqfa" in str(option.prompt)] == [
+            True,
+            True,
+        ]
+        [place] = [n for n, option in enumerate(listed.options) if "lcfa · seed" in str(option.prompt)]
+        listed.highlighted = place
+        await pilot.press("space", "c")
+        assert isinstance(app.screen, CompareScreen)
+        assert opened in app.screen.sessions
+        assert len(app.screen.sessions) == 2
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        for key, wanted in (("r", RunDialog), ("e", ConfigureScreen)):
+            listed.highlighted = 1
+            await pilot.press(key)
+            await until(pilot, lambda wanted=wanted: isinstance(app.screen, wanted))  # type: ignore[misc]
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is screen)
+        assert notes(app) == ""
+
+
+async def test_a_key_that_has_nothing_to_act_on_says_so(app: MarketApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"no such thing", "enter")
+        for key in ("e", "p", "r", "space"):
+            app.clear_notifications()
+            await pilot.press(key)
+            assert notes(app) == "Nothing is chosen."
+        assert pilot.app.screen is screen
+
+
+def notes(app: MarketApp) -> str:
+    return "\n".join(note.message for note in app._notifications)

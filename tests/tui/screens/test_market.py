@@ -351,3 +351,115 @@ async def test_a_run_without_rounds(app: MarketApp, play_small: Play, phase: Pha
         await pilot.press("home", "e", "E", "n", "o", "v", "b", "left", "space", "i", "x", "m", "m")
         assert screen.head.round == 0
         assert ("no data" if phase is Phase.FAILED else "loading") in status(screen)
+
+
+async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (160, 40)) as (pilot, screen):
+        lines = screen.query_one(EventLines)
+        await pilot.press("home", "e")
+        await until(pilot, lambda: not lines.show_vertical_scrollbar, "so few lines that they need no scrollbar")
+        await hold(pilot, "e", 29)
+        await pilot.pause()
+        assert lines.cursor == 29
+        top = lines.scroll_offset.y
+        assert lines.size.height < 30
+        assert top <= lines.cursor < top + lines.size.height
+        await hold(pilot, "E", 25)
+        await pilot.pause()
+        assert lines.scroll_offset.y <= lines.cursor == 4
+
+
+async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "right", "right", "slash", *"bid")
+        field = screen.query_one("#event-filter", Input)
+        await pilot.press("home")
+        assert (screen.head.round, field.cursor_position) == (3, 0)
+        await pilot.press("end")
+        assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
+        await pilot.press("enter", "home")
+        assert screen.head.round == 1
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_enter_in_the_clients_goes_to_the_line_in_the_order_book(
+    app: MarketApp, play_small: Play, size: tuple[int, int]
+) -> None:
+    async with watching(app, play_small(), size) as (pilot, screen):
+        book = screen.query_one(BookPanel)
+        await pilot.press("home", "3", "down", "down", "down", "right", "enter")
+        await until(pilot, lambda: book.target.has_focus and book.target.row_count == 8, "the order book")
+        await until(pilot, lambda: screen.selected == (1, 3), "the cell")
+        assert "beta" in str(book.border_title)
+        await until(pilot, lambda: str(book.target.get_row_at(book.target.cursor_row)[0]).strip() == "3", "the line")
+        assert "client 3 for beta" in str(screen.query_one("#book-reason", Static).render())
+
+
+async def test_left_and_right_choose_a_service_in_the_clients_and_seek_in_the_order_book(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small(), (120, 40)) as (pilot, screen):
+        await pilot.press("home", "3", "right", "right", "left")
+        assert (screen.head.round, screen.selected[0]) == (1, 1)
+        await pilot.press("4", "right", "right")
+        assert screen.head.round == 3
+        await pilot.press("left")
+        assert screen.head.round == 2
+        assert screen.query_one(BookPanel).target.scroll_x == 0
+
+
+def notes(app: MarketApp) -> list[str]:
+    return [note.message for note in app._notifications]
+
+
+async def test_a_key_that_does_nothing_says_why_and_only_once(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        for keys, words in (
+            (["right", "s", "right"], "Round 12 is the newest."),
+            (["home", "left", "left"], "Round 1 is the first."),
+            (["plus", "plus"], "There is no higher speed."),
+            (["minus"] * 9, "There is no lower speed."),
+        ):
+            app.clear_notifications()
+            await pilot.press(*keys)
+            assert notes(app) == [words]
+    assert screen.session.speed == 0.25
+
+
+@pytest.mark.parametrize(("phase", "words"), [(Phase.STARTING, "There is no round yet."),
+                                              (Phase.FAILED, "No round was played.")])  # fmt: skip
+async def test_a_key_that_needs_a_round_says_that_there_is_none(
+    app: MarketApp, play_small: Play, phase: Phase, words: str
+) -> None:
+    async with watching(app, play_small(rounds=0, phase=phase)) as (pilot, _):
+        for key in ("space", "s", "e", "E", "left", "right"):
+            app.clear_notifications()
+            await pilot.press(key)
+            assert notes(app) == [words], key
+
+
+async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
+        await pilot.press("v")
+        assert screen.panels.active == 2
+        assert screen.query_one(CurvesPanel).metric == "reward"
+        await pilot.press("b")
+        assert screen.panels.active == 4
+        assert screen.query_one(BookPanel).by_client
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        (Phase.STARTING, "loading data and models"),
+        (Phase.PAUSED, "paused before the first round: space plays the run, s one round"),
+        (Phase.RUNNING, "playing the first round"),
+        (Phase.GROWING, "waiting for the first round of another process"),
+        (Phase.INTERRUPTED, "no round was played"),
+    ],
+)
+async def test_before_the_first_round_the_status_says_what_the_run_waits_for(
+    app: MarketApp, play_small: Play, phase: Phase, words: str
+) -> None:
+    async with watching(app, play_small(rounds=0, phase=phase)) as (_, screen):
+        assert status(screen).endswith(f"\n {words}")

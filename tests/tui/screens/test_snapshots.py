@@ -134,7 +134,7 @@ def test_compare(
 def test_shock(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await settle(pilot, "Three services")  # the screen below, whose preview loads
-        still.push_screen(ShockDialog(play_small(), 5))
+        still.push_screen(ShockDialog(play_small(), 5, 0))
         await settle(pilot, "Fork the run")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from textual.pilot import Pilot
 from textual.widgets import Button, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
@@ -16,7 +18,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.screens.pick import PickRuns
 from tui.screens.run import RunDialog
-from tui.watching.session import Phase
+from tui.watching.session import Phase, Session
 from tui.widgets.marks import Tick
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -121,3 +123,49 @@ async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake
         assert len(other.history) == 12
     assert other.directory == directory
     assert "continue after round 2" in (directory / "run.log").read_text()
+
+
+async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Path, fake_runner: Runner) -> None:
+    """Whether this app or another process has resumed it."""
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))
+    async with app.run_test(size=(160, 40)) as pilot:
+        failed = await killed(app, pilot, small)
+        directory = failed.directory
+        assert directory is not None
+        resumed = app.runs.start(start_of(small), "small")
+        assert resumed is not failed
+        await until(pilot, lambda: resumed.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
+        await pilot.press("f5", "slash", *"seed-0000 complete", "enter", "p")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
+        assert isinstance(app.screen, MarketScreen)
+        assert app.screen.session is resumed
+        await pilot.press("escape")
+
+        start = replace(start_of(small), fresh=True)
+        again = await killed(app, pilot, small, start)
+        assert app.runs.open(directory) is again  # it shows what is there
+        command = fake_runner("careful")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
+            assert runner.stdin is not None
+            assert runner.stdout is not None
+            runner.stdin.write(start_of(small).line() + "\n")
+            runner.stdin.flush()
+            assert '"complete"' in runner.stdout.readlines()[-1]
+        assert RunDirectory(directory).state is State.COMPLETE
+        opened = app.runs.open(directory)
+        assert again not in app.runs.sessions
+        await until(pilot, lambda: opened.phase is Phase.COMPLETE, "what the directory holds")
+        assert len(opened.history) == 12
+
+
+async def killed(app: MarketApp, pilot: Pilot[None], small: Path, start: Start | None = None) -> Session:
+    """Play two rounds of a run and kill its process."""
+    session = app.runs.start(replace(start or start_of(small), paused=True), "small")
+    await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+    for n in (1, 2):
+        app.runs.send(session, "step")
+        await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
+    os.kill(app.runs._feeds[session].pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
+    return session

@@ -1,0 +1,65 @@
+"""Colours that can be read: the contrast of text with what is behind it, as WCAG 2 computes it."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from textual.color import Color
+
+LEGIBLE = 4.5
+"""The contrast that WCAG asks of text (level AA)."""
+
+STEPS = 20
+TINT = 0.07
+"""How far Textual moves the background of a table that has the focus towards the colour of text, and a bit more."""
+
+
+@lru_cache(maxsize=1024)
+def legible(color: str, *backgrounds: str) -> str:
+    """Return a colour, moved towards white or black as little as it takes to read it on all backgrounds.
+
+    Args:
+        color: in CSS's hexadecimal notation, as are the backgrounds.
+        backgrounds: similar ones, all dark or all light; at least one.
+    """
+    start = Color.parse(color)
+    goal = max("#FFFFFF", "#000000", key=lambda ink: min(contrast(ink, other) for other in backgrounds))
+    for step in range(STEPS):
+        mixed = start.blend(Color.parse(goal), step / STEPS).hex
+        if all(contrast(mixed, other) >= LEGIBLE for other in backgrounds):
+            return mixed
+    return goal
+
+
+def tinted(background: str, foreground: str) -> str:
+    """Return the background of a table that has the focus."""
+    return Color.parse(background).blend(Color.parse(foreground), TINT).hex
+
+
+def with_legible_text(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return a theme's variables, changed so that plain text and text under a cursor are legible."""
+    changed = dict(variables)
+    foreground = variables["foreground"]
+    behind = [variables[name] for name in ("background", "surface", "panel")]
+    if all(color.startswith("#") for color in (foreground, *behind)):  # else the terminal chooses
+        behind += [tinted(color, foreground) for color in behind]
+        plainly = legible(foreground, *behind)
+        changed |= {name: plainly for name, color in variables.items() if color == foreground}
+        cursor = variables["block-cursor-background"]
+        changed["block-cursor-foreground"] = "#FFFFFF" if contrast("#FFFFFF", cursor) >= LEGIBLE else "#000000"
+        faint = Color.parse(variables["block-cursor-blurred-background"])  # translucent
+        under = [(Color.parse(color) + faint).hex for color in behind]
+        changed["block-cursor-blurred-foreground"] = legible(plainly, *under)
+    return changed
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours: 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@lru_cache(maxsize=1024)
+def _luminance(color: str) -> float:
+    parts = Color.parse(color).normalized
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
