@@ -4,16 +4,25 @@ It imports little on purpose: the first screen should appear at once. Whatever n
 imported when it is used.
 """
 
-from collections.abc import Callable, Sequence
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from textual.app import SuspendNotSupported, SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from fl.counting import counted
 from tui.screens.home import HomeScreen
+from tui.settings import Settings, SettingsError, load, save
 from tui.steady import SteadyApp
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
@@ -48,6 +57,7 @@ class MarketApp(SteadyApp):
         out: Path = Path("runs"),
         folder: Path | None = None,
         runner: Sequence[str] | None = None,
+        settings: Path | None = None,
     ) -> None:
         """Start with a scenario to run, a run to replay, or neither.
 
@@ -57,12 +67,20 @@ class MarketApp(SteadyApp):
             out: folder for run directories, old and new.
             folder: folder with the user's scenario files; the current one if not given.
             runner: the command of the runner process; tests use others.
+            settings: the file in which the app remembers settings between starts; None if it is not to.
         """
         super().__init__()
         self._scenario, self._run_path = scenario, run
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
+        self._settings_file, self.settings, self._problem = settings, Settings(), ""
+        if settings is not None:
+            try:
+                self.settings = load(settings)
+            except SettingsError as error:  # said once the screen is there; the file stays as it is
+                self._problem = str(error)
+        self._found = deepcopy(self.settings)
 
     @property
     def runs(self) -> "Runs":
@@ -110,9 +128,25 @@ class MarketApp(SteadyApp):
         return HomeScreen(self)
 
     def on_mount(self) -> None:
-        """Open what the app was started with."""
+        """Apply the settings, and open what the app was started with."""
+        if self.settings.theme in self.available_themes:
+            self.theme = self.settings.theme
+        self._began_with = self.theme
+        self.set_keymap(self.settings.keys)
+        if self._problem:
+            self.notify(f"{self._problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
+        elif self.settings.keys:
+            self.call_after_refresh(self._check_keys)
         if self._scenario is not None or self._run_path is not None:
             self.call_after_refresh(self._begin)
+
+    def _check_keys(self) -> None:
+        """Tell the user about names of keys that do not exist."""
+        from tui.keymap import unknown_key
+
+        for name in self.settings.keys:
+            if problem := unknown_key(name):
+                self.notify(f"{self._settings_file}: keys: {problem}", severity="error", timeout=12)
 
     def _begin(self) -> None:
         if self._run_path is not None:
@@ -147,6 +181,23 @@ class MarketApp(SteadyApp):
 
         self.push_screen(CompareScreen(sessions, self))
 
+    def edit_outside(self, path: Path) -> bool:
+        """Edit a file in the user's own editor; return whether there was one to do it in."""
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        if not editor:
+            self.notify("Set VISUAL or EDITOR to the command of your editor.", severity="warning", timeout=5)
+            return False
+        try:
+            with self.suspend():
+                subprocess.run([*editor, str(path)], check=False)  # noqa: S603 - the user's own command
+        except SuspendNotSupported:
+            self.notify("No editor can be opened from here; press e for the form.", severity="warning", timeout=5)
+            return False
+        except OSError as error:
+            self.notify(f"{editor[0]}: cannot be started: {error.strerror}", severity="error", timeout=6)
+            return False
+        return True
+
     def show_form(self, text: str, file: str, own: Path | None) -> None:
         """Edit a scenario in a form; a file that is not TOML has none."""
         from scenarios.file.problems import ScenarioError
@@ -178,7 +229,8 @@ class MarketApp(SteadyApp):
         if choice is None:
             return
         known = set(self.runs.sessions)
-        sessions = [self.runs.start(start, label) for start, label in choice.starts]
+        speed = self.settings.speed
+        sessions = [self.runs.start(replace(start, speed=speed), label) for start, label in choice.starts]
         sessions += [self.runs.open(path) for path in choice.replay]
         if choice.resumes and not known.issuperset(sessions):
             from tui.screens.run import RESUMES
@@ -211,6 +263,19 @@ class MarketApp(SteadyApp):
         )
         self.push_screen(HelpScreen(title, words, keys))
 
+    @property
+    def home(self) -> HomeScreen:
+        """The home screen."""
+        [home] = (screen for screen in self.screen_stack if isinstance(screen, HomeScreen))
+        return home
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield what the command palette offers."""
+        from tui.palette import commands
+
+        yield from super().get_system_commands(screen)
+        yield from commands(self, self, self.home, screen)
+
     async def action_quit(self) -> None:
         """Quit; ask first if that would stop runs."""
         running = self._runs.running() if self._runs is not None else []
@@ -230,3 +295,13 @@ class MarketApp(SteadyApp):
         """Leave no process behind, however the app ends."""
         if self._runs is not None:
             self._runs.close()
+        self._remember()
+
+    def _remember(self) -> None:
+        """Write the settings, if there is something new to remember."""
+        if self.theme != self._began_with:
+            self.settings.theme = self.theme
+        if self._settings_file is None or self._problem or self.settings == self._found:
+            return
+        with suppress(OSError):  # a folder that cannot be written is no reason to end with an error
+            save(self._settings_file, self.settings)

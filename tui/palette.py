@@ -2,23 +2,30 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.screen import ModalScreen, Screen
 
+from tui.screens.home import HomeScreen
+from tui.screens.navigation import Navigator
+
 if TYPE_CHECKING:
-    from tui.app import MarketApp
+    from tui.watching.catalogue import Entry
 
 
-def commands(app: "MarketApp", screen: Screen[object]) -> Iterator[SystemCommand]:
+def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Screen[object]) -> Iterator[SystemCommand]:
     """Yield the commands that make sense on a screen."""
     yield from _keys(app, screen)
     if not isinstance(screen, ModalScreen):  # a dialog is answered first
-        yield from _places(app)
+        for session in navigator.runs.sessions:
+            show = partial(navigator.show_market, session)
+            yield SystemCommand(f"Go to {session.label}", session.phase.value, show)
+        for entry in home.entries:
+            yield from _entry(navigator, home, entry)
 
 
-def _keys(app: "MarketApp", screen: Screen[object]) -> Iterator[SystemCommand]:
+def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
     """Yield what the keys of a screen do."""
     offered: set[str] = set()
     for active in screen.active_bindings.values():
@@ -31,13 +38,13 @@ def _keys(app: "MarketApp", screen: Screen[object]) -> Iterator[SystemCommand]:
         yield SystemCommand(binding.description, f"key {key}", run)
 
 
-def _places(app: "MarketApp") -> Iterator[SystemCommand]:
-    """Yield the ways to the runs that are open, to the scenarios, and to earlier runs."""
-    for session in app.runs.sessions:
-        yield SystemCommand(f"Go to {session.label}", session.phase.value, partial(app.show_market, session))
-    for entry in app.home.entries:
-        if entry.is_run:
-            yield SystemCommand(f"Open run {entry.name}", entry.state, partial(app.home.open, entry))
-        else:
-            yield SystemCommand(f"Run {entry.name}", entry.kind, partial(app.home.run, entry))
-            yield SystemCommand(f"Edit {entry.name}", entry.kind, partial(app.home.edit, entry))
+def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[SystemCommand]:
+    """Yield what can be done with a scenario or an earlier run."""
+    if entry.is_run:
+        yield SystemCommand(
+            f"Open run {entry.name}", entry.state, lambda: navigator.show_market(navigator.runs.open(entry.path))
+        )
+        return
+    own = entry.kind == "file"
+    yield SystemCommand(f"Run {entry.name}", entry.kind, partial(home.run_file, entry.path))
+    yield SystemCommand(f"Edit {entry.name}", entry.kind, partial(home.edit_file, entry.path, own=own))

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
 from fl.errors import InputError, shortened
 from fl.files import replacing_text
 
@@ -28,7 +26,7 @@ class Settings:
         speed: rounds per second of a run that is started; None for full speed.
         panel: the number of the panel that has the focus in a market.
         maximised: whether that panel has all the room.
-        keys: keys that the user has changed, by the names in docs/tui.md, such as ``market.play = "p"``.
+        keys: keys that the user has changed, by the names in docs/tui.md, such as ``market.pause = "p"``.
     """
 
     theme: str = ""
@@ -82,7 +80,7 @@ def _problem(key: str, value: Any) -> str:
         case "maximised" if not isinstance(value, bool):
             return "must be true or false"
         case "keys" if not (isinstance(value, dict) and all(isinstance(keys, str) for keys in value.values())):
-            return 'must be a table such as { "market.play" = "p" }'
+            return 'must be a table such as { "market.pause" = "p" }'
     return ""
 
 
@@ -92,6 +90,8 @@ def save(path: Path, settings: Settings) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    import tomlkit  # which takes a while, and the app is to start at once
+
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

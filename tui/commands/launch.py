@@ -25,8 +25,9 @@ def start(what: str | None, out: Path) -> None:
         )
     scenario, run = resolve(what)
     from tui.app import MarketApp
+    from tui.settings import settings_file
 
-    app = MarketApp(scenario=scenario, run=run, out=out)
+    app = MarketApp(scenario=scenario, run=run, out=out, settings=settings_file())
     app.run()
     if app.crashed:
         sys.exit(DEFECT)

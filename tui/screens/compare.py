@@ -22,6 +22,7 @@ from tui.watching.seeds import FEWEST, Group, groups, over_seeds
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
 from tui.widgets.comparetable import CompareTable
+from tui.widgets.keys import named
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.redraw import Redraw
 from tui.widgets.statusline import SIGNS
@@ -30,18 +31,21 @@ from tui.widgets.statusline import SIGNS
 class CompareScreen(Screen[None]):
     """Compares two or more runs, at the same round unless the user asks for each run's latest."""
 
-    BINDINGS = [
-        Binding("v", "next_metric", "Next curve"),
-        Binding("tab,right", "service(1)", "Next service"),
-        Binding("shift+tab,left", "service(-1)", "Previous service", show=False),
-        Binding("l", "align", "Same round/latest"),
-        Binding("s", "seeds", "Means/each run"),
-        Binding("b", "baseline", "Next baseline"),
-        Binding("space", "pause", "Pause/resume all"),
-        Binding("enter", "open", "Open run"),
-        Binding("x", "picture", "Picture"),
-        Binding("escape", "back", "Back"),
-    ]
+    BINDINGS = named(
+        "compare",
+        [
+            Binding("v", "next_metric", "Next curve"),
+            Binding("tab,right", "service(1)", "Next service"),
+            Binding("shift+tab,left", "service(-1)", "Previous service", show=False),
+            Binding("l", "align", "Same round/latest"),
+            Binding("s", "seeds", "Means/each run"),
+            Binding("b", "baseline", "Next baseline"),
+            Binding("space", "pause", "Pause/resume all"),
+            Binding("enter", "open", "Open run"),
+            Binding("x", "picture", "Picture"),
+            Binding("escape", "back", "Back"),
+        ],
+    )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
 in the plot is the target.
 
@@ -168,7 +172,9 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         paired = self.means and all(own == seeds[0] for own in seeds)
         notes = caveats(self.sessions, paired=paired)
         words = " · ".join(notes) or ("" if paired else "same market, same seed; only the policies differ")
-        line = plain(f" {words}" if words else "", tint(self.app, "warning") if notes else "dim")
+        line = plain(
+            f" {words}" if words else "", tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True)
+        )
         if self.means:
             fewest = min(map(len, seeds))
             how = "with 95 % intervals" if fewest >= FEWEST else f"no intervals for fewer than {FEWEST} seeds"

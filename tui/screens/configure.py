@@ -24,6 +24,7 @@ from tui.editing.fields import Field, fields
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
+from tui.widgets.keys import named
 
 PAUSE = 0.15
 """Seconds between the last keystroke and the checks."""
@@ -35,14 +36,17 @@ CHANGES = ("sweep", "runs", "interventions")
 class ConfigureScreen(Screen[None]):
     """A form for one scenario file."""
 
-    BINDINGS = [
-        Binding("ctrl+s", "save", "Save"),
-        Binding("f5,ctrl+r", "run", "Run", key_display="F5"),
-        Binding("f2", "add_service", "Add service", key_display="F2"),
-        Binding("f3", "duplicate_service", "Duplicate", key_display="F3"),
-        Binding("f4", "remove_service", "Remove", key_display="F4"),
-        Binding("escape", "back", "Back"),
-    ]
+    BINDINGS = named(
+        "form",
+        [
+            Binding("ctrl+s", "save", "Save"),
+            Binding("f5,ctrl+r", "run", "Run", key_display="F5"),
+            Binding("f2", "add_service", "Add service", key_display="F2"),
+            Binding("f3", "duplicate_service", "Duplicate", key_display="F3"),
+            Binding("f4", "remove_service", "Remove", key_display="F4"),
+            Binding("escape", "back", "Back"),
+        ],
+    )
     HELP = r"""The scenario as a form. Every key shows its meaning and its limits; [b]✘[/b] marks a problem, in
 the words of [i]flmarket validate[/i]; [b]✎[/b] marks a change to the file. An empty field takes its default.
 

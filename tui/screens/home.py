@@ -13,6 +13,7 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from fl.counting import counted
+from tui.widgets.keys import named
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
@@ -31,23 +32,28 @@ NOT_YET = "This run has not begun yet; try again in a moment."
 class HomeScreen(Screen[None]):
     """Lists scenarios and runs, with a preview of the highlighted one."""
 
-    BINDINGS = [
-        Binding("enter", "choose", "Run/open", show=True, priority=False),
-        Binding("r", "run", "Run"),
-        Binding("e", "edit", "Edit"),
-        Binding("p", "replay", "Replay"),
-        Binding("space", "mark", "Mark"),
-        Binding("c", "compare", "Compare marked"),
-        Binding("slash", "search", "Search", key_display="/"),
-        Binding("f5", "reload", "Reload", show=False),
-        Binding("escape", "leave_search", "List", show=False),
-        Binding("q", "app.quit", "Quit"),
-    ]
+    BINDINGS = named(
+        "home",
+        [
+            Binding("enter", "choose", "Run/open", show=True, priority=False),
+            Binding("r", "run", "Run"),
+            Binding("e", "edit", "Edit"),
+            Binding("ctrl+e", "edit_outside", "Your editor", show=False),
+            Binding("p", "replay", "Replay"),
+            Binding("space", "mark", "Mark"),
+            Binding("c", "compare", "Compare marked"),
+            Binding("slash", "search", "Search", key_display="/"),
+            Binding("f5", "reload", "Reload", show=False),
+            Binding("escape", "leave_search", "List", show=False),
+            Binding("q", "app.quit", "Quit"),
+        ],
+    )
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to open it.
 
 [b]enter[/b]  run a scenario, open a run
-[b]e[/b]  edit a scenario in a form    [b]r[/b]  run (for a run: run its scenario again)
+[b]e[/b]  edit a scenario in a form, [b]ctrl+e[/b] in your editor ($VISUAL, $EDITOR)
+[b]r[/b]  run (for a run: run its scenario again)
 [b]p[/b]  replay a run                 [b]/[/b]  search
 [b]space[/b]  mark runs, open ones too; [b]c[/b] compares the marked runs
 
@@ -197,16 +203,33 @@ or in the folder given with --out."""
 
     def action_run(self) -> None:
         """Run the chosen scenario, or the scenario of the chosen run."""
-        file = self._scenario_file()
-        if file is not None and (text := self._read(file)) is not None:
+        if (file := self._scenario_file()) is not None:
+            self.run_file(file)
+
+    def run_file(self, file: Path) -> None:
+        """Ask how to run a scenario file, and run it."""
+        if (text := self._read(file)) is not None:
             self._navigator.ask_and_run(text, str(file))
 
     def action_edit(self) -> None:
         """Edit the chosen scenario, or that of the chosen run, in a form."""
+        if (file := self._scenario_file()) is not None:
+            self.edit_file(file, own=getattr(self.chosen, "kind", "") == "file")
+
+    def edit_file(self, file: Path, *, own: bool) -> None:
+        """Edit a scenario file in a form; one that is not the user's own is saved as a new file."""
+        if (text := self._read(file)) is not None:
+            self._navigator.show_form(text, str(file), file if own else None)
+
+    def action_edit_outside(self) -> None:
+        """Edit the chosen scenario file in the user's own editor."""
         file = self._scenario_file()
-        if file is not None and (text := self._read(file)) is not None:
-            own = file if getattr(self.chosen, "kind", "") == "file" else None
-            self._navigator.show_form(text, str(file), own)
+        if file is None:
+            return
+        if getattr(self.chosen, "kind", "") != "file":
+            self.notify("Only your own scenario files are edited in place; e edits a copy in a form.", timeout=4)
+        elif self._navigator.edit_outside(file):
+            self.action_reload()
 
     def _scenario_file(self) -> Path | None:
         """Return the scenario file of what is chosen; tell the user if there is none."""

@@ -20,6 +20,7 @@ from tui.watching.session import Phase, Session, SessionChanged
 from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
+from tui.widgets.keys import named
 from tui.widgets.messages import PanelWanted, Seek, Selected
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panels import PANELS, Panels
@@ -34,36 +35,42 @@ REPLAY_RATE = 20.0
 class MarketScreen(Screen[None]):
     """Shows one run."""
 
-    BINDINGS = [
-        Binding("space", "play", "Pause"),
-        Binding("question_mark,f1", "app.help", "Help", key_display="?"),
-        Binding("s", "step", "Round"),
-        Binding("e", "walk(1)", "Event"),
-        Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
-        Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
-        Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
-        Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
-        Binding("right_square_bracket,right", "seek(1)", "Next round", show=False, key_display="]"),
-        Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False, key_display="{"),
-        Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False, key_display="}"),
-        Binding("home", "seek(-1000000000)", "First round", show=False, priority=True),
-        Binding("f", "follow", "Newest"),
-        Binding("end", "follow", "Newest", show=False, priority=True),
-        Binding("n", "jump('exit', 1)", "Next exit", show=False),
-        Binding("N", "jump('exit', -1)", "Previous exit", show=False, key_display="N"),
-        Binding("o", "jump('conflict', 1)", "Next outbid", show=False),
-        Binding("O", "jump('conflict', -1)", "Previous outbid", show=False, key_display="O"),
-        Binding("g", "go_to", "Go to round", show=False),
-        Binding("i", "shock", "Shock"),
-        Binding("c", "compare", "Compare"),
-        Binding("x", "export", "Export"),
-        Binding("v", "next_metric", "Next curve", show=False),
-        Binding("b", "toggle_book", "Book of a service/client", show=False),
-        Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
-        Binding("m", "maximise", "Max"),
-        *[Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}", show=False) for panel in PANELS],
-        Binding("escape", "back", "Home"),
-    ]
+    BINDINGS = named(
+        "market",
+        [
+            Binding("space", "play", "Pause"),
+            Binding("question_mark,f1", "app.help", "Help", key_display="?"),
+            Binding("s", "step", "Round"),
+            Binding("e", "walk(1)", "Event"),
+            Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
+            Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
+            Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
+            Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
+            Binding("right_square_bracket,right", "seek(1)", "Next round", show=False, key_display="]"),
+            Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False, key_display="{"),
+            Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False, key_display="}"),
+            Binding("home", "seek(-1000000000)", "First round", show=False, priority=True),
+            Binding("f", "follow", "Newest"),
+            Binding("end", "follow", "Newest", show=False, priority=True),
+            Binding("n", "jump('exit', 1)", "Next exit", show=False),
+            Binding("N", "jump('exit', -1)", "Previous exit", show=False, key_display="N"),
+            Binding("o", "jump('conflict', 1)", "Next outbid", show=False),
+            Binding("O", "jump('conflict', -1)", "Previous outbid", show=False, key_display="O"),
+            Binding("g", "go_to", "Go to round", show=False),
+            Binding("i", "shock", "Shock"),
+            Binding("c", "compare", "Compare"),
+            Binding("x", "export", "Export"),
+            Binding("v", "next_metric", "Next curve", show=False),
+            Binding("b", "toggle_book", "Book of a service/client", show=False),
+            Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
+            Binding("m", "maximise", "Max"),
+            *[
+                Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}", show=False)
+                for panel in PANELS
+            ],
+            Binding("escape", "back", "Home"),
+        ],
+    )
     CSS_PATH = "market.tcss"
     AUTO_FOCUS = "#services-table"
 
@@ -91,6 +98,8 @@ class MarketScreen(Screen[None]):
         """Start watching the run."""
         self.session.watch(self)
         self.app.theme_changed_signal.subscribe(self, self._recolor)
+        settings = self._navigator.settings
+        self.call_after_refresh(self.panels.begin, settings.panel, maximised=settings.maximised)
         self.call_after_refresh(self.draw)
 
     def _recolor(self, _: Theme) -> None:
@@ -101,6 +110,11 @@ class MarketScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Stop watching the run."""
         self.session.unwatch(self)
+
+    def on_screen_suspend(self) -> None:
+        """Remember the panel for the next market."""
+        settings = self._navigator.settings
+        settings.panel, settings.maximised = self.panels.active, self.panels.maximised
 
     def on_screen_resume(self) -> None:
         """Show what happened in the meantime."""
@@ -247,6 +261,7 @@ class MarketScreen(Screen[None]):
         before, self.session.speed = self.session.speed, faster(self.session.speed, steps)
         if self.session.speed == before:
             self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
+        self._navigator.settings.speed = self.session.speed
         if self._runs.steerable(self.session):
             self._runs.send(self.session, "speed", rounds=self.session.speed)
         elif self._player is not None:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tui.settings import Settings
+
 if TYPE_CHECKING:
     from tui.watching.runs import Runs
     from tui.watching.session import Session
@@ -15,10 +17,12 @@ class Navigator(Protocol):
     Attributes:
         out: folder for run directories.
         folder: folder for scenario files.
+        settings: what is remembered between starts.
     """
 
     out: Path
     folder: Path
+    settings: Settings
 
     @property
     def runs(self) -> "Runs":
@@ -32,6 +36,9 @@ class Navigator(Protocol):
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""
+
+    def edit_outside(self, path: Path) -> bool:
+        """Edit a file in the user's own editor; return whether there was one to do it in."""
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
         """Edit a scenario in a form; see ``ConfigureScreen``."""

@@ -80,7 +80,8 @@ class History:
 
     def total(self, service: int, figure: str, last: int) -> float:
         """Return the sum of a figure over the rounds up to ``last``; of a money amount, in units."""
-        return float(self._figures[:last, FIGURES.index(figure), service].sum())
+        # Money has six decimals, so that no rounding error of the sum is left.
+        return round(float(self._figures[:last, FIGURES.index(figure), service].sum()), 6)
 
     def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
         """Return when a service met its target, of the rounds up to ``last``; arrays are [1]."""

@@ -62,6 +62,11 @@ class BookTable(TableView):
         if self.has_focus and chosen in self._listed:
             self.cursor = self._listed.index(chosen)
 
+    def point_to(self, place: int) -> None:
+        """Put the cursor on the line of a client, or in a client's book of a service, if it is listed."""
+        if place in self._listed:
+            self.cursor = self._listed.index(place)
+
     @property
     def _chosen(self) -> tuple[int, int]:
         """The service and the client that the book is about, or may be."""
@@ -163,9 +168,7 @@ class BookPanel(Panel):
 
     def point_to(self, service: int, client: int) -> None:
         """Put the cursor on the line of a client and a service."""
-        key = str(service if self.by_client else client)
-        if key in self.target.rows:
-            self.target.move_cursor(row=self.target.get_row_index(key), animate=False)
+        self.target.point_to(service if self.by_client else client)
 
     def show(self, view: View) -> None:
         """Show the book of the chosen service or client."""

@@ -72,6 +72,12 @@ class Panels(Vertical):
             if panel.is_attached and panel.display:
                 panel.show(view)
 
+    def begin(self, number: int, *, maximised: bool) -> None:
+        """Begin with a panel, as it was when the user last left a market."""
+        if (number, maximised) != (1, False) and number <= len(self.all):
+            self.set_class(maximised, "-maximised")
+            self.go_to(number)
+
     def fold(self, room: Size) -> None:
         """Fold the panels into tabs if there is no room for all."""
         self.set_class(room.width < WIDE or room.height < HIGH, "-folded")

@@ -76,7 +76,10 @@ class StatusLine(Static):
         if session.slow and not session.over:
             return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
         if session.phase is Phase.WAITING:
-            return plain(" waits until a core is free; it begins when one of the runs that play ends", "dim")
+            return plain(
+                " waits until a core is free; it begins when one of the runs that play ends",
+                tint(self.app, "foreground", dim=True),
+            )
         if session.catching_up:
             number = len(session.history) + 1
             words = f" replaying round {number} of the {session.hurry} shared with the original"

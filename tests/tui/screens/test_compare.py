@@ -175,10 +175,9 @@ async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small
         screen = CompareScreen(two(play_small, scenario_text), app)
         app.push_screen(screen)
         await pilot.pause()
-        lines = [data for data in screen.query_one(Plot)._datasets if getattr(data, "marker", "") == "┄"]
-        assert [set(line.y) for line in lines] == [{50.0}]
+        assert [height for height, _ in screen.query_one(Plot)._levels] == [50.0]
         await pilot.press("v")
-        assert not [data for data in screen.query_one(Plot)._datasets if getattr(data, "marker", "") == "┄"]
+        assert not screen.query_one(Plot)._levels
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
