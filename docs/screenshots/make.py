@@ -5,7 +5,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from animate import animated, local
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from scenarios.loader import builtin_text
 from scenarios.running.protocol import Start
@@ -13,9 +15,12 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.market import MarketScreen
+from tui.screens.shock import ShockDialog
 
 HERE = Path(__file__).parent
 SIZE = (150, 44)
+RECORDING = (120, 36)
+SCENARIO = "quickstart"
 
 
 async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
@@ -27,59 +32,109 @@ async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
 
 def save(app: MarketApp, name: str) -> None:
     """Save a picture under a name."""
-    (HERE / f"{name}.svg").write_text(app.export_screenshot(title="flmarket"), encoding="utf-8")
+    (HERE / f"{name}.svg").write_text(local(app.export_screenshot(title="flmarket")), encoding="utf-8")
+
+
+async def pictures(folder: Path) -> None:
+    """Walk through the screens."""
+    text, out = builtin_text(SCENARIO), folder / "runs"
+    app = MarketApp(out=out, folder=folder)
+    async with app.run_test(size=SIZE) as pilot:
+        home = app.screen
+        await until(pilot, lambda: getattr(home, "entries", None))
+
+        form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app)
+        app.push_screen(form)
+        await until(pilot, lambda: form.query("FieldRow"))
+        form.query_one("#form").active = "tab-services"  # type: ignore[attr-defined]
+        row = next(row for row in form.query("FieldRow") if row.path[-1] == "budget")  # type: ignore[attr-defined]
+        row.query_one("Input").value = "-5"  # type: ignore[attr-defined]
+        await until(pilot, lambda: form.problems)
+        save(app, "configure")
+        form.query_one("#form").active = "tab-market"  # type: ignore[attr-defined]
+        await pilot.pause(0.5)
+        save(app, "configure-market")
+        app.pop_screen()
+
+        session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
+        market = MarketScreen(session, app)
+        app.push_screen(market)
+        await until(pilot, lambda: len(session.history) >= 5)
+        await pilot.press("1", "down")
+        await until(pilot, lambda: len(session.history) >= 6)
+        save(app, "market")
+        await pilot.press("+", "+", "+", "+")
+        await until(pilot, lambda: session.over)
+        await pilot.press("7")
+        await pilot.pause(0.5)
+        save(app, "rivalry")
+
+        await pilot.press("6", "home", "]", "]")
+        market.head.event = len(market.view.events) * 2 // 3
+        await pilot.press("e")
+        await pilot.pause(0.3)
+        save(app, "events")
+        await pilot.press("f", "home", "o", "4", "m")
+        await pilot.pause(0.3)
+        save(app, "order-book")
+
+        other = app.runs.start(Start(text, "quickstart.toml", str(out), "hqfa"), "quickstart")
+        app.push_screen(CompareScreen([session, other], app))
+        await until(pilot, lambda: other.over)
+        save(app, "compare")
+
+        app.show_home()
+        await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
+        save(app, "home")
+
+
+async def recording(folder: Path) -> None:
+    """Record a session: a live run, the reason for a refusal, a shock in a fork, and what it did."""
+    text, out, frames = builtin_text(SCENARIO), folder / "recorded", []
+    app = MarketApp(out=out, folder=folder)
+
+    def shoot(caption: str, seconds: float) -> None:
+        frames.append((app.export_screenshot(title=caption), seconds))
+
+    async with app.run_test(size=RECORDING) as pilot:
+        start = Start(text, "quickstart.toml", str(out), speed=4)
+        session = app.runs.start(start, "quickstart")
+        market = MarketScreen(session, app)
+        app.push_screen(market)
+        for number in (2, 4, 6, 8):
+            await until(pilot, lambda number=number: len(session.history) >= number)  # type: ignore[misc]
+            shoot("Three services compete for the same clients, round after round", 0.9)
+        await pilot.press("space", "O", "4", "m")
+        await pilot.pause(0.5)
+        shoot("4, m: why did each client train for this service, or not?", 4)
+        await pilot.press("m", "f", "1", "i")
+        await until(pilot, lambda: isinstance(app.screen, ShockDialog))
+        app.screen.query_one("#value", Input).value = "5"
+        await pilot.pause(0.3)
+        shoot("i: what if a service had a quarter of its budget from here on?", 3)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is not market and isinstance(app.screen, MarketScreen))
+        fork = app.screen.session  # type: ignore[attr-defined]
+        app.runs.send(fork, "resume")
+        for later in (3, 6):
+            await until(pilot, lambda later=later: len(fork.history) >= fork.hurry + later)  # type: ignore[misc]
+            shoot("A fork of the run plays on with the shock; the original stays as it was", 1.2)
+        for one in (session, fork):
+            app.runs.send(one, "speed", rounds=None)
+            app.runs.send(one, "resume")
+        app.show_comparison([session, fork])
+        await until(pilot, lambda: session.over and fork.over)
+        await pilot.press("tab")  # to the service that was shocked
+        await pilot.pause(0.5)
+        shoot("c: what it cost, service by service", 6)
+    (HERE / "recording.svg").write_text(animated(frames), encoding="utf-8")
 
 
 async def main() -> None:
-    """Walk through the screens."""
-    text = builtin_text("quickstart")
+    """Make all pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "runs"
-        app = MarketApp(out=out, folder=Path(folder))
-        async with app.run_test(size=SIZE) as pilot:
-            home = app.screen
-            await until(pilot, lambda: getattr(home, "entries", None))
-
-            form = ConfigureScreen(text, "quickstart.toml", Path("quickstart.toml"), app)
-            app.push_screen(form)
-            await until(pilot, lambda: form.query("FieldRow"))
-            form.query_one("#form").active = "tab-services"  # type: ignore[attr-defined]
-            row = next(row for row in form.query("FieldRow") if row.path[-1] == "budget")  # type: ignore[attr-defined]
-            row.query_one("Input").value = "-5"  # type: ignore[attr-defined]
-            await until(pilot, lambda: form.problems)
-            save(app, "configure")
-            form.query_one("#form").active = "tab-market"  # type: ignore[attr-defined]
-            await pilot.pause(0.5)
-            save(app, "configure-market")
-            app.pop_screen()
-
-            session = app.runs.start(Start(text, "quickstart.toml", str(out), speed=2), "quickstart")
-            market = MarketScreen(session, app)
-            app.push_screen(market)
-            await until(pilot, lambda: len(session.history) >= 5)
-            await pilot.press("1", "down")
-            await until(pilot, lambda: len(session.history) >= 6)
-            save(app, "market")
-            await pilot.press("+", "+", "+", "+")
-            await until(pilot, lambda: session.over)
-
-            await pilot.press("home", "]", "]")
-            market.head.event = len(market.view.events) * 2 // 3
-            await pilot.press("e")
-            await pilot.pause(0.3)
-            save(app, "events")
-            await pilot.press("f", "home", "o", "4", "m")
-            await pilot.pause(0.3)
-            save(app, "order-book")
-
-            other = app.runs.start(Start(text, "quickstart.toml", str(out), "hqfa"), "quickstart")
-            app.push_screen(CompareScreen([session, other], app))
-            await until(pilot, lambda: other.over)
-            save(app, "compare")
-
-            app.show_home()
-            await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
-            save(app, "home")
+        await recording(Path(folder))
+        await pictures(Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """What the home screen lists: the scenarios and runs found on this machine."""
 
+import time
 import tomllib
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from des.records import Status
+from fl.counting import counted
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
+from tui.watching.tail import last_services
 
 MOST_RUNS = 200
 
@@ -21,17 +25,20 @@ class Entry:
         path: the scenario file, or the run's directory.
         state: of a run, the word of ``run_state``, or ``unreadable``; of a file, whether it has problems. An entry
             stays the same entry when its state changes.
+        note: of a run, its result and its age in a few words.
     """
 
     kind: str
     name: str
     path: Path
     state: str = field(default="", compare=False)
+    note: str = field(default="", compare=False)
 
     @property
     def title(self) -> str:
-        """Its line in the list: the name, and the state."""
-        return f"{self.name} ({self.state})" if self.state else self.name
+        """Its line in the list: the name, the state, and what there is to say about a run."""
+        words = ", ".join(filter(None, (self.state, self.note)))
+        return f"{self.name} ({words})" if words else self.name
 
     @property
     def is_run(self) -> bool:
@@ -96,7 +103,29 @@ def _run(out: Path, path: Path) -> Entry:
         state = run_state(path)
     except RunDirectoryError:
         state = "unreadable"  # the preview shows why
-    return Entry("run", " · ".join(path.relative_to(out).parts), path, state)
+    folder, policy, seed = path.relative_to(out).parts
+    scenario = folder.rpartition("-")[0] or folder  # what follows is for programs
+    number = seed.removeprefix("seed-").lstrip("0") or "0"
+    note = ", ".join(filter(None, (_result(path), _age(time.time() - _mtime(path)))))
+    return Entry("run", f"{scenario} · {policy} · seed {number}", path, state, note)
+
+
+def _result(path: Path) -> str:
+    """Return how many services have met their targets; nothing where that cannot be read."""
+    try:
+        _, services = last_services(path)
+    except (OSError, ValueError):
+        return ""
+    met = sum(row.status is not Status.TRAINING for row in services)
+    return f"{met} of {counted(len(services), 'target')}" if services else ""
+
+
+def _age(seconds: float) -> str:
+    """Return how long ago something was, in the largest unit: ``3 min ago``."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "just now"
 
 
 def _mtime(path: Path) -> float:

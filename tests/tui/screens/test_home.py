@@ -17,6 +17,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
+from tui.watching.catalogue import _age
 from tui.watching.session import Session
 
 
@@ -128,7 +129,7 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         await until(pilot, lambda: len(market.session.history) == 12)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        await pilot.press("escape", "slash", *"small-0", "enter", "space", "down", "space")
+        await pilot.press("escape", "slash", *"targets", "enter", "space", "down", "space")
         assert len(screen.marked) == 2
         await pilot.press("c")
         assert isinstance(app.screen, CompareScreen)
@@ -167,22 +168,29 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
     (runs / "ucb" / "seed-0001" / "meta.json").write_text("[]")
     async with app.run_test(size=(160, 40)) as pilot:
         screen = await home(pilot)
-        await pilot.press("slash", *"small-0")
+        await pilot.press("slash", *"small · ")
         listed = {str(option.prompt).strip() for option in screen.query_one(OptionList).options}
         assert listed >= {
-            "small-00000000 · hqfa · seed-0001 (complete)",
-            "small-00000000 · lcfa · seed-0001 (failed)",
-            "small-00000000 · random · seed-0001 (incomplete)",
-            "small-00000000 · ucb · seed-0001 (unreadable)",
-            "small-00000000 · oort · seed-0001 (damaged)",
+            "small · hqfa · seed 1 (complete, 1 of 3 targets, just now)",
+            "small · lcfa · seed 1 (failed, 1 of 3 targets, just now)",
+            "small · random · seed 1 (incomplete, 1 of 3 targets, just now)",
+            "small · ucb · seed 1 (unreadable, 1 of 3 targets, just now)",
+            "small · oort · seed 1 (damaged, 1 of 3 targets, just now)",
         }
-        await pilot.press("escape", "slash", *"small-0 failed", "enter")
+        await pilot.press("escape", "slash", *"small · failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
         # A run stays the chosen one when its state changes.
         RunDirectory(runs / "lcfa" / "seed-0001").finish({"status": "complete"})
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(-5, "just now"), (59, "just now"), (60, "1 min ago"), (7300, "2 h ago"), (2e5, "2 d ago")]
+)
+def test_ages_are_in_the_largest_unit(seconds: float, words: str) -> None:
+    assert _age(seconds) == words
 
 
 HOSTILE = "[bold]x[b] \x1b[31m\x1b]0;owned\x07"
