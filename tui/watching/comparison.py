@@ -99,6 +99,8 @@ def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
             notes.append(f"the same market until the shock in round {first}")
     if len({session.seed for session in known}) > 1 and not paired:
         notes.append("different seeds: part of the difference is chance")
+    if len(versions := {session.version for session in known if session.version}) > 1:
+        notes.append(f"played by flmarket {' and '.join(sorted(versions))}: part of the difference may come from that")
     if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
         notes.append("trained in different arithmetic: part of the difference comes from that")
     for session in known:

@@ -17,6 +17,7 @@ from scenarios.loader import dumps, parse, settled
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.versions import played_by
 from scenarios.world import World
 from tui.watching.book import Book
 from tui.watching.history import History
@@ -66,6 +67,7 @@ class Session:
         directory: the run's directory; None until it is known.
         policy, seed, hash8: the run's labels, as in its directory.
         sweep: the values of its sweep point, by key; of another process's run they are known when it is complete.
+        version: that of flmarket which played the run; empty until the run is complete.
         kernels: the arithmetic in which each service's models were trained; known when the run is complete.
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
@@ -85,6 +87,7 @@ class Session:
         self.market = ""
         self.pace = Pace()
         self.sweep: Mapping[str, Any] = {}
+        self.version = ""
         self.kernels: Mapping[str, str] = {}
         self.error: str | None = None
         self.slow: str | None = None
@@ -242,7 +245,8 @@ class Session:
             self.error = error
         if phase is Phase.COMPLETE and self.directory is not None:
             with suppress(RunDirectoryError):  # it was removed meanwhile: there is nothing to compare it by
-                self.kernels = arithmetic(RunDirectory(self.directory).meta())
+                meta = RunDirectory(self.directory).meta()
+                self.version, self.kernels = played_by(meta), arithmetic(meta)
         self.changed()
 
     def set_state(self, state: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from textual.app import App
 from des.money import MICRO, to_micro
 from fl.counting import counted
 from scenarios.build import population_spec
+from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
@@ -101,10 +102,10 @@ def services_table(scenario: Scenario) -> Table:
 
 def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     state = run_state(entry.path)
-    scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO))
+    scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO), catalogue=played())
     number, rows = last_services(entry.path)
-    played = f"{number} of {counted(scenario.rounds, 'round')}"
-    words = f"{state}, {played}, policy {entry.path.parent.name}, {entry.path.name}"
+    rounds = f"{number} of {counted(scenario.rounds, 'round')}"
+    words = f"{state}, {rounds}, policy {entry.path.parent.name}, {entry.path.name}"
     table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(

@@ -52,6 +52,8 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
         "different markets (settings, sweep values or shocks)",
         "different seeds: part of the difference is chance",
     ]
+    one.version, other.version = "0.1.0", "0.2.0"
+    assert caveats([one, other])[-1] == "played by flmarket 0.1.0 and 0.2.0: part of the difference may come from that"
     one.kernels, other.kernels = {"alpha": "fused"}, {"alpha": "reference"}
     assert caveats([one, other])[-1] == "trained in different arithmetic: part of the difference comes from that"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
@@ -17,8 +18,9 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
-from tui.watching.catalogue import _age
+from tui.watching.catalogue import _age, recent_runs
 from tui.watching.session import Session
+from tui.widgets.preview import preview
 
 
 async def home(pilot: Pilot[None]) -> HomeScreen:
@@ -184,6 +186,19 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+
+
+def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    place = write_run(play_small(), small / "runs" / "small-00000000" / "mine" / "seed-0001")
+    scenario = place / "scenario.toml"
+    scenario.write_text(scenario.read_text().replace('"random"', '"of-a-plug-in"'))
+    [entry] = recent_runs(small / "runs")
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(preview(entry, app))
+    assert "12 of 12 rounds" in capture.get()
 
 
 @pytest.mark.parametrize(
