@@ -28,6 +28,7 @@ from textual.pilot import Pilot
 
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
+from tui.commands.launch import collect_rarely
 from tui.screens.market import MarketScreen
 from tui.watching.session import Phase, Session
 
@@ -212,6 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts, help="parts to run (default all)")
     parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
     given = parser.parse_args(arguments)
+    collect_rarely()  # as `flmarket tui` does
     report = Report("tui_screens", save=not given.no_save)
     with tempfile.TemporaryDirectory() as folder:
 

@@ -1,5 +1,6 @@
 """What ``flmarket tui`` and ``flmarket replay`` share: finding the scenario or run, and starting the app."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -27,10 +28,16 @@ def start(what: str | None, out: Path) -> None:
     from tui.app import MarketApp
     from tui.settings import settings_file
 
+    collect_rarely()
     app = MarketApp(scenario=scenario, run=run, out=out, settings=settings_file())
     app.run()
     if app.crashed:
         sys.exit(DEFECT)
+
+
+def collect_rarely() -> None:
+    """Let Python look for garbage less often: each look at all objects holds keys up for a quarter of a second."""
+    gc.set_threshold(10_000, 20, 20)
 
 
 def resolve(what: str | None) -> tuple[str | None, Path | None]:

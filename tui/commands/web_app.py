@@ -7,7 +7,7 @@ from pathlib import Path
 from fl.crash import DEFECT, guarded
 from tui.app import MarketApp
 from tui.commands.arguments import load_plugins
-from tui.commands.launch import resolve
+from tui.commands.launch import collect_rarely, resolve
 from tui.settings import settings_file
 
 
@@ -20,6 +20,7 @@ def main() -> int:
     arguments = parser.parse_args()
     load_plugins(arguments.plugin, datasets=True)
     scenario, run = resolve(arguments.what)
+    collect_rarely()
     app = MarketApp(scenario=scenario, run=run, out=arguments.out, settings=settings_file())
     app.run()
     return DEFECT if app.crashed else 0
