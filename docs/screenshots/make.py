@@ -124,7 +124,9 @@ async def recording(folder: Path) -> None:
             app.runs.send(one, "resume")
         app.show_comparison([session, fork])
         await until(pilot, lambda: session.over and fork.over)
-        await pilot.press("tab")  # to the service that was shocked
+        names = [service.name for service in fork.scenario.services]
+        shocked = names.index(fork.scenario.interventions[-1].key.split(".")[1])
+        await pilot.press(*["tab"] * shocked)
         await pilot.pause(0.5)
         shoot("c: what it cost, service by service", 6)
     (HERE / "recording.svg").write_text(animated(frames), encoding="utf-8")
