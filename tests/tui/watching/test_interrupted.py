@@ -136,7 +136,7 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         assert resumed is not failed
         await until(pilot, lambda: resumed.phase is Phase.COMPLETE, "the end")
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
-        await pilot.press("f5", "slash", *"seed-0000 complete", "enter", "p")
+        await pilot.press("f5", "slash", *"targets", "enter", "p")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         assert isinstance(app.screen, MarketScreen)
         assert app.screen.session is resumed
