@@ -6,10 +6,11 @@ reads from the files, so both go through here.
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, groupby
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from des.records import MarketEvent, OfferReport, ServiceReport, Status
 from fl.errors import shortened
-from fl.files import reading_own
+from fl.files import read_own
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import Table
 
@@ -31,6 +32,9 @@ FIGURES = ("accuracy", "reward", "spent", "mean_payment", "served", "refused")
 
 _FIGURES = tuple(map(ROUNDS.names.index, FIGURES))
 _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
+
+_ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
+"""The lines of one round: all that begin with the same number."""
 
 _LARGEST = 2.0**63
 """Of what screens count and draw: within 64 bits, as flmarket's numbers are."""
@@ -149,15 +153,15 @@ def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
     Raises:
         OSError: a table cannot be read.
     """
-    tables = {name: _by_round(table.path(directory)) for name, table in TABLES.items()}
-    for number in tables["rounds"]:
-        yield {table: lines.get(number, "") for table, lines in tables.items()}
+    contents = {name: read_own(table.path(directory)) for name, table in TABLES.items()}
+    spans = {name: round_spans(content) for name, content in contents.items()}
+    for number in spans["rounds"]:
+        yield {name: contents[name][slice(*found.get(number, (0, 0)))].decode() for name, found in spans.items()}
 
 
-def _by_round(path: Path) -> dict[str, str]:
-    with reading_own(path) as file:
-        next(file)  # the header
-        return {number: "".join(lines) for number, lines in groupby(file, lambda line: line.partition(",")[0])}
+def round_spans(content: bytes) -> dict[bytes, tuple[int, int]]:
+    """Return where each round is in the content of a table: its first byte, and the byte after its last."""
+    return {found[1]: found.span() for found in _ROUND.finditer(content)}
 
 
 # Screens look at the same few rounds again and again.

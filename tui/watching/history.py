@@ -78,6 +78,10 @@ class History:
         known = ~np.isnan(values)
         return (chosen[known] + 1.0).tolist(), values[known].tolist()
 
+    def figure(self, service: int, figure: str, number: int) -> float:
+        """Return a figure of one round; NaN where it has no value; of a money amount, in units."""
+        return float(self._figures[number - 1, FIGURES.index(figure), service])
+
     def total(self, service: int, figure: str, last: int) -> float:
         """Return the sum of a figure over the rounds up to ``last``; of a money amount, in units."""
         # Money has six decimals, so that no rounding error of the sum is left.

@@ -6,11 +6,10 @@ Means, intervals and paired differences are those of ``flmarket report`` (``lear
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 
-from des.money import MICRO
 from learning.statistics import Interval, paired_bootstrap
 from learning.targets import RoundsToTarget
 from tui.watching.comparison import Row, market_name
@@ -188,11 +187,11 @@ def mean_series(
         values = []
         for (history, n), m in zip(runs, places, strict=True):
             if number <= n or metric in _HELD:
-                value = getattr(history[min(number, n)].services[m], metric)
+                value = history.figure(m, metric, min(number, n))
             else:
-                value = 0 if metric == "spent" else None
-            if value is not None and not isnan(value):
-                values.append(value / MICRO if metric == "spent" else value)
+                value = 0.0 if metric == "spent" else nan
+            if not isnan(value):
+                values.append(value)
         if values:
             xs.append(float(number))
             ys.append(sum(values) / len(values))

@@ -1,16 +1,12 @@
 """Rounds whose text stays in the run's files until it is looked at, so that a long run takes little memory."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fl.files import open_own, read_own
 from scenarios.logs.columns import TABLES
-from scenarios.logs.reading import LogError
-
-_ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
-"""The lines of one round: all that begin with the same number."""
+from scenarios.logs.reading import LogError, round_spans
 
 
 class StoredText(Mapping[str, str]):
@@ -61,7 +57,7 @@ def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
         UnicodeError: rounds.csv is not UTF-8 text.
     """
     contents = {table: read_own(TABLES[table].check(directory)) for table in TABLES}
-    spans = {table: {found[1]: found.span() for found in _ROUND.finditer(contents[table])} for table in TABLES}
+    spans = {table: round_spans(contents[table]) for table in TABLES}
     rounds = contents.pop("rounds")
     contents.clear()
     for number, (start, stop) in spans["rounds"].items():
