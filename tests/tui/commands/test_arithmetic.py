@@ -12,28 +12,11 @@ from fl import fused
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import RunDirectory
 from support.runs import reseal
+from support.scenarios import SMALL
 
 Flmarket = Callable[..., CompletedProcess[str]]
 
-SCENARIO = """\
-name = "small"
-rounds = 2
-[clients]
-count = 3
-cores = 1
-data_size = [20]
-emd = [0.2]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[[services]]
-name = "one"
-dataset = "digits"
-budget = 3
-target_accuracy = 0.99
-reward_base = 10
-policy = "random"
-[training]
-eval_samples = 50
-"""
+SCENARIO = f"{SMALL}[training]\neval_samples = 50\n"
 
 TOLD = (
     "runs of 'small' were trained in different arithmetic: {}; reference (1 run). Part of what they differ in comes "

@@ -11,28 +11,11 @@ import flmarket
 from fl.installation import version
 from scenarios.logs.versions import mixed_versions, other_version, played_by, skipped_versions
 from support.runs import reseal
+from support.scenarios import SMALL
 
 Flmarket = Callable[..., CompletedProcess[str]]
 
-SCENARIO = """\
-name = "small"
-rounds = 2
-[clients]
-count = 3
-cores = 1
-data_size = [20]
-emd = [0.2]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[training]
-backend = "surrogate"
-[[services]]
-name = "one"
-dataset = "digits"
-budget = 3
-target_accuracy = 0.99
-reward_base = 10
-policy = "random"
-"""
+SCENARIO = f'{SMALL}[training]\nbackend = "surrogate"\n'
 
 MIXED = (
     f"runs of 'small' were played by different versions of flmarket: 0.0.9 (1 run); {version()} (1 run). Part of what "
