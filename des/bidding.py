@@ -27,7 +27,7 @@ class Bidding:
             OfferError: an offer breaks a constraint.
             ClearingError: the mechanism broke a rule.
         """
-        over_budget = self._platform.keeps_budgets
+        over_budget = self._platform.mechanism.keeps_budgets
         left = self.left(current)
         checked = {
             m: check_offer(
@@ -50,7 +50,7 @@ class Bidding:
             current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
         current.step += 1
         current.asked = ()
-        if current.step < self._platform.steps:
+        if current.step < self._platform.mechanism.steps:
             current.asked = self._again(current)
 
     def left(self, current: Round) -> dict[int, Micro]:

@@ -101,9 +101,9 @@ class Market:
         return self._population
 
     @property
-    def steps(self) -> int:
-        """How many times a service may offer in a round, if it is refused."""
-        return self._platform.steps
+    def mechanism(self) -> Mechanism:
+        """What clears the rounds."""
+        return self._platform.mechanism
 
     @property
     def finished(self) -> bool:
@@ -205,7 +205,7 @@ class Market:
         return self._observations(current)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
-        left, over_budget = self._bidding.left(current), self._platform.keeps_budgets
+        left, over_budget = self._bidding.left(current), self._platform.mechanism.keeps_budgets
         return observations(current, self.states, left, self.rounds, self._seed, over_budget=over_budget)
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:

@@ -13,6 +13,7 @@ from des.money import text as money
 from des.population import Qualities
 from des.records import Kind, Outcome
 from scenarios.build import population_spec
+from scenarios.judging.clearing_rules import clearing
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
 from scenarios.judging.wording import at_client
@@ -88,6 +89,8 @@ def payments(logs: Logs) -> Iterator[str]:
 def cores(logs: Logs) -> Iterator[str]:
     """A client serves at most K services, one on each core (eq. 2): by the paper's mechanism, the highest payments."""
     paper = logs.scenario.market.mechanism == DEFAULT
+    if not paper:
+        yield from clearing(logs)
     of_client: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in logs.offers:
         of_client[row["round"], row["client"]].append(row)
