@@ -6,8 +6,8 @@ from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.mechanism import Book, Mechanism, clear
 from des.population import Population
-from des.records import Kind, Outcome
 from des.round import Round
+from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, UInt32Array
 from fl.draws import draw_key, uniforms
 from fl.jobs import TrainingJob

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from des.population import Population
-from des.records import Outcome
+from des.rows import Outcome
 from fl.arrays import UInt32Array
 from fl.dataset import DatasetInfo
 from fl.datasets import DATASETS, info, is_path, load

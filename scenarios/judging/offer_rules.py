@@ -11,7 +11,7 @@ from des.mechanisms import DEFAULT
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
-from des.records import Kind, Outcome
+from des.rows import Kind, Outcome
 from scenarios.build import population_spec
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED

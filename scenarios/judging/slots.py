@@ -10,7 +10,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from des.records import Kind, Outcome, Status
+from des.records import Status
+from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 
 AWARDED = (Outcome.SERVED, Outcome.DROPPED)

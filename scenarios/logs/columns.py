@@ -6,7 +6,8 @@ The values are those of the records in ``des.records``, in the same order: docs/
 
 from operator import attrgetter
 
-from des.records import Kind, Outcome, RoundReport, Status
+from des.records import Status
+from des.rows import Kind, Outcome, RoundReport
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 
 RERUN = "--rerun"

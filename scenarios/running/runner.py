@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from des.mechanisms import MechanismOptionsError
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.blame import blame, represent
 from fl.datasets import info
 from fl.errors import InputError, RunError

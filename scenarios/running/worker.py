@@ -30,7 +30,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.crash import guarded
 from fl.datasets import info
 from fl.datasets import load as load_dataset

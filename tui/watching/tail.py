@@ -7,7 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
-from des.records import Kind, ServiceReport, Status
+from des.records import Status
+from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
 from fl.datasets import DATASETS
 from fl.errors import InputError

@@ -11,7 +11,7 @@ from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from scenarios.world import World
 from support.runs import reseal

@@ -23,7 +23,8 @@ from scenarios.loader import parse
 from scenarios.logs.columns import AMOUNTS, RERUN, TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, WORD, Column
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.widgets.preview import story

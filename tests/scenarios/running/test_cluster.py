@@ -16,9 +16,10 @@ from fl.installation import PACKAGES, ROOT, command, fingerprint
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import State
-from scenarios.running.batch import plan, play_batch, run_all
+from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.observer import Progress
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
 

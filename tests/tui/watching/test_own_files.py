@@ -10,7 +10,7 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
