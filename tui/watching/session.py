@@ -42,6 +42,9 @@ class Phase(StrEnum):
 KEPT = 256
 """Rounds of a live run whose text is kept in memory, at least; up to twice as many."""
 
+LOOKED = 64
+"""Rounds that are kept as read, because the user may look at them again."""
+
 OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
 
 
@@ -71,6 +74,7 @@ class Session:
         kernels: the arithmetic in which each service's models were trained; known when the run is complete.
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
+        opening: what the run's process has done, and does, before the run is known.
         hurry: the rounds that a fork shares with its original, and plays again first.
         market: the text of the scenario without policies and shocks; empty until it is known.
         pace: how fast the run is.
@@ -91,10 +95,12 @@ class Session:
         self.kernels: Mapping[str, str] = {}
         self.error: str | None = None
         self.slow: str | None = None
+        self.opening: list[str] = []
         self.hurry = hurry
         self._label = label
         self._book: Book | None = None
         self._unseen: set[int] = set()  # rounds that have not been checked yet
+        self._looked: deque[LoggedRound] = deque()
         self._places: Spill | None = None
         self._kept: deque[tuple[int, dict[str, tuple[int, int]]]] = deque()  # rounds in memory, and where they will be
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
@@ -226,6 +232,10 @@ class Session:
             LogError: it cannot be shown.
         """
         logged = self.history[number]
+        if logged not in self._looked:
+            self._looked.append(logged)
+            if len(self._looked) > LOOKED:
+                self._looked.popleft().forget()
         if number in self._unseen and self.scenario is not None:
             logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
             self._unseen.discard(number)
@@ -244,6 +254,11 @@ class Session:
         """Drop the rounds of a run, one of which cannot be shown after all."""
         self.history = History()
         self.move(Phase.FAILED, f"{self.directory}: cannot be replayed: {error}")
+
+    def open_with(self, step: str) -> None:
+        """Record what the run's process does now, before it can play."""
+        self.opening.append(step)
+        self.changed()
 
     def wait_for(self, slow: str) -> None:
         """Record which policy the round waits for."""
