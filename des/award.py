@@ -9,8 +9,8 @@ from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.mechanism import Asks, Book, Mechanism, ask, clear, note
 from des.population import Population, Qualities
-from des.records import Kind, Outcome
 from des.round import Round
+from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
 from fl.jobs import TrainingJob

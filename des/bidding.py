@@ -6,8 +6,9 @@ from des.award import Platform
 from des.ledger import Ledger
 from des.money import Micro
 from des.offers import check_offer
-from des.records import Kind, Offer
+from des.records import Offer
 from des.round import Round
+from des.rows import Kind
 
 
 class Bidding:

@@ -22,9 +22,10 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
-from des.records import Kind, Observation, Offer, Outcome, RoundReport, Status
+from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
+from des.rows import Kind, Outcome, RoundReport
 from des.service import ServiceSpec, ServiceState
 from des.views import observations
 from fl.jobs import Federation

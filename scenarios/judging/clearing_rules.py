@@ -15,7 +15,7 @@ from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, c
 from des.mechanisms import DEFAULT, create
 from des.money import text as money
 from des.money import to_micro
-from des.records import Kind, Outcome
+from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
 from scenarios.judging.evidence import Logs, Row

@@ -11,7 +11,7 @@ from des.mechanisms import DEFAULT
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
-from des.records import Kind, Outcome
+from des.rows import Kind, Outcome
 from scenarios.build import population_spec
 from scenarios.judging.clearing_rules import clearing
 from scenarios.judging.evidence import Logs, Row
@@ -59,7 +59,7 @@ def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
     m = logs.places[row["service"]]
     at = m, row["client"]
     expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}
-    if logs.scenario.services[m].dataset in logs.datasets:
+    if logs.scenario.services[m].dataset in logs.labels:
         expected |= {"emd": float(drawn.emd[at]), "dqi": float(drawn.dqi[at])}
     if logs.known:
         expected["bid"] = int(drawn.bid[at])

@@ -7,7 +7,8 @@ from itertools import pairwise
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
-from des.records import Outcome, Status
+from des.records import Status
+from des.rows import Outcome
 from fl.elementary import power, rounded
 from scenarios.file.schema import Service
 from scenarios.judging.evidence import Logs, Row

@@ -11,7 +11,8 @@ from itertools import count
 from typing import NamedTuple
 
 from des.mechanisms import DEFAULT
-from des.records import Kind, Outcome, Status
+from des.records import Status
+from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 
 AWARDED = (Outcome.SERVED, Outcome.DROPPED)

@@ -6,7 +6,8 @@ from itertools import zip_longest
 from typing import Any
 
 from des.mechanisms import DEFAULT
-from des.records import Kind, Outcome, Status
+from des.records import Status
+from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED, Moment, slot
 from scenarios.judging.wording import at_client, place

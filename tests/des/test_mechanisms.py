@@ -11,7 +11,8 @@ from des.mechanisms import BUILTIN, MechanismOptionsError, create
 from des.money import MICRO
 from des.posted_price import PostedPrice
 from des.proportional_share import procure
-from des.records import Kind, Offer, Outcome
+from des.records import Offer
+from des.rows import Kind, Outcome
 from des.vcg import VCG, shared
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}

@@ -19,7 +19,7 @@ from learning.mahdrl.training import Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
-from scenarios.train import Training, learned_rivals, open_table, parse_options, place, plan_training, run
+from scenarios.train import Training, learned_rivals, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
 
@@ -306,29 +306,6 @@ def test_the_markets_of_a_training_follow_from_its_seed():
         2510970874349195595,
         498730562159144482,
     ]
-
-
-def test_hyper_parameters_are_checked():
-    assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
-        "share": False,
-        "scale": 2,
-        "payments": "bid",
-        "hidden": (8, 4),
-    }
-    with pytest.raises(InputError, match="must be KEY=VALUE"):
-        parse_options(["share"])
-    wrong = [
-        ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
-        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),
-        ({"share": 1}, "share: input should be a valid boolean, not 1"),
-        ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
-        ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
-        ({"average": 0.0}, "average: input should be greater than 0"),
-        ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
-    ]
-    for options, message in wrong:
-        with pytest.raises(InputError, match=message):
-            run(small(options=options), 0, Path("nowhere.safetensors"), Shelf())
 
 
 def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):

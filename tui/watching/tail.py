@@ -7,7 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
-from des.records import Kind, ServiceReport, Status
+from des.records import Status
+from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
 from fl.datasets import DATASETS
 from fl.errors import InputError
@@ -16,6 +17,7 @@ from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import META, RunDirectory, State
+from scenarios.logs.labels import labels_of, require_same_files
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
@@ -67,7 +69,7 @@ class DirectoryFeed:
 
     def _identify(self) -> bool:
         """Set what is run; return whether the run is complete, and its files are what was written."""
-        whole = False
+        whole, labels = False, {}
         if (self._path / META).exists():
             run = RunDirectory(self._path)
             used = run.meta().get("plugins", {})
@@ -75,6 +77,8 @@ class DirectoryFeed:
                 raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
             datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
             require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
+            labels = labels_of(run.meta())
+            require_same_files(run.meta(), besides=labels)
             if whole := run.state is State.COMPLETE:
                 run.require_whole(digests=True)
         scenario = RunDirectory(self._path).scenario_text()
@@ -83,7 +87,7 @@ class DirectoryFeed:
             raise LogError("not a run directory; its name must be seed-NNNN")
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
         policy = self._path.parent.name
-        self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={})
+        self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={}, labels=labels)
         return whole
 
     def _take_all(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from des.mechanisms import BUILTIN
-from des.records import RoundReport
+from des.rows import RoundReport
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import parse
