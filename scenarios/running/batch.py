@@ -19,6 +19,7 @@ from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, ChangedError, Fresh, RunDirectory, State
 from scenarios.logs.versions import played_by, skipped_versions
 from scenarios.plugins import plugins_of
+from scenarios.running.announce import announce
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
@@ -321,6 +322,7 @@ def run_all(
                 require_playable(scenario, shelf)
         for run in complete:
             observer.skipped(run)
+        announce(run.directory for run in todo)
         if not todo:
             failed = []
         elif cluster:
