@@ -9,6 +9,7 @@ To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` w
 
 From the runner, each with ``"type"``:
 
+    opening   before hello: the runner begins a step of its start; ``text`` says which
     hello     once the run's directory is there and before the first round; see ``Hello``
     round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
               first sends the rounds that it has kept
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 
 
 class ProtocolError(ValueError):

@@ -127,15 +127,22 @@ class Server:
         return 0
 
     def _run(self, start: Start, control: Control) -> None:
+        self._send("opening", text="starting Python and PyTorch")
         unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
         # Not at the top: they bring torch, and a bad scenario is reported before that.
+        from fl.datasets import Dataset, load
         from scenarios.build import Shelf
         from scenarios.running.batch import plan
         from scenarios.running.runner import execute
         from scenarios.running.watch import CreateWatched
 
-        shelf = Shelf()
+        def load_and_say(name: str) -> Dataset:
+            self._send("opening", text=f"reading {name}")
+            return load(name)
+
+        shelf = Shelf(load_and_say)
+        self._send("opening", text="checking the scenario")
         runs = plan([scenario], [start.policy] if start.policy else [], [start.seed], Path(start.out), shelf)
         if not 0 <= start.point < len(runs):
             raise InputError(f"unknown point {start.point}; the sweep has {len(runs)} points")
@@ -156,6 +163,7 @@ class Server:
             if not report.last:
                 control.wait(report.round)
 
+        self._send("opening", text="building the market and its models")
         workers = usable_cores()
         record = Record()
         threading.Thread(target=self._report_slow, args=[record], daemon=True).start()

@@ -4,35 +4,32 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Resize
-from textual.screen import Screen
 from textual.theme import Theme
-from textual.timer import Timer
 from textual.widgets import Footer, Input
 
 from scenarios.logs.reading import LogError
 from tui.screens.export import ExportDialog
-from tui.screens.goto import ask_for_round
+from tui.screens.moving import TimeScreen
 from tui.screens.navigation import Navigator
 from tui.screens.pick import PickRuns
 from tui.screens.shock import ShockDialog
-from tui.watching.playhead import Playhead, faster
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
 from tui.widgets.keys import named
 from tui.widgets.messages import PanelWanted, Seek, Selected
+from tui.widgets.opening import Opening
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panels import PANELS, Panels
-from tui.widgets.redraw import Redraw
 from tui.widgets.seekbar import SeekBar
 from tui.widgets.statusline import StatusLine
 
-REPLAY_RATE = 20.0
-"""Rounds per second of a replay at full speed."""
+OPENING = "-opening"
+"""The class of a screen whose run has no round yet."""
 
 
-class MarketScreen(Screen[None]):
+class MarketScreen(TimeScreen):
     """Shows one run."""
 
     BINDINGS = named(
@@ -75,18 +72,14 @@ class MarketScreen(Screen[None]):
     AUTO_FOCUS = "#services-table"
 
     def __init__(self, session: Session, navigator: Navigator) -> None:
-        super().__init__()
-        self.session = session
-        self._navigator, self._runs = navigator, navigator.runs
-        self.head = Playhead()
+        super().__init__(session, navigator)
         self.selected = (0, 0)  # service and client
-        self._redraw = Redraw(self, self.draw)
-        self._player: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         yield StatusLine(id="status")
         yield SeekBar(id="seek")
+        yield Opening(id="opening")
         yield Panels()
         yield Footer(compact=True, show_command_palette=False)
 
@@ -143,10 +136,23 @@ class MarketScreen(Screen[None]):
             self.session.spoil(error)
 
     def _show(self, view: View) -> None:
-        playing = self._player is not None
-        self.query_one(StatusLine).show(view, following=self.head.following, playing=playing)
+        self.query_one(StatusLine).show(view, following=self.head.following, playing=self.playing)
         self.query_one(SeekBar).show(view)
-        self.panels.show(view)
+        self._open_panels(view)
+        if self.has_class(OPENING):
+            self.query_one(Opening).show(self.session)
+        else:
+            self.panels.show(view)
+
+    def _open_panels(self, view: View) -> None:
+        """Show the panels as soon as they have something to show."""
+        opening = view.logged is None and not self.session.over
+        if opening != self.has_class(OPENING):
+            self.set_class(opening, OPENING)
+            if not opening:
+                self.call_after_refresh(self.panels.all[self.panels.active - 1].target.focus)
+                # Panels know their size only after the layout.
+                self.call_after_refresh(self.draw)
 
     @on(SessionChanged)
     def _session_changed(self) -> None:
@@ -215,105 +221,6 @@ class MarketScreen(Screen[None]):
         """Filter the event log."""
         self.action_panel(EventsPanel.NUMBER)
         self.query_one(EventsPanel).open_filter()
-
-    # Time
-
-    def _has_rounds(self) -> bool:
-        """Whether there is a round to show; notify the user if not."""
-        if not len(self.session.history):
-            self.notify("There is no round yet." if not self.session.over else "No round was played.", timeout=3)
-        return bool(len(self.session.history))
-
-    def action_play(self) -> None:
-        """Pause or resume the run if this app plays it, else the replay."""
-        if self._runs.steerable(self.session):
-            if self.session.phase is Phase.PAUSED:
-                self._runs.send(self.session, "resume")
-                self.head.follow(self.session.history)
-            else:
-                self._runs.send(self.session, "pause")
-        elif self._player is not None:
-            self._stop_playing()
-        elif self._has_rounds():
-            if self.head.round >= len(self.session.history):
-                self.head.seek(self.session.history, 1)
-            self._start_playing()
-        self.draw()
-
-    def action_step(self) -> None:
-        """Play one round, then pause."""
-        if self._runs.steerable(self.session):
-            self._runs.send(self.session, "step")
-            self.head.follow(self.session.history)
-            self.draw()
-        else:
-            self.action_seek(1)
-
-    def action_walk(self, direction: int) -> None:
-        """Walk through the events of the round."""
-        if self._has_rounds():
-            self._stop_playing()
-            self.head.walk(self.session.history, direction)
-            self.draw()
-
-    def action_faster(self, steps: int) -> None:
-        """Change the speed."""
-        before, self.session.speed = self.session.speed, faster(self.session.speed, steps)
-        if self.session.speed == before:
-            self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
-        self._navigator.settings.speed = self.session.speed
-        if self._runs.steerable(self.session):
-            self._runs.send(self.session, "speed", rounds=self.session.speed)
-        elif self._player is not None:
-            self._start_playing()
-        self.draw()
-
-    def action_seek(self, rounds: int) -> None:
-        """Show another round; the run continues."""
-        if not self._has_rounds():
-            return
-        self._stop_playing()
-        before = self.head.round
-        self.head.seek(self.session.history, before + rounds)
-        if self.head.round == before:
-            self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
-        self.draw()
-
-    def action_go_to(self) -> None:
-        """Ask for a round, and show it."""
-        ask_for_round(self.app, self.session.history, self.head.round, lambda n: self.action_seek(n - self.head.round))
-
-    def action_follow(self) -> None:
-        """Show the newest round, and follow the run."""
-        self._stop_playing()
-        self.head.follow(self.session.history)
-        self.draw()
-
-    def action_jump(self, what: str, direction: int) -> None:
-        """Go to the next or previous exit or conflict."""
-        self._stop_playing()
-        if not self.head.jump(self.session.history, what, direction):
-            where = "after" if direction > 0 else "before"
-            words = "service leaves" if what == "exit" else "offer is outbid or dropped"
-            self.notify(f"No {words} {where} round {self.head.round}.", timeout=3)
-        self.draw()
-
-    def _start_playing(self) -> None:
-        self._stop_playing()
-        self._player = self.set_interval(1 / (self.session.speed or REPLAY_RATE), self._play_on)
-
-    def _stop_playing(self) -> None:
-        if self._player is not None:
-            self._player.stop()
-            self._player = None
-
-    def _play_on(self) -> None:
-        if self._player is None:
-            return  # stopped after this call was scheduled
-        self.head.seek(self.session.history, self.head.round + 1)
-        if self.head.round >= len(self.session.history):
-            self._stop_playing()
-        self._redraw.request()
 
     # Elsewhere
 

@@ -116,6 +116,8 @@ class RunnerFeed:
                 )
             case {"type": "round", "text": dict(text)}:
                 self.session.add(text)
+            case {"type": "opening", "text": str(text)}:
+                self.session.open_with(text)
             case {"type": "slow", "text": str(text)}:
                 self.session.wait_for(text)
             case {"type": "state"}:

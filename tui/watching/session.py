@@ -71,6 +71,7 @@ class Session:
         kernels: the arithmetic in which each service's models were trained; known when the run is complete.
         error: why the run failed; None if it did not.
         slow: which policy the round waits for, if it takes long; None otherwise.
+        opening: what the run's process has done, and does, before the run is known.
         hurry: the rounds that a fork shares with its original, and plays again first.
         market: the text of the scenario without policies and shocks; empty until it is known.
         pace: how fast the run is.
@@ -91,6 +92,7 @@ class Session:
         self.kernels: Mapping[str, str] = {}
         self.error: str | None = None
         self.slow: str | None = None
+        self.opening: list[str] = []
         self.hurry = hurry
         self._label = label
         self._book: Book | None = None
@@ -230,6 +232,11 @@ class Session:
         """Drop the rounds of a run, one of which cannot be shown after all."""
         self.history = History()
         self.move(Phase.FAILED, f"{self.directory}: cannot be replayed: {error}")
+
+    def open_with(self, step: str) -> None:
+        """Record what the run's process does now, before it can play."""
+        self.opening.append(step)
+        self.changed()
 
     def wait_for(self, slow: str) -> None:
         """Record which policy the round waits for."""

@@ -43,3 +43,9 @@ async def watching(
         app.push_screen(screen)
         await pilot.pause()
         yield pilot, screen
+
+
+def painted(app: MarketApp) -> str:
+    """What the terminal gets, without styles."""
+    screen = app.screen
+    return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())

@@ -7,9 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from scenarios.running.protocol import VERSION
+
 start = json.loads(sys.stdin.readline())
 send = lambda **content: print(json.dumps(content), flush=True)  # noqa: E731
-send(type="hello", version=1, directory=start["out"] + "/x-00000000/as-configured/seed-0001",
+send(type="hello", version=VERSION, directory=start["out"] + "/x-00000000/as-configured/seed-0001",
     scenario=start["scenario"], policy="as-configured", seed=1, hash8="00000000")  # fmt: skip
 send(type="state", paused=False, speed=None)
 ROW = "{n},{t},{name},digits,hqfa,training,0.500000,0.900000,5.0,10.000000,4.000000,4.000000,1,1,0,40,0.2,0.5,4.000000,4.000000,1.5\n"

@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList, Static
 
 from scenarios.loader import builtin_names
 from scenarios.logs.directory import RunDirectory
-from support.screens import until
+from support.screens import painted, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -222,20 +222,14 @@ async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: C
         listed = screen.query_one(OptionList)
         [place] = [n for n, option in enumerate(listed.options) if "[bold]x[b]" in str(option.prompt)]
         listed.highlighted = place
-        await until(pilot, lambda: "of 12 rounds" in shown(app))
-        written.append(shown(app))
+        await until(pilot, lambda: "of 12 rounds" in painted(app))
+        written.append(painted(app))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and "[bold]x" in shown(app))
-        written.append(shown(app))
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and "[bold]x" in painted(app))
+        written.append(painted(app))
     for text in written:
         assert "[bold]x[b]" in text
         assert "\x1b" not in text
-
-
-def shown(app: MarketApp) -> str:
-    """What the terminal gets, without styles."""
-    screen = app.screen
-    return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())
 
 
 async def test_a_file_with_a_syntax_error_is_not_opened_in_the_form_and_its_line_is_named(

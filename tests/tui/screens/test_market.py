@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from textual.widgets import Input, Static
 
-from support.screens import hold, until, watching
+from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.watching.book import ORDER
@@ -14,9 +14,11 @@ from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventLines
 from tui.widgets.gantt import CoreLines
 from tui.widgets.grid import ClientGrid
+from tui.widgets.opening import Opening
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.services import ServicesTable
 from tui.widgets.statusline import StatusLine
+from tui.widgets.table import TableView
 
 Play = Callable[..., Session]
 
@@ -445,6 +447,29 @@ async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, p
         await pilot.press("b")
         assert screen.panels.active == 4
         assert screen.query_one(BookPanel).by_client
+
+
+async def test_until_the_first_round_the_screen_shows_what_the_run_is_about_to_play(
+    app: MarketApp, play_small: Play
+) -> None:
+    session = play_small(rounds=0, phase=Phase.STARTING)
+    session.open_with("reading digits")
+    session.open_with("building the market and its models")
+    async with watching(app, session, (80, 24)) as (pilot, screen):
+        opening = screen.query_one(Opening)
+        assert opening.display
+        assert not screen.panels.display
+        words = painted(app)
+        assert "✔ reading digits" in words
+        assert "… building the market and its models" in words
+        assert "3 services compete for 8 clients" in words
+
+        session.history.append(play_small(rounds=1).history[1])
+        session.changed()
+        session.move(Phase.RUNNING)
+        await until(pilot, lambda: screen.panels.display, "the panels")
+        assert not opening.display
+        await until(pilot, lambda: isinstance(screen.focused, TableView), "the focus")
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
         assert other.stdout is not None
         other.stdin.write(start.line() + "\n")
         other.stdin.flush()
-        assert '"hello"' in other.stdout.readline()
+        assert any('"hello"' in line for line in other.stdout)
         (place,) = (small / "runs").glob("*/*/seed-0000")
         assert RunDirectory(place).being_played()
         async with app.run_test() as pilot:
