@@ -81,11 +81,12 @@ def _evaluated(
     opened: Callable[[int, int, Sequence[str]], AbstractContextManager[Table]],
     plan: Plan,
 ) -> Row:
-    played = {"policy": name, "policy_options": {}, "checkpoint": None}
+    played: dict[str, object] = {"policy": name, "policy_options": {}, "checkpoint": None}
     services = [service.model_copy(update=played) for service in scenario.services]
     rows = []
     for seed in plan.evaluation_seeds:
-        for seats in [(seat,) for seat in plan.seats] or [()]:
+        for seat in plan.seats or (None,):
+            seats = () if seat is None else (seat,)
             mine = seats or learners
             players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
             with opened(0, seed, seats) as table:

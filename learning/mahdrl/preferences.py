@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from des.records import Feedback, FloatArray, Observation, Offer
+from des.records import Feedback, Observation, Offer
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 FIFTHS = 5
 """Parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI."""
@@ -31,8 +31,8 @@ class _Counts:
     served: int = 0
     bid: float = 0.0
     offered: float = 0.0
-    bids: Any = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
-    dqis: Any = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
+    bids: IntArray = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
+    dqis: IntArray = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
 
 
 class Preferences:
@@ -63,7 +63,7 @@ class Preferences:
         return [{"episode": episode, "service": name, **_row(counts)} for name, counts in self._counts.items()]
 
 
-def fifths(values: FloatArray, available: Any) -> Any:
+def fifths(values: FloatArray, available: BoolArray) -> IntArray:
     """Return the fifth of each client [C], from 0, in the order of some values; of equal ones, the first come first.
 
     Args:

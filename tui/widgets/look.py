@@ -4,6 +4,7 @@ Whatever a colour shows, a sign or a word shows too.
 """
 
 from functools import lru_cache
+from math import ceil
 
 from rich.style import Style
 from rich.text import Text
@@ -96,6 +97,14 @@ def seconds(amount: float) -> str:
     minutes, rest = divmod(int(amount), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def duration(amount: float) -> str:
+    """Write a time to wait, rounded up: ``12 s``, ``3 min``, ``2 h 5 min``."""
+    if amount < 60:
+        return f"{ceil(amount)} s"
+    hours, minutes = divmod(ceil(amount / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
 
 
 def same(one: Text | None, other: Text) -> bool:

@@ -17,7 +17,8 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
-from tui.watching.catalogue import Entry, run_state
+from tui.watching.catalogue import Entry
+from tui.watching.standing import run_state
 from tui.watching.tail import last_services
 from tui.widgets.look import percent, plain, sign, tint
 
