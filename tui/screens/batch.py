@@ -110,7 +110,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         try:
             look = self._runs.look()
         except OSError as error:
-            problem = f"{self.folder}: cannot be read: {error.strerror}"
+            problem = f"cannot be read: {error.strerror}"
         self.app.call_from_thread(self._looked, look, problem, perf_counter() - began)
 
     def _looked(self, look: Look | None, problem: str, took: float) -> None:

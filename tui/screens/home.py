@@ -33,6 +33,7 @@ SECTIONS = {
 }
 
 NOTHING = "Nothing is chosen."
+A_TRAINING = "That is a training; press enter to watch it."
 NOT_YET = "This run has not begun yet; try again in a moment."
 
 
@@ -134,7 +135,7 @@ or in the folder given with --out."""
     @property
     def chosen(self) -> "Entry | Session | None":
         """What is highlighted: an entry, or an open run."""
-        return self.query_one(EntryList).chosen
+        return next((entries.chosen for entries in self.query(EntryList)), None)  # none while the app ends
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
@@ -148,10 +149,12 @@ or in the folder given with --out."""
         chosen = self.chosen
         if isinstance(chosen, Session):
             played = f"{chosen.phase.value}, {counted(len(chosen.history), 'round')} played"
-            shown = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
-            self.app.call_from_thread(self._show_preview, shown)
+            shown: object = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
         elif chosen is not None:
-            self.app.call_from_thread(self._show_preview, preview(chosen, self.app))
+            shown = preview(chosen, self.app)
+        else:
+            return
+        self.app.call_from_thread(self._show_preview, shown)
 
     def _show_preview(self, shown: object) -> None:
         self.query_one("#preview", Static).update(shown)  # type: ignore[arg-type]
@@ -231,7 +234,7 @@ or in the folder given with --out."""
 
         chosen = self.chosen
         if isinstance(chosen, Entry) and chosen.kind == "training":
-            self.notify("That is a training; press enter to watch it.", timeout=3)
+            self.notify(A_TRAINING, timeout=3)
         elif isinstance(chosen, Entry):
             return chosen.scenario_file
         elif chosen is None:
@@ -266,8 +269,9 @@ or in the folder given with --out."""
         elif chosen.is_run:
             self._navigator.show_market(self._navigator.runs.open(chosen.path))
         else:
-            what = "training; press enter to watch it" if chosen.kind == "training" else "scenario; press r to run it"
-            self.notify(f"That is a {what}.", timeout=3)
+            self.notify(
+                A_TRAINING if chosen.kind == "training" else "That is a scenario; press r to run it.", timeout=3
+            )
 
     def action_mark(self) -> None:
         """Mark or unmark a run for comparison."""

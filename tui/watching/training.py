@@ -192,8 +192,9 @@ class TrainingFeed:
     def _take(self, row: list[str]) -> None:
         if not self._columns:
             self._columns = row
-            if not set(NEEDED) <= set(row):
-                self.problem = f"{self.log}: is not the log of a training"
+        if not set(NEEDED) <= set(self._columns):
+            self.problem = f"{self.log}: is not the log of a training"
+        if self._number == 1 or self.problem:
             return
         found = dict(zip(self._columns, row, strict=False))
         values, episode = _numbers(found), found.get("episode", "")
