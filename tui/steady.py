@@ -40,6 +40,8 @@ class SteadyApp(App[None]):
 
     async def _dispatch_message(self, message: Message) -> None:
         # Textual runs the actions of keys here, and leaves the app's message loop after an exception.
+        if isinstance(message, InputEvent) and not self.screen_stack:
+            return  # a key that was pressed while the app was ending
         try:
             await super()._dispatch_message(message)
         except Exception as error:

@@ -102,6 +102,10 @@ class LoggedRound:
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
             raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
 
+    def forget(self) -> None:
+        """Drop what was read of the text; it is read again if it is looked at again."""
+        self.__dict__.pop("services", None)
+
     @cached_property
     def services(self) -> tuple[ServiceReport, ...]:
         """One report for each service."""

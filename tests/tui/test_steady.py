@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 import tui.screens.export
@@ -179,3 +180,11 @@ async def test_without_live_runs_an_exception_ends_the_app(
         async with watching(app, play_small()) as (pilot, _):
             await pilot.press("x")
     assert app.crashed
+
+
+async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.pause()
+    assert not app.screen_stack
+    await app._dispatch_message(Key("x", "x"))
+    assert not app.crashed

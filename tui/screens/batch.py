@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from fl.counting import counted
 from tui.watching import standing as states
 from tui.watching.folder import Look, RunLine, RunsFolder
 from tui.watching.ranking import ORDERS, RunGroup, grouped, ordered
 from tui.widgets.batchtable import COLORS, SIGNS, BatchTable
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.look import duration, plain, tint
 
@@ -81,7 +82,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         yield Static("", id="batch-status")
         yield BatchTable(id="batch-table")
         yield Static("", id="batch-detail")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Start following the folder."""

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from fl.counting import counted
 from tui.screens.export import ExportDialog
@@ -22,6 +22,7 @@ from tui.watching.seeds import FEWEST, Group, groups, over_seeds
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
 from tui.widgets.comparetable import CompareTable
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.redraw import Redraw
@@ -77,7 +78,7 @@ seeds on, and when the runs are over, 95 % bootstrap intervals follow in bracket
         with Horizontal(id="compare-plot"):
             yield CompareCurves(id="compare-curves")
         yield CompareTable(id="compare-table", cursor_type="row", zebra_stripes=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Start watching the runs."""

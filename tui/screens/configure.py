@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Button, Footer, OptionList, Static, Tab, TabbedContent, TabPane
+from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabPane
 
 from fl.counting import counted
 from fl.files import replacing_text
@@ -24,6 +24,7 @@ from tui.editing.fields import Field, fields
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
 PAUSE = 0.15
@@ -96,7 +97,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
                 yield from self._rows(fields(Scenario), (), CHANGES)
         yield Static("", id="form-problems", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def _rows(self, found: Iterable[Field], prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
         for field in found:

@@ -8,7 +8,9 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Footer, Static
+from textual.widgets import Button, Static
+
+from tui.widgets.keybar import KeyBar
 
 Result = TypeVar("Result")
 
@@ -30,7 +32,7 @@ class Dialog(ModalScreen[Result | None]):
 
     def on_mount(self) -> None:
         """Show the keys of the dialog in place of those of the screen below."""
-        self.mount(Footer())
+        self.mount(KeyBar())
 
     def action_cancel(self) -> None:
         """Leave without a result."""

@@ -10,10 +10,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
 from fl.counting import counted
 from tui.widgets.entries import EntryList, Section
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ or in the folder given with --out."""
                 yield EntryList(id="entries")
             with VerticalScroll(id="home-right", can_focus=True):
                 yield Static("loading …", id="preview")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Load the lists once the screen is drawn."""

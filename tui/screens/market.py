@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.events import Resize
 from textual.theme import Theme
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from scenarios.logs.reading import LogError
 from tui.screens.export import ExportDialog
@@ -17,6 +17,7 @@ from tui.watching.session import Phase, Session, SessionChanged
 from tui.watching.view import View
 from tui.widgets.curves import CurvesPanel
 from tui.widgets.eventlog import EventsPanel
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.messages import PanelWanted, Seek, Selected
 from tui.widgets.opening import Opening
@@ -81,7 +82,7 @@ class MarketScreen(TimeScreen):
         yield SeekBar(id="seek")
         yield Opening(id="opening")
         yield Panels()
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
         """Leave the keys of the cursor to a text field, which has the focus while something is typed."""

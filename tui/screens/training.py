@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from fl.counting import counted
 from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
 from tui.watching.training import METRICS, TrainingFeed
+from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.learning import LearningCurves, PreferenceTable, TrainingTable, in_words
 from tui.widgets.look import plain, tint
@@ -72,7 +73,7 @@ cut into fifths by their bid, and again by their DQI.
         yield TrainingTable(id="training-table")
         yield PreferenceTable(id="training-preferences")
         yield Static("", id="training-detail")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Start following the trainings."""

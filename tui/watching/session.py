@@ -42,6 +42,9 @@ class Phase(StrEnum):
 KEPT = 256
 """Rounds of a live run whose text is kept in memory, at least; up to twice as many."""
 
+LOOKED = 64
+"""Rounds that are kept as read, because the user may look at them again."""
+
 OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
 
 
@@ -97,6 +100,7 @@ class Session:
         self._label = label
         self._book: Book | None = None
         self._unseen: set[int] = set()  # rounds that have not been checked yet
+        self._looked: deque[LoggedRound] = deque()
         self._places: Spill | None = None
         self._kept: deque[tuple[int, dict[str, tuple[int, int]]]] = deque()  # rounds in memory, and where they will be
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
@@ -214,6 +218,10 @@ class Session:
             LogError: it cannot be shown.
         """
         logged = self.history[number]
+        if logged not in self._looked:
+            self._looked.append(logged)
+            if len(self._looked) > LOOKED:
+                self._looked.popleft().forget()
         if number in self._unseen and self.scenario is not None:
             logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
             self._unseen.discard(number)

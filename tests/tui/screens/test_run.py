@@ -5,7 +5,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, DataTable, Footer, Input, SelectionList, Static
+from textual.widgets import Button, DataTable, Input, SelectionList, Static
 
 import tui.screens.run
 from fl.errors import InputError
@@ -23,6 +23,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import Choice, RunDialog, typed_seeds
 from tui.watching.session import Phase
+from tui.widgets.keybar import KeyBar
 
 
 async def test_a_run_starts_with_the_seed_that_the_command_line_starts_with(app: MarketApp, scenario_text: str) -> None:
@@ -61,7 +62,7 @@ async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
         await pilot.pause()
         keys = {found.binding.description for found in app.screen.active_bindings.values() if found.binding.show}
         assert {"Cancel", "Help"} <= keys
-        assert app.screen.query_one(Footer).region.bottom == 30
+        assert app.screen.query_one(KeyBar).region.bottom == 30
         await pilot.press(key)
         await pilot.pause()
         shown = " ".join(str(widget.render()) for widget in app.screen.query(Static))

@@ -6,12 +6,12 @@ import pytest
 from rich.color import Color
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
-from textual.widgets import Footer
 
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.watching.session import Session
+from tui.widgets.keybar import KeyBar
 from tui.widgets.look import ANSI_SERIES, SERIES, STATUS_COLOR, series_color, tint
 
 Play = Callable[..., Session]
@@ -68,7 +68,7 @@ async def test_in_ansi_themes_the_terminal_chooses_the_colours(app: MarketApp) -
 
 def texts(app: MarketApp) -> Iterator[tuple[str, Style]]:
     """What the screen shows above its footer, with its style."""
-    bottom = app.screen.query_one(Footer).region.y
+    bottom = app.screen.query_one(KeyBar).region.y
     for y, strip in enumerate(app.screen._compositor.render_strips()):
         for text, style, _ in strip:
             if y < bottom and any(character.isalnum() or character in SIGNS for character in text):
