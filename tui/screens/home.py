@@ -13,7 +13,8 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from fl.counting import counted
-from tui.widgets.entries import EntryList, Section
+from fl.errors import InputError
+from tui.widgets.entries import SECTIONS, EntryList, Section, matches
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
 LATER = 0.05
 """Seconds for the screen to draw itself before the lists are loaded."""
-
-SECTIONS = {
-    "open": "Open now",
-    "built-in": "Built-in scenarios",
-    "file": "Your scenarios",
-    "training": "Trainings",
-    "run": "Recent runs",
-}
 
 NOTHING = "Nothing is chosen."
 A_TRAINING = "That is a training; press enter to watch it."
@@ -114,7 +107,7 @@ or in the folder given with --out."""
     def _refill(self) -> None:
         """List the entries that match the search, in sections."""
         words = self.query_one("#search", Input).value.lower().split()
-        found = {kind: [e for e in self.entries if e.kind == kind and _matches(e.title, words)] for kind in SECTIONS}
+        found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], [(f"open:{i}", line, session) for i, line, session in self._open(words)]),
             *(
@@ -127,7 +120,7 @@ or in the folder given with --out."""
     def _open(self, words: list[str]) -> "Iterator[tuple[int, str, Session]]":
         """Yield the place and the line of each run that is open in this app."""
         for place, session in enumerate(self._navigator.runs.sessions):
-            if _matches(session.label, words):
+            if matches(session.label, words):
                 yield place, f"{self._mark(session.directory)}{session.label} ({session.phase.value})", session
 
     def _mark(self, path: Path | None) -> str:
@@ -186,13 +179,13 @@ or in the folder given with --out."""
         """Run the chosen scenario, or open the chosen run or training."""
         from tui.watching.catalogue import Entry
 
-        chosen = self.chosen
-        if isinstance(chosen, Entry) and chosen.kind == "training":
-            self._navigator.show_trainings([chosen.path])
-        elif isinstance(chosen, Entry) and not chosen.is_run:
-            self.action_run()
-        else:
-            self.action_replay()
+        match self.chosen:
+            case Entry(kind="training", path=log):
+                self._navigator.show_trainings([log])
+            case Entry(is_run=False):
+                self.action_run()
+            case _:
+                self.action_replay()
 
     def action_batch(self) -> None:
         """Show all runs of the folder, and follow them."""
@@ -248,15 +241,14 @@ or in the folder given with --out."""
 
     def _read(self, file: Path) -> str | None:
         """Return a scenario file's text; notify the user if it cannot be read."""
+        from tui.watching.catalogue import read_scenario
+
         try:
-            return file.read_text(encoding="utf-8")
-        except OSError as error:
-            problem = error.strerror
-        except UnicodeError:
-            problem = "it is not UTF-8 text"
-        self.notify(f"{file}: cannot be read: {problem}", severity="error", timeout=6)
-        self.action_reload()
-        return None
+            return read_scenario(file)
+        except InputError as error:
+            self.notify(str(error), severity="error", timeout=6)
+            self.action_reload()
+            return None
 
     def action_replay(self) -> None:
         """Open the chosen run."""
@@ -301,7 +293,3 @@ or in the folder given with --out."""
             self.notify("Mark at least two runs first (space).", timeout=4)
             return
         self._navigator.show_comparison([runs.open(path) for path in chosen])
-
-
-def _matches(title: str, words: list[str]) -> bool:
-    return all(word in title.lower() for word in words)

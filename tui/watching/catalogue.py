@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from fl.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.watching.standing import standing
@@ -71,6 +72,20 @@ def own_files(folder: Path) -> list[Entry]:
         if is_scenario:
             found.append(Entry("file", path.name, path, state))
     return found
+
+
+def read_scenario(file: Path) -> str:
+    """Return a scenario file's text.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeError as error:
+        raise InputError(f"{file}: cannot be read: it is not UTF-8 text") from error
 
 
 def trainings(folder: Path) -> list[Entry]:

@@ -7,6 +7,15 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+SECTIONS = {
+    "open": "Open now",
+    "built-in": "Built-in scenarios",
+    "file": "Your scenarios",
+    "training": "Trainings",
+    "run": "Recent runs",
+}
+"""The titles of the home screen's sections, by the kinds of their entries, in order."""
+
 Entry = TypeVar("Entry")
 
 Section = tuple[str, Sequence[tuple[str, str, Entry]]]
@@ -56,3 +65,8 @@ class EntryList(OptionList, Generic[Entry]):
         old = next((key for key, entry in self._shown.items() if entry == kept), None)
         if old is not None or start is not None:
             self.highlighted = self.get_option_index(old or start or "")
+
+
+def matches(title: str, words: Sequence[str]) -> bool:
+    """Whether an entry has all words that are searched for, which are in lower case."""
+    return all(word in title.lower() for word in words)
