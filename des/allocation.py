@@ -15,7 +15,7 @@ def allocate(
     clients: IntArray,
     payments: MicroArray,
     cores: int,
-    tie_order: Callable[[int], AnyArray],
+    tie_order: Callable[[IntArray], AnyArray],
 ) -> IntArray:
     """Give each client's K cores to the K services that pay it most.
 
@@ -27,8 +27,9 @@ def allocate(
         clients: [offers] index of the client that it wants.
         payments: [offers] what it would pay, micro-units.
         cores: K.
-        tie_order: returns, for a client, a random number for each service [M]; of equal payments, that of the service
-            with the lower number goes first. Called only for clients for whose last core equal payments compete.
+        tie_order: returns, for clients [n], a random number for each service [n, M]; of equal payments, that of the
+            service with the lower number goes first. Called only for clients for whose last core equal payments
+            compete.
 
     Returns:
         [offers] The core that serves the offer, 0 for the highest payment; NO_CORE for an offer that was outbid.
@@ -39,12 +40,13 @@ def allocate(
     by_client, by_payment = clients[order], payments[order]
     rank = np.arange(len(order)) - np.searchsorted(by_client, by_client)  # 0 for each client's highest payment
     # A tie matters only where it straddles the last core: position K pays what position K - 1 pays.
-    for outbid in np.flatnonzero(rank == cores):
-        if by_payment[outbid] == by_payment[outbid - 1]:
-            first = outbid - cores
-            group = order[(by_client == by_client[outbid]).nonzero()[0]]
-            draw = tie_order(int(by_client[outbid]))
-            order[first : first + len(group)] = group[np.lexsort((draw[services[group]], -payments[group]))]
+    outbid = np.flatnonzero(rank == cores)
+    tied = by_client[outbid[by_payment[outbid] == by_payment[outbid - 1]]]
+    if len(tied):
+        places = np.flatnonzero(np.isin(by_client, tied))
+        group = order[places]
+        draw = tie_order(tied)[np.searchsorted(tied, clients[group]), services[group]]
+        order[places] = group[np.lexsort((draw, -payments[group], clients[group]))]
     core = np.full(len(order), NO_CORE, dtype=np.int64)
     served = rank < cores
     core[order[served]] = rank[served]

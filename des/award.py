@@ -1,14 +1,17 @@
 """Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
-from des.mechanism import Book, Mechanism, clear
-from des.population import Population
+from des.mechanism import Asks, Book, Mechanism, ask, clear, note
+from des.population import Population, Qualities
 from des.records import Kind, Outcome
 from des.round import Round
-from fl.arrays import FloatArray, UInt32Array
+from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
 from fl.jobs import TrainingJob
 
@@ -23,24 +26,70 @@ class Platform:
         self._patience = timeline.patience
         self._ties = draw_key(seed, "ties")
 
+    @property
+    def steps(self) -> int:
+        """How many times a service may offer in a round."""
+        return self._mechanism.steps
+
+    @property
+    def keeps_budgets(self) -> bool:
+        """Whether offers may add up to more than the budget."""
+        return self._mechanism.keeps_budgets
+
+    def ask(self, world: Qualities, round_: int) -> Asks:
+        """Return what services have to pay at least in a round.
+
+        Raises:
+            ClearingError: the mechanism failed, or asks for less than a bid.
+        """
+        return ask(self._mechanism, world.bid, world.data_size, round_)
+
+    def refused(self, current: Round) -> dict[int, IntArray]:
+        """Return the offers that would be refused if the round were cleared now, as their places, by service.
+
+        Raises:
+            ClearingError: the mechanism broke a rule.
+        """
+        book = self.book(current)
+        core = clear(self._mechanism, book, current.number).core
+        ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
+        parts = np.split(core == NO_CORE, ends[:-1])
+        return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the mechanism has noted of the rounds so far."""
+        return self._mechanism.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``."""
+        self._mechanism.restore(state)
+
+    def book(self, current: Round) -> Book:
+        """Return all offers of a round so far."""
+        offers = current.offers.values()
+        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
+        clients = np.concatenate([offer.clients for offer in offers])
+        payments = np.concatenate([offer.payments for offer in offers])
+        places = services, clients
+
+        def tie_order(client: int | IntArray) -> FloatArray:
+            # One number for each service, not a permutation: a service added at the end does not change the order.
+            return tie_order_of(self._ties, current.number, len(current.services), client)
+
+        budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
+        bids, asks = current.world.bid[places], current.asks.least[places]
+        return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)
+
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs.
 
         Raises:
             ClearingError: the mechanism broke a rule.
         """
-        offers = current.offers.values()
-        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
-        clients = np.concatenate([offer.clients for offer in offers])
-        payments = np.concatenate([offer.payments for offer in offers])
-
-        def tie_order(client: int) -> FloatArray:
-            # One number for each service, not a permutation: a service added at the end does not change the order.
-            return tie_order_of(self._ties, current.number, len(current.services), client)
-
-        bids = current.world.bid[services, clients]
-        book = Book(services, clients, payments, bids, current.conditions.cores, tie_order)
+        book = self.book(current)
         clearing = clear(self._mechanism, book, current.number)
+        note(self._mechanism, book, clearing, current.number)
+        services, clients, payments = book.services, book.clients, book.payments
         samples = current.world.data_size[services, clients]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
         compute = samples * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
@@ -63,16 +112,16 @@ class Platform:
         return min(self._patience, part * (compute + self._timeline.upload_seconds))
 
 
-def tie_order_of(key: UInt32Array, round_: int, services: int, client: int) -> FloatArray:
-    """Return the random numbers [M] that break a client's ties in a round: the lower one goes first.
+def tie_order_of(key: UInt32Array, round_: int, services: int, client: int | IntArray) -> FloatArray:
+    """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first.
 
     Args:
         key: the run's stream "ties" (``fl.draws``).
         round_: n, from 1.
         services: M.
-        client: its index.
+        client: its index, or the indices [...] of many.
     """
-    order: FloatArray = uniforms(key, round_, np.arange(services), client)[0]
+    order: FloatArray = uniforms(key, round_, np.arange(services), np.asarray(client)[..., None])[0]
     return order
 
 

@@ -56,6 +56,14 @@ class Ledger:
         account.free -= amount
         account.held += amount
 
+    def release(self, service: str, amount: Micro) -> None:
+        """Free what was set aside for offers that were refused, so that the service can offer again."""
+        account = self.accounts[service]
+        if not 0 <= amount <= account.held:
+            raise LedgerError(f"{service}: {text(amount)} released with {text(account.held)} held")
+        account.held -= amount
+        account.free += amount
+
     def pay(self, service: str, client: int, amount: Micro) -> None:
         """Pay a served client from what the service's offers hold."""
         account = self.accounts[service]

@@ -1,7 +1,8 @@
 """The market: one round (the paper's time slot) as a walk through SimPy events.
 
     open_round()         data refresh, DQI and bids; runs until the bids are closed
-    close_round(offers)  allocation of cores, parallel local training, aggregation, evaluation, payment, exits
+    offer(offers)        takes offers; of a mechanism with several steps, asks those again that were refused
+    close_round()        allocation of cores, parallel local training, aggregation, evaluation, payment, exits
 
 Between rounds no event is pending and all state is plain data.
 """
@@ -13,12 +14,12 @@ from typing import Any, cast
 import simpy
 
 from des.award import Platform, training_jobs
+from des.bidding import Bidding
 from des.client import Client, Job, Timeline
 from des.conditions import Conditions, Intervention
 from des.journal import Journal
 from des.ledger import Ledger
 from des.mechanism import Mechanism
-from des.offers import check_offer
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
 from des.records import Kind, Observation, Offer, Outcome, RoundReport, Status
@@ -79,6 +80,7 @@ class Market:
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
         self.ledger = Ledger(self._names, population.count)
+        self._bidding = Bidding(self._platform, self.ledger)
         self._interventions = tuple(interventions)
         self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self._conditions = self._at_first
@@ -97,6 +99,11 @@ class Market:
     def population(self) -> Population:
         """The clients: how many there are, their cores, and the range of their data's quality."""
         return self._population
+
+    @property
+    def steps(self) -> int:
+        """How many times a service may offer in a round, if it is refused."""
+        return self._platform.steps
 
     @property
     def finished(self) -> bool:
@@ -119,6 +126,7 @@ class Market:
                 for name, state in zip(self._names, self.states, strict=True)
             },
             "ledger": self.ledger.state(),
+            "mechanism": dict(self._platform.state()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -132,6 +140,7 @@ class Market:
         kept = state["services"]
         self.states = [ServiceState(kept[name]["accuracy"], Status(kept[name]["status"])) for name in self._names]
         self.ledger.restore(state["ledger"])
+        self._platform.restore(state["mechanism"])
 
     def seat(self, service: str, policy: str, *, privileged: bool) -> None:
         """Name the policy that decides for a service from the next round on, in place of the one in its spec.
@@ -175,11 +184,35 @@ class Market:
         self._slot = self._env.process(self._play_slot(bids_closed))
         return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
-    def close_round(self, offers: Mapping[str, Offer]) -> RoundReport:
+    def offer(self, offers: Mapping[str, Offer]) -> dict[str, Observation]:
+        """Take the offers of the services that were asked.
+
+        Args:
+            offers: one from each service that ``open_round``, or this method, returned last; by name.
+
+        Returns:
+            What services observe that may offer again because an offer of theirs was refused; their budget is what is
+            left. Always empty unless the mechanism clears a round in several steps.
+
+        Raises:
+            MarketError, OfferError, ClearingError: as in ``close_round``.
+        """
+        current = self._open()
+        names = {self._names[m] for m in current.asked}
+        if set(offers) != names:
+            raise MarketError(f"offers must come from {sorted(names)}, not from {sorted(offers)}")
+        self._bidding.take(current, offers)
+        return self._observations(current)
+
+    def _observations(self, current: Round) -> dict[str, Observation]:
+        left, over_budget = self._bidding.left(current), self._platform.keeps_budgets
+        return observations(current, self.states, left, self.rounds, self._seed, over_budget=over_budget)
+
+    def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:
         """Play the open round to its end with the services' offers.
 
         Args:
-            offers: one from each service that ``open_round`` returned, by name.
+            offers: one from each service that was asked, by name; None if ``offer`` has taken them.
 
         Raises:
             MarketError: no round is open, or there is not exactly one offer from each service that takes part.
@@ -187,26 +220,17 @@ class Market:
             ClearingError: the mechanism broke a rule.
             Diverged: a model's training diverged.
         """
-        current = self._current
-        if current is None:
-            raise MarketError("no round is open")
-        expected = {self._names[m] for m in current.active}
-        if set(offers) != expected:
-            raise MarketError(f"offers must come from {sorted(expected)}, not from {sorted(offers)}")
-        checked = {
-            m: check_offer(
-                offers[self._names[m]],
-                policy=self.services[m].policy,
-                service=self._names[m],
-                round_=current.number,
-                bids=current.world.bid[m],
-                budget=self.services[m].budget,
-                offline=self._conditions.offline,
-            )
-            for m in current.active
-        }
-        self._offers_in.succeed(checked)
+        if offers is not None:
+            self.offer(offers)
+        elif self._open().step == 0:
+            raise MarketError("no service has offered")
+        self._offers_in.succeed()
         return cast("RoundReport", self._env.run(until=self._slot))
+
+    def _open(self) -> Round:
+        if self._current is None:
+            raise MarketError("no round is open")
+        return self._current
 
     def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
         """Play one time slot. This is the platform's process."""
@@ -215,19 +239,16 @@ class Market:
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
         world, journal = self._population.draw(number), Journal(env, number)
-        current = Round(number, env.now, self.services, active, self._conditions, world, journal)
+        asks = self._platform.ask(world, number)
+        current = Round(number, env.now, self.services, active, self._conditions, world, asks, journal, asked=active)
         self._current = current
         journal.record(Kind.REFRESH)
         for m in active:
             journal.record(Kind.BID, self._names[m], amount=int(world.bid[m].min()))
-        bids_closed.succeed(observations(current, self.states, self.rounds, self._seed))
+            self.ledger.grant(self._names[m], self.services[m].budget)
+        bids_closed.succeed(self._observations(current))
 
-        current.offers = yield self._offers_in
-        for m, offer in current.offers.items():
-            name, total = self._names[m], offer.total
-            self.ledger.grant(name, self.services[m].budget)
-            self.ledger.hold(name, total)
-            journal.record(Kind.DECISION, name, amount=total)
+        yield self._offers_in
         self._platform.award(current)
         current.trained = self._federation.train_round(number, training_jobs(current))
         yield from [env.process(self._serve(m, current)) for m in active]

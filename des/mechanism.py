@@ -1,17 +1,36 @@
-"""How a round is cleared: which offers win a core, and what each winner pays; the one seam for payment mechanisms."""
+"""How a round is cleared: which offers win a core, and what each winner pays; the one seam for payment mechanisms.
+
+In a round a mechanism may first name the prices that services have to pay at least (``ask``); it clears the offers
+(``clear``), maybe several times, because services that were refused may offer again (``steps``); and it may learn from
+what came of it (``close``), for the prices of the next round.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from des.allocation import NO_CORE
 from des.money import MicroArray, text
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, refusal, represent
 from fl.errors import RunError
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What services have to pay at least. Arrays are over services and clients; money is in micro-units.
+
+    Attributes:
+        least: [M, C] the lowest payment that an offer may name, at least the bid.
+        willing: [M, C] whether the client serves the service at all; None if all do.
+    """
+
+    least: MicroArray
+    willing: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +44,26 @@ class Book:
         clients: [offers] index of the client that it wants.
         payments: [offers] what it offers to pay.
         bids: [offers] what the client asks of this service.
+        asks: [offers] what the service has to pay at least: the bid, unless the mechanism asks for more.
+        budgets: [M] what each service may pay in this round.
         cores: K, how many services a client can serve at once (eq. 2).
-        tie_order: returns, for a client, a random number for each service [M]. Of equal payments, that of the service
-            with the lower number goes first. The numbers are drawn when it is called.
+        tie_order: returns, for a client or an array of clients [...], a random number for each service [..., M]. Of
+            equal payments, that of the service with the lower number goes first. The numbers are drawn when it is
+            called.
     """
 
     services: IntArray
     clients: IntArray
     payments: MicroArray
     bids: MicroArray
+    asks: MicroArray
+    budgets: MicroArray
     cores: int
-    tie_order: Callable[[int], FloatArray]
+    tie_order: Callable[[int | IntArray], FloatArray]
 
     def __post_init__(self) -> None:
         """Keep read-only views; the caller's own arrays stay as they are."""
-        for name in ("services", "clients", "payments", "bids"):
+        for name in ("services", "clients", "payments", "bids", "asks", "budgets"):
             view = getattr(self, name).view()
             view.flags.writeable = False
             object.__setattr__(self, name, view)
@@ -64,6 +88,39 @@ class Mechanism(ABC):
     summary: ClassVar[str] = ""
     """One line for ``flmarket plugins``; by default the first line of the docstring."""
 
+    keeps_budgets: ClassVar[bool] = False
+    """Whether a service's prices never add up to more than its budget, whatever it offers.
+
+    If so, its offers may add up to more than its budget: they say what clients are worth to it.
+    """
+
+    largest: ClassVar[int | None] = None
+    """The most pairs of a service and a client that a market may have for the mechanism to clear it; None for any."""
+
+    @property
+    def steps(self) -> int:
+        """How many times a service may offer in a round, if it is refused."""
+        return 1
+
+    def ask(self, bids: MicroArray, data_size: IntArray) -> Asks:
+        """Return what services have to pay at least in this round; by default the bids.
+
+        Args:
+            bids: [M, C] what clients ask, micro-units.
+            data_size: [M, C] D, images.
+        """
+        return Asks(bids)
+
+    def close(self, book: Book, clearing: Clearing) -> None:  # noqa: B027 - most mechanisms learn nothing
+        """Take note of how a round was cleared, for the prices of the next one. Called once in each round."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what ``close`` has noted as plain data, from which a run resumes; by default nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - most mechanisms note nothing
+        """Take back what ``state`` returned."""
+
     @abstractmethod
     def clear(self, book: Book) -> Clearing:
         """Decide who is served at what price, from the book alone: equal books must be cleared equally.
@@ -76,11 +133,45 @@ class ClearingError(RunError):
     """A mechanism failed, or broke a rule that all mechanisms must keep."""
 
 
+def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
+    """Return what services have to pay at least in a round, which no willing client gets less than its bid of.
+
+    Raises:
+        ClearingError: the mechanism asks for less than a bid, returned something else than Asks, or raised an
+        exception.
+    """
+    where = f"mechanism {type(mechanism).__name__}, round {round_}"
+    with Foreign(lambda error: ClearingError(f"{where}: failed to ask: {represent(error)}{blame(error)}")):
+        asks = mechanism.ask(bids, data_size)
+    if not isinstance(asks, Asks):
+        raise ClearingError(f"{where}: ask() must return Asks, not {type(asks).__name__}")
+    if asks.least is bids and asks.willing is None:
+        return asks
+    least = _whole_numbers(asks.least, bids.shape, f"{where}: least")
+    willing = np.ones(bids.shape, np.bool_) if asks.willing is None else np.asarray(asks.willing)
+    if willing.shape != bids.shape or willing.dtype != np.bool_:
+        raise ClearingError(f"{where}: willing must be booleans, one for each service and client")
+    if (least < bids)[willing].any():
+        raise ClearingError(f"{where}: asks for less than a bid (eq. 5)")
+    return Asks(least, willing)
+
+
+def note(mechanism: Mechanism, book: Book, clearing: Clearing, round_: int) -> None:
+    """Let a mechanism take note of how a round was cleared.
+
+    Raises:
+        ClearingError: it raised an exception.
+    """
+    where = f"mechanism {type(mechanism).__name__}, round {round_}"
+    with Foreign(lambda error: ClearingError(f"{where}: failed to close: {represent(error)}{blame(error)}")):
+        mechanism.close(book, clearing)
+
+
 def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     """Clear a round, check that the clearing keeps the market's rules, and return it as arrays of int64.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
-    pays more than it offered, so that budgets are kept (eq. 4).
+    pays more than it offered, nor more than its budget (eq. 4).
 
     Raises:
         ClearingError: the mechanism broke one of these rules, returned something else than a Clearing of whole numbers,
@@ -93,21 +184,23 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
         raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
     count = len(book.clients)
     checked = Clearing(
-        _whole_numbers(clearing.core, count, f"{where}: core"),
-        _whole_numbers(clearing.price, count, f"{where}: price"),
+        _whole_numbers(clearing.core, (count,), f"{where}: core"),
+        _whole_numbers(clearing.price, (count,), f"{where}: price"),
     )
     _check(book, checked, where)
     return checked
 
 
-def _whole_numbers(given: object, count: int, what: str) -> IntArray:
-    """Return a copy of what a mechanism gave, as int64 [count]: an array, or a list."""
-    wanted = f"{what} must be {count} whole numbers, one for each offer"
+def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray:
+    """Return a copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
+    count = prod(shape)
+    each = "offer" if len(shape) == 1 else "service and client"
+    wanted = f"{what} must be {count} whole numbers, one for each {each}"
     # Lists of lists of different lengths, or an object that only looks like an array.
     with Foreign(lambda error: ClearingError(f"{wanted}: {refusal(error)}{blame(error)}")):
         array = np.asarray(given)
     # Not unsigned ones: those of 64 bits would wrap around.
-    if array.shape != (count,) or (array.dtype.kind != "i" and count):
+    if array.shape != shape or (array.dtype.kind != "i" and count):
         raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")
     return array.astype(np.int64)
 
@@ -129,3 +222,11 @@ def _check(book: Book, clearing: Clearing, where: str) -> None:
             at = int(wrong.argmax())
             problem = problem.format(bid=text(int(book.bids[at])), payment=text(int(book.payments[at])))
             raise ClearingError(f"{where}, client {int(book.clients[at])}: the price {text(int(price[at]))} {problem}")
+    spent = np.zeros(len(book.budgets), dtype=np.int64)
+    np.add.at(spent, book.services[served], price[served])
+    if (spent > book.budgets).any():
+        at = int((spent > book.budgets).argmax())
+        raise ClearingError(
+            f"{where}: service {at} would pay {text(int(spent[at]))}, over its budget of "
+            f"{text(int(book.budgets[at]))} (eq. 4)"
+        )

@@ -13,13 +13,22 @@ DEFAULT = "pay-as-offered"
 """The paper's."""
 
 
+BUILTIN: Mapping[str, str] = {
+    DEFAULT: "des.pay_as_offered:PayAsOffered",
+    "uniform-price": "des.uniform_price:UniformPrice",
+    "posted-price": "des.posted_price:PostedPrice",
+    "proportional-share": "des.proportional_share:ProportionalShare",
+    "iterated": "des.iterated:Iterated",
+    "vcg": "des.vcg:VCG",
+}
+"""The mechanisms that come with flmarket, as module:class; imported when used."""
+
+
 def _problem(thing: Any) -> str | None:
     return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
 
 
-MECHANISMS: Registry[type[Mechanism]] = Registry(
-    "mechanism", "flmarket.mechanisms", {DEFAULT: "des.pay_as_offered:PayAsOffered"}, _problem
-)
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "flmarket.mechanisms", BUILTIN, _problem)
 
 
 M = TypeVar("M", bound=type[Mechanism])

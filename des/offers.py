@@ -12,6 +12,9 @@ from fl.arrays import IntArray
 from fl.blame import Foreign, blame, refusal
 from fl.errors import RunError
 
+MOST = 10**13
+"""The most that one offer can name where the budget does not limit it, micro-units: ten million units of money."""
+
 
 class OfferError(RunError):
     """A policy's offer breaks a constraint. Nothing of the round has happened yet; another offer can be made.
@@ -42,6 +45,12 @@ class CheckedOffer:
     clients: IntArray
     payments: MicroArray
 
+    def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
+        """Return this offer, followed by one that the same service has made later in the round."""
+        return CheckedOffer(
+            np.concatenate([self.clients, other.clients]), np.concatenate([self.payments, other.payments])
+        )
+
     @property
     def total(self) -> Micro:
         """The sum of the payments, micro-units."""
@@ -57,15 +66,19 @@ def check_offer(
     bids: MicroArray,
     budget: Micro,
     offline: AbstractSet[int] = frozenset(),
+    unwilling: AbstractSet[int] = frozenset(),
+    over_budget: bool = False,
 ) -> CheckedOffer:
     """Return the offer with exact payments.
 
     Args:
         offer: what the policy returned.
         policy, service, round_: for the message.
-        bids: [C] the clients' bids to this service, micro-units.
-        budget: B_m, micro-units.
+        bids: [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more.
+        budget: B_m, micro-units, or what is left of it.
         offline: clients that cannot be selected.
+        unwilling: clients that do not serve at the price that the mechanism asks for, or have refused already.
+        over_budget: whether the offers may add up to more than the budget, because the mechanism keeps it.
 
     Raises:
         OfferError: the offer breaks a constraint; names it.
@@ -93,7 +106,7 @@ def check_offer(
     if payments.dtype.kind not in "iuf":
         raise refuse(f"payments must be numbers, not {payments.dtype}")
     asked = bids.tolist()
-    most = (budget + 1) / MICRO
+    most = (MOST if over_budget else budget + 1) / MICRO
     exact: dict[int, Micro] = {}
     for client, payment in zip(clients.tolist(), payments.astype(np.float64).tolist(), strict=True):
         if not 0 <= client < len(asked):
@@ -102,17 +115,20 @@ def check_offer(
             raise refuse("a client can be offered only one payment", client)
         if client in offline:
             raise refuse("the client is offline", client)
+        if client in unwilling:
+            raise refuse("the client does not serve this service in this round, or has refused it already", client)
         if not math.isfinite(payment):
             raise refuse("the payment is not a finite number", client)
         # This comes before rounding: an absurd amount may be too large to count in micro-units.
         if payment > most:
-            raise refuse(f"the payment alone is over the budget of {text(budget)} (eq. 4)", client)
+            limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
+            raise refuse(f"the payment alone is over {limit}", client)
         if payment < 0:
             raise refuse("the payment is negative (eq. 5)", client)
         exact[client] = amount = to_micro(payment)
         if amount < asked[client]:
             raise refuse(f"the payment {text(amount)} is below the bid {text(asked[client])} (eq. 5)", client)
     total = sum(exact.values())
-    if total > budget:
+    if total > budget and not over_budget:
         raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
     return CheckedOffer(np.array(list(exact), dtype=np.int64), np.array(list(exact.values()), dtype=np.int64))

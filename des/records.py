@@ -50,14 +50,17 @@ class Observation:
         service: name of the service that observes.
         services: names of all services, in the order of the rows of ``bids``.
         dqi: [C] DQI of each client's data set for this service (eq. 6).
-        bids: [M, C] every client's bid to every service, money; zero where a service has left.
-        budget: B_m, the money that this service may offer in this round.
+        bids: [M, C] the least that every client can be offered by every service, money: its bid, unless the market's
+            mechanism asks for more; zero where a service has left.
+        budget: B_m, the money that this service may offer in this round, or what is left of it.
         cores: K, how many services a client can serve at once.
         accuracy: the accuracy of the service's own global model, in [0, 1].
         target_accuracy: the accuracy at which the service leaves.
         key: identifies the service's own random stream of this round; use ``rng()``.
         offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
         privileged: what only policies that declare ``privileged`` see; otherwise None.
+        over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
+            do not. See ``offer_limit``.
     """
 
     round: int
@@ -73,6 +76,12 @@ class Observation:
     key: bytes
     offline: frozenset[int] = frozenset()
     privileged: Privileged | None = None
+    over_budget: bool = False
+
+    @property
+    def offer_limit(self) -> float:
+        """What the payments of an offer may add up to, money: the budget, or infinity."""
+        return math.inf if self.over_budget else self.budget
 
     @property
     def own_bids(self) -> FloatArray:
@@ -122,6 +131,13 @@ class Offer:
                 f"an offer has one payment for each client, not {counted(paid, 'payment')} for "
                 f"{counted(wanted, 'client')}"
             )
+
+    def and_then(self, other: "Offer") -> "Offer":
+        """Return this offer, followed by one that the same service makes later in the round."""
+        return Offer(
+            np.concatenate([np.asarray(self.clients, np.int64), np.asarray(other.clients, np.int64)]),
+            np.concatenate([np.asarray(self.payments, np.float64), np.asarray(other.payments, np.float64)]),
+        )
 
     @classmethod
     def none(cls) -> "Offer":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from des.client import Job
 from des.conditions import Conditions
 from des.journal import Journal
+from des.mechanism import Asks
 from des.offers import CheckedOffer
 from des.population import Qualities
 from des.service import ServiceSpec
@@ -23,8 +24,13 @@ class Round:
         active: those that take part.
         conditions: the conditions of the round.
         world: the clients' data and bids.
+        asks: what services have to pay at least.
         journal: what has happened so far.
         offers: the offer of each service that takes part.
+        step: how many times services have offered.
+        asked: the services that may offer now.
+        lost: the clients that have refused each service, if it may offer again.
+        tried: the clients that each service has made an offer to, if it may offer again.
         jobs: the jobs of each service, in the order of its offer; None where it was outbid.
         trained: what training yielded, by the service's name.
     """
@@ -35,7 +41,19 @@ class Round:
     active: tuple[int, ...]
     conditions: Conditions
     world: Qualities
+    asks: Asks
     journal: Journal
     offers: dict[int, CheckedOffer] = field(default_factory=dict)
+    step: int = 0
+    asked: tuple[int, ...] = ()
+    lost: dict[int, frozenset[int]] = field(default_factory=dict)
+    tried: dict[int, frozenset[int]] = field(default_factory=dict)
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
+
+    def unwilling(self, m: int) -> frozenset[int]:
+        """Return the clients that service ``m`` cannot have: they do not serve it, or it has tried them already."""
+        tried = self.tried.get(m, frozenset())
+        if self.asks.willing is None:
+            return tried
+        return tried.union((~self.asks.willing[m]).nonzero()[0].tolist())

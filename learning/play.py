@@ -45,10 +45,23 @@ def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
         Diverged: a model's training diverged.
     """
     labels = {spec.name: spec.policy for spec in market.services}
-    decisions = decide(policies, labels, market.open_round())
-    report = market.close_round({name: decision.offer for name, decision in decisions.items()})
+    decisions: dict[str, Decision] = {}
+    asked = market.open_round()
+    while asked:
+        made = decide(policies, labels, asked)
+        asked = market.offer({name: decision.offer for name, decision in made.items()})
+        decisions = _together(decisions, made) if decisions else made
+    report = market.close_round()
     learn(policies, labels, decisions, report)
     return report
+
+
+def _together(earlier: Mapping[str, Decision], later: Mapping[str, Decision]) -> dict[str, Decision]:
+    """Return what each service decided in all steps of a round, given what it observed in the first."""
+    return {
+        name: Decision(decision.observation, decision.offer.and_then(later[name].offer)) if name in later else decision
+        for name, decision in earlier.items()
+    }
 
 
 def decide(

@@ -133,6 +133,7 @@ BUILTIN: Mapping[str, str] = {
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",
     "pacing": "learning.pacing:RefusalPacing",
+    "worth": "learning.worth:Worth",
     "oracle": "learning.oracle:BestResponse",
 }
 """The policies that come with flmarket, as module:class; imported when used."""

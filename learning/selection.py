@@ -1,5 +1,6 @@
 """Serial selection: one client at a time until the budget is used (section "MAHDRL-based solution" of the paper)."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,14 +23,14 @@ def fill_budget(
     Args:
         order: client indices, the best first.
         payments: [C] what each would be paid, money with six decimals.
-        budget: B_m, money.
+        budget: B_m, money; ``observation.offer_limit`` where a mechanism keeps the budget.
         available: [C] who can be selected: ``observation.available``. The others are skipped, because an offer to a
             client that is offline is an error.
         stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
             fits.
     """
     prices = to_micro(payments)
-    left = to_micro(budget)
+    left: float = math.inf if budget == math.inf else to_micro(budget)
     cheapest = int(prices.min())
     chosen: list[int] = []
     for client in np.asarray(order).tolist():

@@ -18,8 +18,21 @@ def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
     given: dict[Path, tuple[str, Any]] = {
         ("market", "options", key): (key, value) for key, value in _table(readable, "market", "options")
     }
-    if given and name in known:
+    if name in known and (given or name != DEFAULT):
         yield from _check(MECHANISMS, name, given, ("market", "mechanism"))
+        yield from _too_large(readable, name)
+
+
+def _too_large(readable: Readable, name: str) -> Iterator[Finding]:
+    """Yield whether the market has more services and clients than the mechanism can clear."""
+    largest = getattr(MECHANISMS.load(name), "largest", None)
+    services, clients = len(list(readable.places("services"))), readable.get("clients", "count")
+    if largest is not None and isinstance(clients, int) and services * clients > largest:
+        yield Finding(
+            ("market", "mechanism"),
+            f"{name!r} clears markets of at most {largest:,} pairs of a service and a client; this one has "
+            f"{services} x {clients:,}; choose another mechanism, or fewer of them",
+        )
 
 
 def policy_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:

@@ -119,9 +119,9 @@ def test_allocation_is_what_sorting_by_hand_gives(payments, cores, shuffle, ties
     shuffle.shuffle(wanted)
     contested = set()
 
-    def tie_order(client: int) -> np.ndarray:
-        contested.add(client)
-        return np.roll(ties, client)
+    def tie_order(clients: np.ndarray) -> np.ndarray:
+        contested.update(clients.tolist())
+        return np.stack([np.roll(ties, client) for client in clients])
 
     won = allocate(
         np.array([service for service, _ in wanted], dtype=np.int64),

@@ -34,7 +34,7 @@ def test_equation_2_a_client_serves_the_k_highest_payments(
 ) -> None:
     draw = {"A": 0.9, "B": 0.5, "C": 0.1}  # of equal payments the lowest number goes first
     micro = np.array([round(p * 1_000_000) for p in payments])
-    won = allocate(np.arange(3), np.zeros(3, int), micro, cores, lambda _: np.array(list(draw.values())))
+    won = allocate(np.arange(3), np.zeros(3, int), micro, cores, lambda _: np.array([list(draw.values())]))
     assert "".join(name for name, core in zip(draw, won, strict=True) if core != NO_CORE) == awarded
     assert sorted(won[won != NO_CORE]) == list(range(len(awarded)))  # each on a core of its own
 

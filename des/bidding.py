@@ -1,0 +1,72 @@
+"""Bidding: how offers come in, step by step, and whose money they hold."""
+
+from collections.abc import Mapping
+
+from des.award import Platform
+from des.ledger import Ledger
+from des.money import Micro
+from des.offers import check_offer
+from des.records import Kind, Offer
+from des.round import Round
+
+
+class Bidding:
+    """Takes the offers of a round, and finds out who may offer again."""
+
+    def __init__(self, platform: Platform, ledger: Ledger) -> None:
+        self._platform, self._ledger = platform, ledger
+
+    def take(self, current: Round, offers: Mapping[str, Offer]) -> None:
+        """Check the offers of one step, hold their money, and set who may offer next.
+
+        Args:
+            current: the round; nothing in it has changed if an offer is refused.
+            offers: one from each service that was asked, by name.
+
+        Raises:
+            OfferError: an offer breaks a constraint.
+            ClearingError: the mechanism broke a rule.
+        """
+        over_budget = self._platform.keeps_budgets
+        left = self.left(current)
+        checked = {
+            m: check_offer(
+                offers[current.services[m].name],
+                policy=current.services[m].policy,
+                service=current.services[m].name,
+                round_=current.number,
+                bids=current.asks.least[m],
+                budget=left[m],
+                offline=current.conditions.offline,
+                unwilling=current.unwilling(m),
+                over_budget=over_budget,
+            )
+            for m in current.asked
+        }
+        for m, offer in checked.items():
+            name = current.services[m].name
+            self._ledger.hold(name, left[m] if over_budget else offer.total)
+            current.journal.record(Kind.DECISION, name, amount=offer.total)
+            current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
+        current.step += 1
+        current.asked = ()
+        if current.step < self._platform.steps:
+            current.asked = self._again(current)
+
+    def left(self, current: Round) -> dict[int, Micro]:
+        """Return what each service that may offer can still spend in the round, micro-units."""
+        return {m: self._ledger.accounts[current.services[m].name].free for m in current.asked}
+
+    def _again(self, current: Round) -> tuple[int, ...]:
+        """Release the money of offers that have been refused in the last step; return whose."""
+        again = []
+        for m, places in self._platform.refused(current).items():
+            offer = current.offers[m]
+            lost = frozenset(offer.clients[places].tolist())
+            if new := lost - current.lost.get(m, frozenset()):
+                payments = dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
+                self._ledger.release(current.services[m].name, sum(payments[client] for client in new))
+                again.append(m)
+            current.lost[m] = lost
+            current.tried[m] = frozenset(offer.clients.tolist())
+        return tuple(again)

@@ -1,0 +1,34 @@
+"""Iterated offers: services whose offers were refused may offer again in the same slot."""
+
+from des.pay_as_offered import PayAsOffered
+
+
+class Iterated(PayAsOffered):
+    """Pays as offered, in several steps: whoever is refused has its money back, and may offer it to other clients.
+
+    A client keeps the K highest of all offers that it has been made so far, and refuses the others; a service that was
+    refused offers again, to clients that it has not tried (deferred acceptance: Gale and Shapley, "College admissions
+    and the stability of marriage", American Mathematical Monthly 69, 1962; with money, Kelso and Crawford, Econometrica
+    50, 1982). The round is cleared when nobody is refused any more, or after the last step. How much more is served
+    than with ``pay-as-offered`` is what bidding once wastes.
+    """
+
+    summary = "pay-as-offered; services that were refused may offer again within the round"
+
+    def __init__(self, *, steps: int = 3) -> None:
+        """Allow some steps.
+
+        Args:
+            steps: how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000.
+
+        Raises:
+            ValueError: it is out of range.
+        """
+        if not 1 <= steps <= 1000 or steps != int(steps):
+            raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps}")
+        self._steps = int(steps)
+
+    @property
+    def steps(self) -> int:
+        """See ``Mechanism.steps``."""
+        return self._steps

@@ -1,0 +1,78 @@
+"""Posted prices: the platform names a price per sample, services choose, and a draw decides where too many choose."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from des.allocation import NO_CORE, allocate
+from des.mechanism import Asks, Book, Clearing, Mechanism
+from des.money import MICRO, MicroArray, text, to_micro
+from fl.arrays import IntArray
+
+
+class PostedPrice(Mechanism):
+    """Every service pays the posted price per sample, whatever it offers; clients that ask for more do not serve it.
+
+    Where more services want a client than it has cores, a keyed draw decides. With ``step`` the price follows demand,
+    in the manner of Walras's auctioneer: after each round it rises by up to that share if offers were refused, and
+    falls if cores were left idle.
+
+    As neither side's word moves the price of the round, no client gains by a bid other than its cost, and no service by
+    an offer other than what it wants, as long as ``step`` is 0 (see docs/mechanisms/posted-price.md).
+    """
+
+    summary = "the platform posts a price per sample; services choose, and a draw breaks ties"
+
+    def __init__(self, *, price_per_sample: float, step: float = 0.0, least: float = 0.0, most: float = 1000.0) -> None:
+        """Post a price.
+
+        Args:
+            price_per_sample: of the first round, money per image.
+            step: by which share of it the price moves at most from one round to the next, in [0, 1).
+            least, most: the range that it stays in, money per image.
+
+        Raises:
+            ValueError: an option is out of range.
+        """
+        if not 0 <= least <= price_per_sample <= most <= MICRO:
+            raise ValueError(
+                f"price_per_sample must be between least and most, which are 0 to {MICRO}; "
+                f"not {price_per_sample}, between {least} and {most}"
+            )
+        if not 0 <= step < 1:
+            raise ValueError(f"step must be in [0, 1), not {step}")
+        self._step = step
+        self._least, self._most = to_micro(least), to_micro(most)
+        self.price = to_micro(price_per_sample)
+        self._supply = 0
+
+    def ask(self, bids: MicroArray, data_size: IntArray) -> Asks:
+        """Return the posted price of every client's data; who asks for more is not willing."""
+        posted = self.price * data_size
+        willing = posted >= bids
+        self._supply = int(willing.any(axis=0).sum())
+        return Asks(posted, willing)
+
+    def clear(self, book: Book) -> Clearing:
+        """See ``Mechanism.clear``."""
+        # Whoever offers more has no better chance.
+        equal = np.zeros_like(book.payments)
+        return Clearing(allocate(book.services, book.clients, equal, book.cores, book.tie_order), book.asks)
+
+    def close(self, book: Book, clearing: Clearing) -> None:
+        """Let the price follow demand: by the share of offers refused, less that of willing clients' idle cores."""
+        offers, served = len(book.clients), int((clearing.core != NO_CORE).sum())
+        supply = self._supply * book.cores
+        refused = (offers - served) / offers if offers else 0.0
+        idle = (supply - served) / supply if supply else 0.0
+        moved = round(self.price * (1 + self._step * (refused - idle)))
+        self.price = min(max(moved, self._least), self._most)
+
+    def state(self) -> Mapping[str, Any]:
+        """Return the price of the next round, money per image."""
+        return {"price": text(self.price)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See ``Mechanism.restore``."""
+        self.price = to_micro(float(state["price"]))
