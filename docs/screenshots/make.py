@@ -168,17 +168,8 @@ async def followed(folder: Path) -> None:
             save(app, "batch")
     log = agents / "mine.csv"
     app = MarketApp(trainings=[log], out=out, folder=folder)
-    training = (
-        "--backend",
-        "surrogate",
-        "--episodes",
-        "60",
-        "--evaluate-every",
-        "5",
-        "--out",
-        str(log.with_suffix("")),
-    )
-    with elsewhere("train", "paper", *training):
+    plan = ("--backend", "surrogate", "--episodes", "60", "--evaluate-every", "5")
+    with elsewhere("train", "paper", *plan, "--out", str(log.with_suffix(""))):
         async with app.run_test(size=RECORDING) as pilot:
             await until(pilot, lambda: isinstance(app.screen, TrainingScreen))
             await until(pilot, lambda: len(app.screen.feeds[0].episodes) >= 26)  # type: ignore[attr-defined]
