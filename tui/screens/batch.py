@@ -91,6 +91,9 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def on_screen_suspend(self) -> None:
         """Stop looking while another screen is shown."""
+        self._rest()
+
+    def _rest(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -119,6 +122,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         if not self.is_mounted:
             return
         self.draw()
+        self._rest()  # the screen may have gone and come back during one look
         if self.is_current:
             self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
 

@@ -82,6 +82,9 @@ cut into fifths by their bid, and again by their DQI.
 
     def on_screen_suspend(self) -> None:
         """Stop looking while another screen is shown."""
+        self._rest()
+
+    def _rest(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -108,6 +111,7 @@ cut into fifths by their bid, and again by their DQI.
         if not self.is_mounted:
             return
         self.draw()
+        self._rest()  # the screen may have gone and come back during one look
         if self.is_current:
             self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
 

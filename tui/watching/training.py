@@ -7,12 +7,12 @@ agent's preferences. The log holds no times: how fast a training is shows as it 
 import csv
 import io
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fl.errors import InputError
 from fl.files import is_locked
@@ -26,6 +26,7 @@ PARTS = 5
 """Fifths of the clients that preferences are counted in."""
 SUFFIXES = (".csv", ".safetensors", ".json", ".training")
 _HEADER = 2_000
+_END = 200
 _WINDOW = 60.0
 
 
@@ -85,8 +86,8 @@ class TrainingFeed:
         self.problem = ""
         self.pace = Pace(clock, window=_WINDOW)
         self._columns: list[str] = []
-        self._read = self._number = 0
-        self._file = 0
+        self._read = self._number = 0  # bytes and lines
+        self._end = b""  # what comes before that place
         self._stamps: dict[Path, tuple[int, int]] = {}
         self._locked = False
         self._looked = False
@@ -172,22 +173,29 @@ class TrainingFeed:
         """Read the whole lines that are new; all lines if the file is another one, or has become shorter."""
         try:
             with self.log.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._file or found.st_size < self._read:
-                    self._file, self._read, self._number = found.st_ino, 0, 0
+                if not self._continues(file):
+                    self._read = self._number = 0
                     self._columns, self.episodes, self.evaluations, self.problem = [], [], [], ""
                     self.pace.stop()
-                    self._looked = False
+                    self._end, self._looked = b"", False
                 file.seek(self._read)
                 content = file.read()
         except OSError as error:
             self.problem = f"{self.log}: cannot be read: {error.strerror}"
             return
         whole = content.rfind(b"\n") + 1
-        self._read += whole
-        for row in csv.reader(io.StringIO(content[:whole].decode("utf-8", "replace"))):
-            self._number += 1
-            self._take(row)
+        self._read, self._end = self._read + whole, (self._end + content[:whole])[-_END:]
+        try:
+            for row in csv.reader(io.StringIO(content[:whole].decode("utf-8", "replace"))):
+                self._number += 1
+                self._take(row)
+        except csv.Error as error:
+            self.problem = f"{self.log}:{self._number + 1}: is not a line of a training log: {error}"
+
+    def _continues(self, file: IO[bytes]) -> bool:
+        """Whether what has been read is still there; a file may have been replaced, or written anew."""
+        file.seek(self._read - len(self._end))
+        return file.read(len(self._end)) == self._end
 
     def _take(self, row: list[str]) -> None:
         if not self._columns:
@@ -223,7 +231,7 @@ def find_logs(path: Path) -> list[Path]:
         candidates = sorted(path.glob("*.csv"))
     else:
         own = path.with_name(f"{path.name}.csv")
-        candidates = [own] if own.exists() else sorted(path.parent.glob(f"{_literal(path.name)}-seed*.csv"))
+        candidates = [own] if own.exists() else sorted(path.parent.glob(f"{escape(path.name)}-seed*.csv"))
     return [log for log in candidates if is_log(log)]
 
 
@@ -238,18 +246,10 @@ def is_log(path: Path) -> bool:
 
 
 def logs_at(path: Path) -> list[Path]:
-    """Return the logs of ``find_logs``.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return what ``find_logs`` finds; raise InputError if that is nothing."""
     if found := find_logs(path):
         return found
     raise InputError(f"{path}: there is no training; flmarket train writes NAME.csv beside the agent")
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
 
 
 def _numbers(row: Mapping[str, str]) -> dict[str, float]:

@@ -149,6 +149,11 @@ def test_what_is_no_log_is_named_with_its_line(log: Path) -> None:
     log.write_text("a,b\n1,2\n")
     feed.look()
     assert feed.problem == f"{log}: is not the log of a training"
+    write(log, [row(1)])
+    with log.open("a") as file:
+        file.write(f"2,train,{'x' * 200_000}\n")
+    feed.look()
+    assert feed.problem.startswith(f"{log}:3: is not a line of a training log: field larger than field limit")
     log.unlink()
     feed.look()
     assert feed.state in {"incomplete", "interrupted"}
