@@ -98,6 +98,8 @@ def _folder(path: Path) -> Opening:
         return Opening(batch=path)
     if not runs and (logs := find_logs(path)):
         return Opening(trainings=logs)
+    if not runs and not find_below(path, "scenario.toml"):
+        raise InputError(f"{path}: contains no run and no training; name another folder")
     return Opening(run=run_directory(path))
 
 

@@ -50,7 +50,7 @@ def test_trainings_by_folder_and_by_name(tmp_path: Path) -> None:
 
 
 def test_what_holds_nothing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario.toml and the tables"):
+    with pytest.raises(InputError, match="contains no run and no training; name another folder"):
         resolve(str(tmp_path))
     (tmp_path / "half.csv").write_text(HEAD[:20])
     with pytest.raises(InputError, match=r"half.csv: there is no training; flmarket train writes NAME.csv beside"):
