@@ -4,6 +4,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,6 +18,7 @@ from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import agent_digest
+from scenarios.baselines import baselines
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
@@ -175,7 +177,10 @@ def run(
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
-    train(new, opened, plan, out, provenance, about, resume=resume, report=report)
+    levels = None
+    if scenario.training.backend == "surrogate":  # with real training they would take minutes
+        levels = partial(baselines, scenario, names, opened, plan)
+    train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
 
 
 def _torch_cpu() -> str:

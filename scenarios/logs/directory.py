@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
-from fl.files import WriteError, read_own, unfinished, write_durably
+from fl.files import WriteError, is_locked, read_own, unfinished, write_durably
 from fl.names import folder_problem
 from scenarios.logs.columns import TABLES
 from scenarios.logs.integrity import damage, seal, unseal
@@ -192,19 +192,7 @@ class RunDirectory:
 
     def being_played(self) -> bool:
         """Whether a process is playing the run. Where the file system has no locks, none seems to be."""
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
-        return False
+        return is_locked(self.path)
 
     def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.

@@ -13,6 +13,7 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, Fresh, State
 from scenarios.logs.versions import played_by, skipped_versions
+from scenarios.running.announce import announce
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.pool import Pool
@@ -217,6 +218,7 @@ def run_all(
                 require_playable(scenario, shelf)
         for run in complete:
             observer.skipped(run)
+        announce(run.directory for run in todo)
         if not todo:
             failed = []
         elif cluster:

@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from des.records import Offer
@@ -19,6 +20,7 @@ from learning.mahdrl.training import Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
+from scenarios.running.batch import play_batch
 from scenarios.train import Training, learned_rivals, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
@@ -385,3 +387,49 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
         with pytest.raises(InputError) as caught:
             plan_training(training.scenario, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
         assert str(caught.value) == problem
+
+
+def recorded(out):
+    return {path.name: path.read_bytes() for path in (out.with_suffix(".training") / "record").iterdir()}
+
+
+def test_a_training_records_its_plan_baselines_and_preferences_for_those_who_watch(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 3, out, Shelf())
+    found = recorded(out)
+    described = json.loads(found["plan.json"])
+    assert described["plan"] == json.loads(out.with_suffix(".json").read_text())["plan"]
+    assert described["provenance"]["scenario"] == "paper"
+    levels = [line.split(",")[0] for line in found["baselines.csv"].decode().splitlines()]
+    assert levels == ["policy", "hqfa", "random", "lcfa"]
+    rows = [line.split(",")[:2] for line in found["preferences.csv"].decode().splitlines()[1:]]
+    assert rows == [[str(episode), name] for episode in (2, 4, 6) for name in ("mnist", "fashion-mnist", "emnist")]
+
+
+def test_baselines_are_those_of_the_evaluations_markets(tmp_path):
+    """A market in which HQFA plays in every seat, as a run of it would."""
+    training = small()
+    run(training, 3, tmp_path / "agent.safetensors", Shelf())
+    level = recorded(tmp_path / "agent.safetensors")["baselines.csv"].decode().splitlines()[1].split(",")
+    result = play_batch([training.scenario], ["hqfa"], [900_001], tmp_path / "runs", progress=False)
+    table = pd.read_csv(result.complete[0].directory.path / "rounds.csv")
+    assert level[0] == "hqfa"
+    assert float(level[2]) == pytest.approx(table["accuracy"].mean(), abs=1e-5)
+
+
+def test_a_resumed_training_records_the_same(tmp_path):
+    whole, short = tmp_path / "whole.safetensors", tmp_path / "short.safetensors"
+    run(small(), 3, whole, Shelf())
+    brief = Plan(episodes=4, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
+    run(small(plan=brief), 3, short, Shelf())
+    run(small(), 3, short, Shelf(), resume=True)
+    assert recorded(short) == recorded(whole)
+
+
+def test_turns_record_the_best_heuristic_and_real_training_none(tmp_path):
+    run(small(rotate=True), 3, tmp_path / "turns.safetensors", Shelf())
+    assert recorded(tmp_path / "turns.safetensors")["baselines.csv"].count(b"\n") == 2
+    real = load("quickstart", ["rounds=1", "clients.count=3", "training.eval_samples=50"])
+    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(900_001,))
+    run(small(scenario=real, plan=plan), 3, tmp_path / "real.safetensors", Shelf())
+    assert "baselines.csv" not in recorded(tmp_path / "real.safetensors")

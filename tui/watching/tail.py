@@ -26,6 +26,9 @@ from tui.watching.stored import stored_rounds
 INTERVAL = 0.25
 """Seconds between two reads of files that grow."""
 
+TAIL = 16_384
+"""Bytes at the end of a table in which its last round is looked for first."""
+
 QUIET = 10.0
 """Seconds without growth after which a run counts as interrupted, until its files grow again."""
 
@@ -192,11 +195,21 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     if not table.exists():
         return 0, ()
     with os.fdopen(open_own(table, os.O_RDONLY), "rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - 400_000))
-        lines = file.read().decode("utf-8", "replace").split("\n")[:-1]
+        lines = _last_round(file)
     if not lines or lines[-1].startswith("round,"):
         return 0, ()
     number = lines[-1].partition(",")[0]
     newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
     return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+
+
+def _last_round(file: IO[bytes]) -> list[str]:
+    """Return the whole lines at the end of a table, back to before its last round or to its beginning."""
+    end, length = file.seek(0, 2), TAIL
+    while True:
+        file.seek(max(0, end - length))
+        lines = file.read(length).decode("utf-8", "replace").split("\n")[:-1]
+        number = lines[-1].partition(",")[0] if lines else ""
+        if length >= end or any(not line.startswith(f"{number},") for line in lines[1:]):
+            return lines
+        length *= 8
