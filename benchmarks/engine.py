@@ -5,6 +5,7 @@
 The parts, of which ``--only`` picks some:
 
     round       the reference workload against a plain loop
+    draws       drawing a round's images and orders, with the compiled extension and with NumPy alone
     paper       a round of the paper's market on full test sets, with one and two workers
     evaluate    evaluation alone
     pools       threads against processes
@@ -32,7 +33,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import plain
 import torch
-from measure import Report, Timing, take_turns
+from measure import Report, Timing, numpy_alone, take_turns
 
 from fl import fused
 from fl.arrays import Float32Array
@@ -41,7 +42,7 @@ from fl.cores import usable_cores
 from fl.dataset import Shape
 from fl.datasets import DatasetError, load
 from fl.engine import Engine, FusedTrainer
-from fl.federation import RealFederation, Task
+from fl.federation import RealFederation, Task, _Learner
 from fl.jobs import TrainingJob
 from fl.local import Trainer, visiting_order
 from fl.regime import Kernel, Regime
@@ -152,6 +153,40 @@ def bench_round(report: Report, choice: Choice) -> None:
                 "CPU ms/round": 1e3 * timing.cpu / choice.rounds,
                 "spread": timing.spread,
             }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def bench_draws(report: Report, choice: Choice) -> None:
+    """Draw the images and orders of the reference workload's clients, and play its rounds, with and without NumPy."""
+    task = workload_task()
+    learner = _Learner(task, 0, "auto", "cpu")
+    federations = [RealFederation([task], seed=0, workers=0, kernel="auto") for _ in range(2)]
+    jobs = [workload_jobs() for _ in range(4)]
+
+    def draw(which: int) -> None:
+        for _ in range(choice.rounds):
+            round_, trained = next(jobs[which])
+            for job in trained:
+                learner.client_data(0, round_, job)
+
+    def play(which: int) -> None:
+        for _ in range(choice.rounds):
+            federations[which].train_round(*next(jobs[2 + which]))
+
+    def alone(call: Callable[[int], None]) -> None:
+        with numpy_alone():
+            call(1)
+
+    contestants: dict[str, Callable[[], object]] = {}
+    for name, call in (("draws", draw), ("a whole round", play)):
+        contestants |= {f"{name}, compiled": partial(call, 0), f"{name}, NumPy": partial(alone, call)}
+    timings = take_turns(contestants, 3 * choice.repeat)
+    report.table(
+        f"Drawing the images and orders of {CHOSEN} clients x {SAMPLES} images, one thread",
+        [
+            {"work": name, "CPU ms/round": 1e3 * timing.cpu / choice.rounds, "spread": timing.spread}
             for name, timing in timings.items()
         ],
     )
@@ -476,6 +511,7 @@ def _paired(one: Timing, other: Timing) -> float:
 
 PARTS = {
     "round": bench_round,
+    "draws": bench_draws,
     "paper": bench_paper,
     "evaluate": bench_evaluate,
     "pools": bench_pools,

@@ -1,4 +1,4 @@
-"""The compiled extension ``fl._fused`` (``fl/_native``). It is optional: where it was not built, NumPy does its work."""
+"""The compiled extension ``fl._fused`` (``fl/_native``), which is optional: without it, NumPy does its work."""
 
 import importlib
 from typing import Any
