@@ -236,7 +236,7 @@ def test_there_are_scripts_to_run() -> None:
         f"benchmarks/{name}.py"
         for name in (
             *("batch", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table", "market"),
-            *("regime", "tui_screens", "verify_mutations"),
+            *("regime", "tui_screens", "tui_soak", "verify_mutations"),
         )
     }
 
