@@ -1,4 +1,4 @@
-"""Posted prices: the platform names a price per sample, services choose, and clients choose where too many want them."""
+"""Posted prices: the platform names a price per sample, services choose, then clients where too many want them."""
 
 from collections.abc import Mapping
 from typing import Any

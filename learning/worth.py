@@ -45,9 +45,7 @@ class Worth(Policy):
 
     summary = "offers what clients are worth by their data quality, best worth per bid first"
 
-    def __init__(
-        self, context: PolicyContext, *, markup: float = 1.5, values: Sequence[float] | None = None
-    ) -> None:
+    def __init__(self, context: PolicyContext, *, markup: float = 1.5, values: Sequence[float] | None = None) -> None:
         """Fix how much quality is worth.
 
         Args:

@@ -18,6 +18,7 @@ except ImportError as error:  # something else on Python's path is called fl
     sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
     sys.exit(2)
 from tui.commands.calibrate import calibrate
+from tui.commands.certify import certify
 from tui.commands.console import result
 from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
@@ -80,7 +81,7 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins, doctor):
+for _command in (train, report, export, verify, replay, tui, validate, certify, policies, datasets, plugins, doctor):
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
 app.add_typer(calibrate, name="calibrate")

@@ -89,7 +89,7 @@ def certify(plan: Plan, report: Callable[[str], None] = lambda _: None) -> Certi
         ClearingError: the mechanism broke a rule.
     """
     found: dict[Side, Found] = {side: Found() for side in SIDES}
-    clearings, number, end = 0, 0, monotonic() + (plan.seconds or float("inf"))
+    clearings, number, end = 0, 0, monotonic() + (float("inf") if plan.seconds is None else plan.seconds)
     create(plan.mechanism, plan.options)
     while number < plan.markets and (monotonic() < end or number == 0):
         market = sample(plan.shape, plan.seed, number)

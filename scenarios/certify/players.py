@@ -63,12 +63,13 @@ class Bench:
 
     Attributes:
         market: the market.
+        posted: whether the mechanism asked for prices of its own in the last round that was played.
         plays: how many rounds were cleared so far. Each clearing was checked: prices are at least the bid, at most the
             offer, and within the budget.
     """
 
     def __init__(self, mechanism: Mechanism, market: SampledMarket) -> None:
-        self.market, self.plays = market, 0
+        self.market, self.posted, self.plays = market, False, 0
         self._mechanism = mechanism
         services, clients = market.values.shape
         spec = PopulationSpec(clients, market.cores, (IMAGES,), (0.0,), 0.0, 0.0)
@@ -100,6 +101,7 @@ class Bench:
         nothing = np.zeros(bids.shape)
         world = Qualities(self._sizes, nothing, nothing, bids)
         asks = self._platform.ask(world, 1)
+        self.posted = asks.least is not bids
         ledger = Ledger(self._names, len(self._order))
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
@@ -118,14 +120,13 @@ class Bench:
         available = np.ones(len(self._order), dtype=np.bool_)
         available[list(current.unwilling(m))] = False
         least = current.asks.least[m]
-        posted = current.asks.least is not current.world.bid
         return name_best(
             values / MICRO,
             least / MICRO,
             float("inf") if self._platform.keeps_budgets else left / MICRO,
             available=available,
             order=self._order,
-            payments=least / MICRO if posted else None,
+            payments=least / MICRO if self.posted else None,
         )
 
     def _cleared(self, current: Round) -> Played:

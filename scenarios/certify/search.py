@@ -8,6 +8,7 @@ divided by four, and below ``SMALLEST`` the next start follows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,19 +75,13 @@ def attack(bench: Bench, side: Side, party: int, tries: int, dice: Dice) -> Gain
         ClearingError: the mechanism broke a rule.
     """
     search = _Search(bench, side, party, tries)
-    best, most = search.truth, search.worth(search.truth)
-    truthful = most
-    start = search.truth
-    try:
+    start, truthful = search.truth, search.worth(search.truth)
+    with suppress(_OutOfTriesError):
         while True:
-            report, worth = search.climb(start, dice)
-            if worth > most:
-                best, most = report, worth
+            search.climb(start, dice)
             start = search.random(dice)
-    except _OutOfTriesError:
-        if search.most > most:
-            best, most = search.best, search.most
-    return Gain(side, party, search.truth, best, truthful, most)
+    best, most = search.best, search.most
+    return Gain(side, party, search.truth, search.simplified(best, most), truthful, most)
 
 
 class _OutOfTriesError(Exception):
@@ -122,8 +117,17 @@ class _Search:
                 self.best, self.most = report, worth
         return self._known[report]
 
-    def climb(self, report: Report, dice: Dice) -> tuple[Report, Micro]:
-        """Return the report at which no change of one amount helps any more, and its worth."""
+    def simplified(self, report: Report, worth: Micro) -> Report:
+        """Return the report with the truth in every place where a lie adds nothing. Costs a play for each place."""
+        for place, truth in enumerate(self.truth):
+            changed = (*report[:place], truth, *report[place + 1 :])
+            self._left = 1
+            if changed != report and self.worth(changed) == worth:
+                report = changed
+        return report
+
+    def climb(self, report: Report, dice: Dice) -> None:
+        """Change one amount at a time until none helps any more; ``best`` takes note of what is found."""
         worth, step = self.worth(report), FIRST_STEP
         while step >= SMALLEST:
             better = False
@@ -134,7 +138,6 @@ class _Search:
                         report, worth, better = changed, found, True
             if not better:
                 step //= 4
-        return report, worth
 
     def random(self, dice: Dice) -> Report:
         """Return a start: some amounts true, some scaled, some at a turning point, some anything."""
