@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from des.money import MICRO, to_micro
+from des.offers import MOST
 from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.policy import Policy, PolicyContext
@@ -80,6 +81,6 @@ def _checked(values: Sequence[float], clients: int) -> FloatArray:
     given = np.asarray(values)
     if given.shape != (clients,) or given.dtype.kind not in "if":
         raise ValueError(f"values must be {clients} numbers, one for each client")
-    if not (np.isfinite(given).all() and (given >= 0).all()):
-        raise ValueError("values must be finite numbers, none below 0")
+    if not ((given >= 0) & (given <= MOST / MICRO)).all():
+        raise ValueError(f"values must be numbers from 0 to {MOST // MICRO:,}")
     return to_micro(given.astype(np.float64)) / MICRO

@@ -123,7 +123,7 @@ class Bench:
         return name_best(
             values / MICRO,
             least / MICRO,
-            float("inf") if self._platform.keeps_budgets else left / MICRO,
+            float("inf") if self._mechanism.keeps_budgets else left / MICRO,
             available=available,
             order=self._order,
             payments=least / MICRO if self.posted else None,

@@ -15,7 +15,7 @@ import numpy as np
 from des.mechanisms import create
 from des.money import MICRO, Micro, MicroArray, text
 from des.population import draw_pairs
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.arrays import IntArray
 from fl.draws import draw_key
 from learning.play import play_round

@@ -9,7 +9,8 @@ from fl.extras import needs_extra
 from fl.files import replacing
 from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, require_plain, sweep_text, swept
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import RunDirectory, complete_runs
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import complete_runs
 
 
 def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:

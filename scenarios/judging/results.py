@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from des.records import Outcome, Status
+from des.records import Status
+from des.rows import Outcome
 from fl.arrays import FloatArray
 from fl.errors import InputError, shortened
 from fl.names import folder_problem, name_problem
@@ -22,7 +23,8 @@ from learning.targets import RoundsToTarget
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
 from scenarios.logs.arithmetic import arithmetic, mixtures
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
+from scenarios.logs.directory import META, SCENARIO, RunDirectory
+from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _MOST = 1_000_000

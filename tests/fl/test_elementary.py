@@ -1,12 +1,15 @@
 """exp, log and their relatives: near the exact values, and the same bits for numbers, arrays and all machines."""
 
+import hashlib
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
+from fl.arrays import FloatArray
 from fl.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
 
 CLOSE = 2e-15
@@ -99,3 +102,20 @@ def test_quantiles_of_the_normal_distribution() -> None:
 def test_twelve_significant_digits(x: float, expected: float) -> None:
     assert rounded(x) == rounded(expected) == expected
     assert rounded(np.array([[x]])).tolist() == [[expected]]
+
+
+@pytest.mark.parametrize(
+    ("values", "digest"),
+    [
+        (lambda: exp(1400 * SPREAD - 700), "67a4442732a3b574"),
+        (lambda: log(SPREAD), "ccdc6f73d6beaf68"),
+        (lambda: power(SPREAD, 0.3), "38e62899b472f60f"),
+        (lambda: np.concatenate(waves(64 * SPREAD)), "cc859a4f12b8a30a"),
+        (lambda: sigmoid(80 * SPREAD - 40), "82812fe0221deea7"),
+        (lambda: normal_quantile(SPREAD), "fe06bc079ccb3b7c"),
+    ],
+    ids=["exp", "log", "power", "waves", "sigmoid", "normal_quantile"],
+)
+def test_every_bit_is_what_it_was(values: Callable[[], FloatArray], digest: str) -> None:
+    """Logs are compared to the byte, across machines and versions; a change of a last bit here changes them."""
+    assert hashlib.sha256(values().astype("<f8").tobytes()).hexdigest()[:16] == digest

@@ -1,57 +1,72 @@
-"""The policy that says what clients are worth."""
+"""The policy `worth`: it says what clients are worth, and leaves the price to the mechanism."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
-from des.records import Observation
-from learning.policy import PolicyContext, PolicyOptionsError, create
-
-CONTEXT = PolicyContext("a", 1, 4, 1, 10, 6.0, 0.9, 10.0)
+from learning.policy import PolicyOptionsError, create
 
 
-def observe(
-    bids: list[float], *, budget: float = 6.0, over_budget: bool = False, offline: frozenset[int] = frozenset()
-):
-    return Observation(
-        round=1, rounds=10, service="a", services=("a",), dqi=np.full(4, 0.5), bids=np.array([bids]), budget=budget,
-        cores=1, accuracy=0.1, target_accuracy=0.9, key=bytes(32), offline=offline, over_budget=over_budget,
-    )  # fmt: skip
+def test_it_offers_money_in_proportion_to_quality(observe, context) -> None:
+    """Mean bid 4, mean DQI .5: at a markup of 1.5, a DQI of 1 is worth 12."""
+    seen = observe([4, 2, 6], [0.5, 0.25, 0.75], budget=100)
+    offer = create("worth", context).act(seen)
+    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 6.0, 1: 3.0, 2: 9.0}
 
 
-def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes() -> None:
-    offer = create("worth", CONTEXT, {"values": [4, 3.0, 2.0, 1.0]}).act(observe([2.0, 1.0, 1.0, 1.5]))
+def test_it_does_not_want_clients_that_ask_for_more_than_they_are_worth(observe, context) -> None:
+    seen = observe([4, 7, 1], [0.5, 0.5, 0.5], budget=100)
+    offer = create("worth", context, {"markup": 1.0}).act(seen)
+    assert offer.clients.tolist() == [2, 0]  # worth 4 each; the best worth per bid first
+
+
+def test_it_keeps_its_budget_unless_the_mechanism_does(observe, context) -> None:
+    seen = observe([4, 2, 6], [0.5, 0.25, 0.75], budget=10)
+    assert sum(create("worth", context).act(seen).payments) <= 10
+    assert sum(create("worth", context).act(replace(seen, over_budget=True)).payments) == 18
+
+
+def test_free_clients_come_first(observe, context) -> None:
+    seen = observe([4, 0, 2], [0.5, 0.1, 0.5], budget=100)
+    assert create("worth", context).act(seen).clients[0] == 1
+
+
+def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
+    assert create("worth", context).act(observe([4, 2], [0.0, 0.0])).clients.tolist() == []
+
+
+@pytest.mark.parametrize("markup", [0, -1, float("inf"), float("nan")])
+def test_impossible_markups(context, markup) -> None:
+    with pytest.raises(PolicyOptionsError, match="markup must be a finite number above 0"):
+        create("worth", context, {"markup": markup})
+
+
+def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes(observe, context) -> None:
+    seen, four = observe([2, 1, 1, 1.5], budget=6), replace(context, clients=4)
+    offer = create("worth", four, {"values": [4, 3.0, 2.0, 1.0]}).act(seen)
     assert offer.clients.tolist() == [1, 2]
     assert offer.payments.tolist() == [3.0, 2.0]
+    assert sum(create("worth", four, {"values": [4, 3, 2, 1]}).act(replace(seen, over_budget=True)).payments) == 9
 
 
-def test_where_the_mechanism_keeps_the_budget_all_are_named_that_are_worth_their_bid() -> None:
-    seen = observe([2.0, 1.0, 1.0, 1.5], over_budget=True)
-    offer = create("worth", CONTEXT, {"values": [4.0, 3.0, 2.0, 1.0]}).act(seen)
-    assert offer.clients.tolist() == [1, 0, 2] or offer.clients.tolist() == [1, 2, 0]
-
-
-def test_without_values_quality_decides() -> None:
-    offer = create("worth", CONTEXT, {"markup": 2.0}).act(observe([1.0, 1.0, 1.0, 5.0], budget=100.0))
-    assert sorted(offer.clients.tolist()) == [0, 1, 2]  # of equal quality, worth twice the mean bid of 2
-    assert offer.payments.tolist() == [4.0, 4.0, 4.0]
-
-
-def test_who_is_offline_is_not_named() -> None:
-    seen = observe([2.0, 1.0, 1.0, 1.5], offline=frozenset({1}))
-    assert create("worth", CONTEXT, {"values": [4.0, 3.0, 2.0, 1.0]}).act(seen).clients.tolist() == [2, 0]
+def test_with_given_values_too_nobody_is_named_who_is_offline(observe, context) -> None:
+    seen = replace(observe([2, 1, 1, 1.5], budget=6), offline=frozenset({1}))
+    offer = create("worth", replace(context, clients=4), {"values": [4, 3, 2, 1]}).act(seen)
+    assert offer.payments.tolist() in ([4.0, 2.0], [2.0, 4.0])  # both are worth twice their bid
 
 
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([1.0, 2.0], "values must be 4 numbers, one for each client"),
-        ([1.0, 2.0, 3.0, "4"], "values must be 4 numbers, one for each client"),
-        ([1.0, 2.0, 3.0, -1.0], "values must be finite numbers, none below 0"),
-        ([1.0, 2.0, 3.0, float("nan")], "values must be finite numbers, none below 0"),
-        (7, "values must be 4 numbers, one for each client"),
+        ([1.0, 2.0], "values must be 3 numbers, one for each client"),
+        ([1.0, 2.0, "3"], "values must be 3 numbers, one for each client"),
+        (7, "values must be 3 numbers, one for each client"),
+        ([1.0, 2.0, -1.0], "values must be numbers from 0 to 10,000,000"),
+        ([1.0, 2.0, float("nan")], "values must be numbers from 0 to 10,000,000"),
+        ([1.0, 2.0, 1e300], "values must be numbers from 0 to 10,000,000"),
     ],
 )
-def test_values_that_it_does_not_take(values, problem: str) -> None:
+def test_impossible_values(context, values, problem: str) -> None:
     with pytest.raises(PolicyOptionsError) as caught:
-        create("worth", CONTEXT, {"values": values})
-    assert str(caught.value) == f"policy 'worth' of service 'a': {problem}"
+        create("worth", replace(context, clients=3), {"values": values})
+    assert str(caught.value) == f"policy 'worth' of service {context.service!r}: {problem}"
