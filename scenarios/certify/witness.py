@@ -22,13 +22,13 @@ from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.certify.certificate import Certificate
 from scenarios.certify.players import Bench, Played
-from scenarios.certify.sampling import IMAGES, LEAST_BID, MOST_BID, TICK, SampledMarket
+from scenarios.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
 from scenarios.certify.search import Gain, Side, truly
 from scenarios.file.toml_text import value_text
 from scenarios.loader import parse, points
 
 EMD_OF_TICK = 2 / IMAGES
-"""The smallest step of the EMD of a data set."""
+"""The smallest step of the EMD of a data set of ``IMAGES`` images."""
 
 PER_EMD = round(TICK / MICRO / EMD_OF_TICK, 6)
 PER_SAMPLE = round(MOST_BID / MICRO / IMAGES, 6)
@@ -128,11 +128,11 @@ def _scenario(
         reported[gain.party] = gain.report
     if posted:  # the policy does not know that nobody is paid more: it is given what services offer
         truth, reported = (np.maximum(it.offered, 0) for it in played)
-    sizes, places = _layout(market, asked)
+    layout = _layout(market, asked)
     changed: list[dict[str, Any]] = [{}, {}]
     for at, (bids, values) in enumerate(((costs, truth), (asked, reported))):
         if (costs != asked).any():
-            changed[at]["clients.emd"] = _emds(bids, places)
+            changed[at]["clients.emd"] = layout.listed(bids)
         for m in range(services):
             if (truth[m] != reported[m]).any():
                 changed[at][f"services.service-{m + 1}.policy_options.values"] = _money(values[m])
@@ -157,8 +157,8 @@ def _scenario(
         "[clients]",
         f"count = {clients}",
         f"cores = {market.cores}",
-        f"data_size = {value_text([IMAGES] * sizes)}",
-        f"emd = {value_text(_emds(costs, places))}",
+        f"data_size = {value_text([IMAGES] * layout.sizes)}",
+        f"emd = {value_text(layout.listed(costs))}",
         f"cost = {{ per_sample = {PER_SAMPLE!r}, per_emd = {PER_EMD!r} }}",
         "",
         "[market]",
@@ -209,41 +209,49 @@ def _money(amounts: MicroArray) -> list[float]:
     return [amount / MICRO for amount in amounts.tolist()]
 
 
-def _layout(market: SampledMarket, asked: MicroArray) -> tuple[int, IntArray]:
-    """Return how often the data size is listed, and the place [M, C] in the list of EMDs that each bid has.
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the bids stand in a scenario's lists, of which the draw takes a pair.
 
-    The draw of a service and client is a number below the length of both lists together. Pairs of a service and a
-    client that do not ask the same in both runs must have places of their own.
+    Attributes:
+        sizes: how often the data size is listed.
+        emds: how many EMDs are listed.
+        places: [M, C] which of them each client draws for each service.
+    """
+
+    sizes: int
+    emds: int
+    places: IntArray
+
+    def listed(self, bids: MicroArray) -> list[float]:
+        """Return the EMDs by which clients make these bids, with 0 in the places that nobody draws."""
+        emds = [0.0] * self.emds
+        for place, bid in zip(self.places.ravel().tolist(), bids.ravel().tolist(), strict=True):
+            emds[place] = round((MOST_BID - bid) // TICK * EMD_OF_TICK, 4)
+        return emds
+
+
+def _layout(market: SampledMarket, asked: MicroArray) -> _Layout:
+    """Return the shortest lists in which both the costs and the bids of a misreport, ``asked`` [M, C], have a place.
+
+    Pairs of a service and a client that do not ask the same in both runs need places of their own.
 
     Raises:
         NoScenarioError: there are too many clients and services.
     """
-    services, clients = asked.shape
-    wanted = np.stack([market.costs, asked], axis=-1).reshape(-1, 2)
-    key = draw_key(market.seed, "quality")
+    key, wanted = (
+        draw_key(market.seed, "quality"),
+        list(zip(market.costs.ravel().tolist(), asked.ravel().tolist(), strict=True)),
+    )
     for sizes in range(1, LONGEST + 1):
         for emds in range(1, LONGEST + 1):
-            pairs = draw_pairs(key, np.array(1), services, clients, sizes * emds)
-            places = pairs % emds
-            bids: dict[int, tuple[int, ...]] = {}
-            flat = zip(places.ravel().tolist(), map(tuple, wanted.tolist()), strict=True)
-            if all(bids.setdefault(place, bid) == bid for place, bid in flat):
-                return sizes, np.concatenate([places.ravel(), [emds]])
+            places = draw_pairs(key, np.array(1), *asked.shape, sizes * emds) % emds
+            bids: dict[int, tuple[Micro, Micro]] = {}
+            if all(
+                bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)
+            ):
+                return _Layout(sizes, emds, places)
     raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
-
-
-def _emds(bids: MicroArray, layout: IntArray) -> list[float]:
-    """Return the list of EMDs by which clients make these bids, with 0 in the places that nobody draws."""
-    *places, length = layout.tolist()
-    emds = [0.0] * length
-    for place, bid in zip(places, bids.ravel().tolist(), strict=True):
-        emds[place] = _emd(bid)
-    return emds
-
-
-def _emd(bid: Micro) -> float:
-    assert LEAST_BID <= bid <= MOST_BID  # noqa: S101 - all bids are drawn so
-    return round((MOST_BID - bid) // TICK * EMD_OF_TICK, 4)
 
 
 def _replay(scenario: str, seed: int, expected: tuple[Played, Played]) -> None:
