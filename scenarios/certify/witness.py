@@ -239,17 +239,14 @@ def _layout(market: SampledMarket, asked: MicroArray) -> _Layout:
     Raises:
         NoScenarioError: there are too many clients and services.
     """
-    key, wanted = (
-        draw_key(market.seed, "quality"),
-        list(zip(market.costs.ravel().tolist(), asked.ravel().tolist(), strict=True)),
-    )
+    key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
+    wanted = np.stack([market.costs, asked], axis=-1).reshape(-1, 2).tolist()
     for sizes in range(1, LONGEST + 1):
         for emds in range(1, LONGEST + 1):
-            places = draw_pairs(key, np.array(1), *asked.shape, sizes * emds) % emds
-            bids: dict[int, tuple[Micro, Micro]] = {}
-            if all(
-                bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)
-            ):
+            places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
+            bids: dict[int, list[Micro]] = {}
+            pairs = zip(places.ravel().tolist(), wanted, strict=True)
+            if all(bids.setdefault(place, bid) == bid for place, bid in pairs):
                 return _Layout(sizes, emds, places)
     raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
 
