@@ -105,7 +105,7 @@ class TestFiles:
 
 class TestBuiltIns:
     def test_there_are_six(self) -> None:
-        assert builtin_names() == ["paper", "paper-budget", "paper-cores", "paper-fitted", "quickstart", "scarce"]
+        assert builtin_names() == ["mechanisms", "paper", "paper-budget", "paper-cores", "paper-fitted", "quickstart", "scarce"]
 
     @pytest.mark.parametrize("name", builtin_names())
     def test_each_is_sound_and_says_what_it_is(self, name: str) -> None:

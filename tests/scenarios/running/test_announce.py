@@ -4,7 +4,8 @@ import pytest
 
 from fl.errors import RunError
 from scenarios.loader import load
-from scenarios.logs.directory import RunDirectory, State, find_interrupted, find_runs
+from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.finding import find_interrupted, find_runs
 from scenarios.running.announce import announce
 from scenarios.running.batch import play_batch
 
