@@ -9,7 +9,7 @@ from textual.screen import ModalScreen, Screen
 
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
-from tui.widgets.keys import working
+from tui.widgets.keys import once, working
 
 if TYPE_CHECKING:
     from tui.watching.catalogue import Entry
@@ -29,7 +29,7 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
 
 def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
     """Yield what the keys of a screen do."""
-    for active in working(screen):
+    for active in once(working(screen)):
         binding = active.binding
         key = app.get_key_display(binding)
         run = partial(app.run_action, binding.action, active.node)

@@ -9,7 +9,7 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.widgets.keys import working
+from tui.widgets.keys import once, working
 
 
 class KeyBar(Widget):
@@ -35,7 +35,7 @@ class KeyBar(Widget):
     def _follow(self, screen: Screen[object]) -> None:
         if not self.is_attached or screen is not self.screen:
             return
-        shown = (active.binding for active in working(screen) if active.binding.show)
+        shown = [active.binding for active in once(active for active in working(screen) if active.binding.show)]
         keys = [(binding.key, self.app.get_key_display(binding), binding.description) for binding in shown]
         if keys != self._keys:
             self._keys = keys

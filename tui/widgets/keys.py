@@ -23,9 +23,13 @@ def named(screen: str, bindings: Iterable[Binding]) -> list[BindingType]:
 
 
 def working(screen: Screen[Any]) -> Iterator[ActiveBinding]:
-    """Yield the keys that do something on a screen now and are described, each action once."""
-    seen: set[str] = set()
-    for active in screen.active_bindings.values():
-        if active.enabled and active.binding.description and active.binding.action not in seen:
-            seen.add(active.binding.action)
-            yield active
+    """Yield the keys that do something on a screen now, and are described."""
+    return (active for active in screen.active_bindings.values() if active.enabled and active.binding.description)
+
+
+def once(keys: Iterable[ActiveBinding]) -> Iterator[ActiveBinding]:
+    """Yield the first of the keys for each action."""
+    first: dict[str, ActiveBinding] = {}
+    for key in keys:
+        first.setdefault(key.binding.action, key)
+    return iter(first.values())
