@@ -1,8 +1,12 @@
-"""Whether policies and the mechanism take the options that a scenario gives them, as far as their names go."""
+"""Whether plug-ins (policies, the mechanism, the clients' behaviour) take the options that a scenario gives them.
+
+Only names are checked here; creating them checks the values.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
 from fl.errors import InputError
 from fl.options import option_problems
@@ -21,6 +25,17 @@ def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
     if name in known and (given or name != DEFAULT):
         yield from _check(MECHANISMS, name, given, ("market", "mechanism"))
         yield from _too_large(readable, name)
+
+
+def behaviour_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:
+    """Yield options of the clients' behaviour that do not exist, or that it lacks; its name is checked elsewhere."""
+    table = ("clients", "behaviour")
+    name = readable.get(*table, "kind") if "kind" in readable.keys(*table) else TRUTHFUL
+    given: dict[Path, tuple[str, Any]] = {
+        (*table, "options", key): (key, value) for key, value in _table(readable, *table, "options")
+    }
+    if name in known and (given or name != TRUTHFUL):
+        yield from _check(BEHAVIOURS, name, given, (*table, "kind"))
 
 
 def _too_large(readable: Readable, name: str) -> Iterator[Finding]:
