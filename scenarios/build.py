@@ -244,8 +244,8 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
     )
 
 
-def population_spec(scenario: Scenario) -> PopulationSpec:
-    """Return the clients as the market knows them."""
+def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
+    """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
     clients = scenario.clients
     return PopulationSpec(
         count=clients.count,
@@ -256,7 +256,7 @@ def population_spec(scenario: Scenario) -> PopulationSpec:
         cost_per_emd=clients.cost.per_emd,
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
-        behaviour=behaviour_of(scenario),
+        behaviour=behaviour or behaviour_of(scenario),
     )
 
 
