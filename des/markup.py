@@ -1,6 +1,7 @@
 """Clients that ask more than their costs, by a share that stays the same for the whole run."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Markup(Behaviour):
         Raises:
             ValueError: ``share`` is something else.
         """
-        ends = list(share) if isinstance(share, list | tuple) else [share]
+        ends: list[Any] = list(share) if isinstance(share, Sequence) else [share]
         if not 1 <= len(ends) <= 2 or not all(is_share(end) for end in ends) or ends[0] > ends[-1]:
             raise ValueError(f"share must be a number from 0 to {LARGEST:g}, or [lowest, highest], not {share!r}")
         self._low, self._high = float(ends[0]), float(ends[-1])
@@ -48,7 +49,8 @@ class Markup(Behaviour):
 
 def marked_up(costs: MicroArray, share: float | FloatArray) -> MicroArray:
     """Return costs and a share of them, rounded half-even to whole micro-units."""
-    return costs + np.rint(costs * share).astype(np.int64)
+    asked: MicroArray = costs + np.rint(costs * share).astype(np.int64)
+    return asked
 
 
 def is_share(value: object) -> bool:

@@ -50,7 +50,8 @@ class Ring(Behaviour):
 
     def turn(self, round_: int) -> BoolArray:
         """Return whose turn it is in a round, [C]: one member of each ring."""
-        return self._place == round_ % self._members
+        turn: BoolArray = self._place == round_ % self._members
+        return turn
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
         """See ``Behaviour.bids``."""

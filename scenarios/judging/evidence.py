@@ -23,7 +23,7 @@ from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
-from scenarios.build import Shelf, backend_of, behaviour_of, build_federation, fits_of, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.schema import Scenario
 from scenarios.plugins import require_same_plugins
 
@@ -128,7 +128,7 @@ class Logs:
         thing = f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}"
         try:
             require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
-            return behaviour_of(self.scenario)
+            return population_spec(self.scenario).behaviour
         except (InputError, KeyError, TypeError, AttributeError):
             return None
 
