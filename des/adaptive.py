@@ -29,7 +29,7 @@ class Adaptive(Behaviour):
     Computing 32(1), 2002, section 3.
     """
 
-    def __init__(self, markups: Sequence[float] = (0.0, 0.1, 0.2, 0.4, 0.8), exploration: float = 0.1) -> None:
+    def __init__(self, markups: Sequence[float] = (0.0, 0.1, 0.2, 0.4, 0.8), exploration: float = 0.2) -> None:
         """Create the behaviour.
 
         Args:

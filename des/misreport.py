@@ -30,8 +30,8 @@ class Misreport(Behaviour):
         """
         for name, value, least in (("size", size, -1.0), ("emd", emd, -1.0)):
             if not _is_number(value) or not least <= value <= LARGEST or (name == "size" and value == least):
-                above = "above" if name == "size" else "from"
-                raise ValueError(f"{name} must be a number {above} {least:g} and at most {LARGEST:g}, not {value!r}")
+                limits = f"above {least:g} and at most" if name == "size" else f"from {least:g} to"
+                raise ValueError(f"{name} must be a number {limits} {LARGEST:g}, not {value!r}")
         if not _is_number(share) or not 0 <= share <= 1:
             raise ValueError(f"share must be a number from 0 to 1, not {share!r}")
         if size == 0 and emd == 0:

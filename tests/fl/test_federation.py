@@ -103,6 +103,18 @@ def test_accuracy_is_correct_by_tested(federation_of, dataset) -> None:
     assert correct == pytest.approx(round(correct), abs=1e-9)
 
 
+def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
+    """Clients train on what they hold; the server knows no other size than the one they report."""
+    told = [replace(job("alpha", 0, 30), reported=90), replace(job("alpha", 1, 60), reported=30)]
+    found, parts = federation_of("alpha"), []
+    found.train_round(1, told)
+    for one in told:
+        alone = federation_of("alpha")
+        alone.train_round(1, [replace(one, reported=None)])
+        parts.append(alone.state()["alpha/model"])
+    assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
+
+
 def test_the_number_of_workers_changes_no_bit(federation_of) -> None:
     alone = history(federation_of("alpha", "beta", workers=0), JOBS)
     for workers in (1, 2):
