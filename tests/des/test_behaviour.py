@@ -284,7 +284,10 @@ class Broken(Truthful):
 def test_what_a_behaviour_does_wrong_is_one_line_that_names_it(
     make_market: MakeMarket, pay_the_bid: Callable[..., Any], doing: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(BehaviourError) as caught:
+    def play() -> None:
         market = make_market(["alpha"], behaviour=Broken(**doing))
         market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
+
+    with pytest.raises(BehaviourError) as caught:
+        play()
     assert str(caught.value).startswith(problem)

@@ -10,6 +10,7 @@ import torch
 
 from fl.dataset import Shape
 from fl.draws import draw_key
+from fl.fedavg import fedavg
 from fl.federation import RealFederation, Task
 from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order

@@ -15,6 +15,7 @@ import pytest
 from des.behaviours import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
+from scenarios.file.schema import Scenario
 from scenarios.judging.results import read
 from scenarios.judging.verify import verify
 from scenarios.loader import dumps, load, parse
@@ -53,9 +54,12 @@ def with_behaviour(kind: str, **options: object) -> list[str]:
     return [f"clients.behaviour.kind={kind}", *(f"clients.behaviour.options.{k}={v}" for k, v in options.items())]
 
 
-def run_of(out: Path, kind: str, **options: object) -> Run:
-    scenario = load("scarce", [*SURROGATE, *with_behaviour(kind, **options)])
-    [run] = plan([scenario], ["hqfa"], [0], out, Shelf())
+def scenario_of(kind: str) -> Scenario:
+    return load("scarce", [*SURROGATE, *with_behaviour(kind, **BEHAVIOURS_OF.get(kind, {}))])
+
+
+def run_of(out: Path, kind: str) -> Run:
+    [run] = plan([scenario_of(kind)], ["hqfa"], [0], out, Shelf())
     return run
 
 
@@ -66,7 +70,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def play(kind: str) -> Path:
         if kind not in found:
-            run = run_of(out, kind, **BEHAVIOURS_OF.get(kind, {}))
+            run = run_of(out, kind)
             execute(run, Shelf())
             found[kind] = run.directory.path
         return found[kind]
@@ -140,12 +144,12 @@ def test_what_clients_hold_does_not_depend_on_how_they_behave(kind: str, played:
     """All policies and behaviours face the same data and costs; only bids and reports differ."""
     key = ["round", "service", "client"]
     honest = pd.read_csv(played("truthful") / "offers.csv").set_index(key)
-    other = pd.read_csv(played(kind) / "clients.csv").set_index(key)
-    both = honest.join(other, rsuffix="_held", how="inner")
+    other = pd.read_csv(played(kind) / "clients.csv").set_index(key)[["data_size", "emd", "cost"]]
+    both = honest.join(other.add_prefix("held_"), how="inner")
     assert len(both) > 50
-    assert (both["data_size"] == both["data_size_held"]).all()
-    assert (both["emd"] == both["emd_held"]).all()
-    assert (both["bid"] == both["cost"]).all()
+    assert (both["data_size"] == both["held_data_size"]).all()
+    assert (both["emd"] == both["held_emd"]).all()
+    assert (both["bid"] == both["held_cost"]).all()
 
 
 def test_adaptive_bids_follow_what_was_paid_earlier(played: Callable[[str], Path], tmp_path: Path) -> None:
@@ -153,7 +157,8 @@ def test_adaptive_bids_follow_what_was_paid_earlier(played: Callable[[str], Path
     folder = Path(shutil.copytree(played("adaptive"), tmp_path / "run"))
     for name in ("offers", "clients"):
         path = folder / f"{name}.csv"
-        rows = list(csv.DictReader(path.open(newline="")))
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
         for row in rows:
             if row["round"] == "1" and row["paid"]:
                 row["paid"] = f"{float(row['paid']) * 3:.6f}"
@@ -196,9 +201,9 @@ execute(run, Shelf(), observers=[kill])
 def test_adaptive_clients_that_are_killed_go_on_and_end_with_the_same_bytes(
     played: Callable[[str], Path], tmp_path: Path, after: int
 ) -> None:
-    run = run_of(tmp_path, "adaptive", **BEHAVIOURS_OF["adaptive"])
+    run = run_of(tmp_path, "adaptive")
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]
-    done = subprocess.run(command, input=dumps(run.scenario), text=True, timeout=100, env=os.environ)
+    done = subprocess.run(command, input=dumps(scenario_of("adaptive")), text=True, timeout=100, env=os.environ)
     assert done.returncode == -signal.SIGKILL
     again: list[int] = []
     execute(run, Shelf(), observers=[lambda report: again.append(report.round)])
