@@ -14,6 +14,7 @@ import pytest
 
 from des.behaviours import BEHAVIOURS
 from scenarios.build import Shelf
+from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.judging.results import read
@@ -26,6 +27,7 @@ from scenarios.running.runner import Run, execute
 from scenarios.world import World
 from support.runs import reseal
 from support.shell import flmarket
+from tui.widgets.preview import story
 
 BEHAVIOURS_OF = {
     "markup": {"share": 0.25},
@@ -292,3 +294,18 @@ def test_a_behaviour_of_a_plugin_is_recorded_and_needed_only_to_check_bids(tmp_p
     assert "same bytes again" in again.stdout
     with pytest.raises(ScenarioError, match="unknown behaviour 'even'"):
         parse(RunDirectory(folder).scenario_text())
+
+
+def test_a_preview_says_what_clients_ask_and_how_they_behave(
+    two_services: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {}
+    for kind, options in {"truthful": {}, **BEHAVIOURS_OF}.items():
+        lines = list(story(parse(two_services, overrides=with_behaviour(kind, **options))))
+        asked[kind] = next(line for line in lines if " asks " in line)
+        assert (f"Client behaviour: {kind}." in lines) == (kind != "truthful")
+    assert len(set(asked.values())) == 5
+    monkeypatch.setattr(BEHAVIOURS, "_registered", {})
+    unknown = parse(two_services, overrides=with_behaviour("even"), catalogue=played_catalogue())
+    said = "What it asks is not known: the behaviour even is not loaded here."
+    assert any(line.endswith(said) for line in story(unknown))
