@@ -174,10 +174,11 @@ class Population:
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * self._size[0].size
             size, emd, costs = self._size.take(at), self._emd.take(at), self._cost.take(at)
-            costs.setflags(write=False)
+            for array in (size, emd, costs):
+                array.setflags(write=False)
         world = Qualities(size, emd, self._dqi.take(at), asked(self.spec.behaviour, round_, costs), held)
-        for array in (world.data_size, world.emd, world.dqi, world.bid):
-            array.setflags(write=False)
+        world.dqi.setflags(write=False)
+        world.bid.setflags(write=False)
         return world
 
     def held(self, round_: int) -> Held:
