@@ -19,7 +19,7 @@ from scenarios.judging.report import make_report
 from scenarios.judging.results import read
 from scenarios.loader import load
 from scenarios.running import checkpoint
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 # Each run takes some ten seconds, so that starting Python hardly counts, and no service leaves early.

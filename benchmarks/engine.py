@@ -5,6 +5,7 @@
 The parts, of which ``--only`` picks some:
 
     round       the reference workload against a plain loop
+    draws       drawing a round's images and orders, with the compiled extension and with NumPy alone
     paper       a round of the paper's market on full test sets, with one and two workers
     evaluate    evaluation alone
     pools       threads against processes
@@ -32,7 +33,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import plain
 import torch
-from measure import Report, Timing, take_turns
+from measure import Report, Timing, numpy_alone, take_turns
 
 from fl import fused
 from fl.arrays import Float32Array
@@ -41,7 +42,7 @@ from fl.cores import usable_cores
 from fl.dataset import Shape
 from fl.datasets import DatasetError, load
 from fl.engine import Engine, FusedTrainer
-from fl.federation import RealFederation, Task
+from fl.federation import RealFederation, Task, _Learner
 from fl.jobs import TrainingJob
 from fl.local import Trainer, visiting_order
 from fl.regime import Kernel, Regime
@@ -58,8 +59,10 @@ TRAIN_FLOP, EVALUATE_FLOP = 1.517e6, 0.563e6
 
 KERNELS: tuple[Kernel, ...] = ("reference", "auto")
 
-PEERS_FOLDER = Path(os.environ.get("FLMARKET_PEERS", ".venv-peers"))
+PEERS_FOLDER = Path(os.environ.get("FLMARKET_PEERS", Path(__file__).parents[1] / ".venv-peers"))
 PEERS = ("flower", "fedlab", "pfl")
+PEER_SECONDS = 600.0
+"""How long a peer may take for one repetition."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,40 @@ def bench_round(report: Report, choice: Choice) -> None:
                 "CPU ms/round": 1e3 * timing.cpu / choice.rounds,
                 "spread": timing.spread,
             }
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def bench_draws(report: Report, choice: Choice) -> None:
+    """Draw the images and orders of the reference workload's clients, and play its rounds, with and without NumPy."""
+    task = workload_task()
+    learner = _Learner(task, 0, "auto", "cpu")
+    federations = [RealFederation([task], seed=0, workers=0, kernel="auto") for _ in range(2)]
+    jobs = [workload_jobs() for _ in range(4)]
+
+    def draw(which: int) -> None:
+        for _ in range(choice.rounds):
+            round_, trained = next(jobs[which])
+            for job in trained:
+                learner.client_data(0, round_, job)
+
+    def play(which: int) -> None:
+        for _ in range(choice.rounds):
+            federations[which].train_round(*next(jobs[2 + which]))
+
+    def alone(call: Callable[[int], None]) -> None:
+        with numpy_alone():
+            call(1)
+
+    contestants: dict[str, Callable[[], object]] = {}
+    for name, call in (("draws", draw), ("a whole round", play)):
+        contestants |= {f"{name}, compiled": partial(call, 0), f"{name}, NumPy": partial(alone, call)}
+    timings = take_turns(contestants, 3 * choice.repeat)
+    report.table(
+        f"Drawing the images and orders of {CHOSEN} clients x {SAMPLES} images, one thread",
+        [
+            {"work": name, "CPU ms/round": 1e3 * timing.cpu / choice.rounds, "spread": timing.spread}
             for name, timing in timings.items()
         ],
     )
@@ -424,9 +461,8 @@ def bench_peers(report: Report, choice: Choice) -> None:
     """Play the reference workload in other frameworks, each in the virtual environment where it is installed."""
     task = workload_task()
     clients, (test_images, test_labels) = plain_data(task)
-    here = Path(__file__).parent / "peers"
     cores = usable_cores()
-    found = {name: PEERS_FOLDER / name / "bin" / "python" for name in PEERS}
+    found = _installed_peers()
     with TemporaryDirectory() as folder, ExitStack() as stack:
         data = Path(folder) / "workload.npz"
         np.savez(
@@ -444,21 +480,12 @@ def bench_peers(report: Report, choice: Choice) -> None:
         for _ in range(choice.repeat):
             for name, call in ({ours_name: ours} | plains).items():
                 rates.setdefault(name, []).append(choice.rounds / take_turns({name: call}, 1)[name].median)
-            for name, python in found.items():
-                if not python.exists():
-                    continue
-                command = [str(python), str(here / f"{name}_peer.py"), str(choice.rounds)]
-                # One torch thread each: a second gains nothing on a network this small.
-                environment = os.environ | {"FLMARKET_WORKLOAD": str(data), "OMP_NUM_THREADS": "1"}
-                environment.pop("PYTHONPATH", None)
-                done = subprocess.run(
-                    command, capture_output=True, text=True, check=False, timeout=600, env=environment
-                )
-                if done.returncode:
-                    print(f"{name}: failed\n{done.stderr[-800:]}")
-                    found = {other: path for other, path in found.items() if other != name}
-                    continue
-                rates.setdefault(name, []).append(json.loads(done.stdout.splitlines()[-1])["rounds_per_second"])
+            for name, python in list(found.items()):
+                rate = _peer_rate(name, python, choice.rounds, data)
+                if rate is None:
+                    del found[name]
+                else:
+                    rates.setdefault(name, []).append(rate)
     medians = {name: float(np.median(each)) for name, each in rates.items()}
     report.table(
         "The reference workload in other frameworks (start-up not counted)",
@@ -469,6 +496,38 @@ def bench_peers(report: Report, choice: Choice) -> None:
     )
 
 
+def _installed_peers() -> dict[str, Path]:
+    """Return each installed peer's Python, and report those that are missing."""
+    found = {}
+    for name in PEERS:
+        python = PEERS_FOLDER / name / "bin" / "python"
+        if python.exists():
+            found[name] = python
+        else:
+            print(f"{name}: skipped, there is no {python} (`make bench-peers`, FLMARKET_PEERS)")
+    return found
+
+
+def _peer_rate(name: str, python: Path, rounds: int, data: Path) -> float | None:
+    """Return how many rounds a peer plays in a second; None, and a line, if it fails."""
+    command = [str(python), str(Path(__file__).parent / "peers" / f"{name}_peer.py"), str(rounds)]
+    # One torch thread each: a second gains nothing on a network this small.
+    environment = os.environ | {"FLMARKET_WORKLOAD": str(data), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONPATH", None)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=PEER_SECONDS, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        print(f"{name}: left out, it took longer than {PEER_SECONDS:.0f} s")
+        return None
+    if done.returncode:
+        print(f"{name}: left out, it failed\n{done.stderr[-800:]}")
+        return None
+    rate: float = json.loads(done.stdout.splitlines()[-1])["rounds_per_second"]
+    return rate
+
+
 def _paired(one: Timing, other: Timing) -> float:
     """Return the median over repetitions of how much faster the second was; both played the same rounds."""
     return float(np.median(np.array(one.seconds) / np.array(other.seconds)))
@@ -476,6 +535,7 @@ def _paired(one: Timing, other: Timing) -> float:
 
 PARTS = {
     "round": bench_round,
+    "draws": bench_draws,
     "paper": bench_paper,
     "evaluate": bench_evaluate,
     "pools": bench_pools,

@@ -25,9 +25,10 @@ from learning.evaluation import evaluate, lineup
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
+from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
 from scenarios.running.seeds import parse_seeds
-from scenarios.train import Training, parse_options, run
+from scenarios.train import Training, run
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "d-first", "oracle")
 ABLATION = (

@@ -5,6 +5,7 @@
 The parts, of which ``--only`` picks some:
 
     paper     the paper's market on one core; nothing is written
+    numpy     the paper's market on the surrogate, with the compiled extension and with NumPy alone
     growth    time per round and peak memory up to 10,000 clients x 50 services, each size in a process of its own
 """
 
@@ -14,11 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
-from measure import Report, no_garbage_collection, take_turns
+from measure import Report, no_garbage_collection, numpy_alone, take_turns
 
 from des.market import Market
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
@@ -111,6 +113,31 @@ def bench_paper(report: Report, repeat: int) -> None:
     )
 
 
+def bench_numpy(report: Report, repeat: int) -> None:
+    """Play the paper's market on the surrogate with the extension and with NumPy in its place."""
+    rounds, rows = 100, []
+
+    def alone(play: Callable[[int], None]) -> None:
+        with numpy_alone():
+            play(rounds)
+
+    for policy in ("random", "lcfa", "hqfa"):
+        # Two markets that play the same rounds, so that no repetition is more work for one of them.
+        plays = [game(paper(policy), federations(policy)["surrogate"]) for _ in range(2)]
+        timings = take_turns({"compiled": partial(plays[0], rounds), "NumPy": partial(alone, plays[1])}, 3 * repeat)
+        pairs = zip(timings["NumPy"].computing, timings["compiled"].computing, strict=True)
+        rows.append(
+            {
+                "policy": policy,
+                "compiled: CPU us/round": 1e6 * timings["compiled"].cpu / rounds,
+                "NumPy: CPU us/round": 1e6 * timings["NumPy"].cpu / rounds,
+                "times as fast": float(np.median([numpy / compiled for numpy, compiled in pairs])),
+                "spread": timings["compiled"].spread,
+            }
+        )
+    report.table("The market on the surrogate: draws, exp and log compiled, or in NumPy (median of pairs)", rows)
+
+
 def large(clients: int, services: int) -> Scenario:
     """Return a market of a size. Budgets and cores are the paper's, so that awards grow with the services alone."""
     head = (
@@ -162,7 +189,7 @@ def bench_growth(report: Report, repeat: int) -> None:
     report.table("Growth of the market (stub federation, random policies, one core)", rows)
 
 
-PARTS = {"paper": bench_paper, "growth": bench_growth}
+PARTS = {"paper": bench_paper, "numpy": bench_numpy, "growth": bench_growth}
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from fl import fused
+from fl import draws, elementary, fused, philox
 from fl.cores import usable_cores
 
 RESULTS = Path(__file__).parent / "results"
@@ -68,6 +68,20 @@ def no_garbage_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Let NumPy draw the world and compute exp and log, as where the extension was not built."""
+    modules = (philox, draws, elementary)
+    kept = [module._native for module in modules]
+    for module in modules:
+        module._native = None
+    try:
+        yield
+    finally:
+        for module, native in zip(modules, kept, strict=True):
+            module._native = native
 
 
 def take_turns(contestants: Mapping[str, Callable[[], Any]], repeat: int) -> dict[str, Timing]:

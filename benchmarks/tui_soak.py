@@ -71,6 +71,10 @@ def soak(seconds: float, seed: int, keys: Sequence[str]) -> bool:
                         f"{memory():.0f} MB",
                         flush=True,
                     )
+            # A palette must not search while the app ends.
+            while app.screen is not screen and len(app.screen_stack) > 1:
+                app.pop_screen()
+            await asyncio.sleep(1)
 
         asyncio.run(shown(app, lambda: app.runs.start(start, "soak"), use))
     return fine

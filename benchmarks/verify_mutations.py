@@ -28,7 +28,7 @@ from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.columns import AMOUNTS, TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 Rows = list[list[str]]

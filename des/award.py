@@ -9,32 +9,26 @@ from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.mechanism import Asks, Book, Mechanism, ask, clear, note
 from des.population import Population, Qualities
-from des.records import Kind, Outcome
 from des.round import Round
+from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
 from fl.jobs import TrainingJob
 
 
 class Platform:
-    """Clears each round by the market's mechanism, and works out how long each job takes."""
+    """Clears each round by the market's mechanism, and works out how long each job takes.
+
+    Attributes:
+        mechanism: what clears the rounds.
+    """
 
     def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
         self._population = population
-        self._mechanism = mechanism
+        self.mechanism = mechanism
         self._timeline = timeline
         self._patience = timeline.patience
         self._ties = draw_key(seed, "ties")
-
-    @property
-    def steps(self) -> int:
-        """How many times a service may offer in a round."""
-        return self._mechanism.steps
-
-    @property
-    def keeps_budgets(self) -> bool:
-        """Whether offers may add up to more than the budget."""
-        return self._mechanism.keeps_budgets
 
     def ask(self, world: Qualities, round_: int) -> Asks:
         """Return what services have to pay at least in a round.
@@ -42,7 +36,7 @@ class Platform:
         Raises:
             ClearingError: the mechanism failed, or asks for less than a bid.
         """
-        return ask(self._mechanism, world.bid, world.data_size, round_)
+        return ask(self.mechanism, world.bid, world.data_size, round_)
 
     def refused(self, current: Round) -> dict[int, IntArray]:
         """Return the offers that would be refused if the round were cleared now, as their places, by service.
@@ -51,18 +45,18 @@ class Platform:
             ClearingError: the mechanism broke a rule.
         """
         book = self.book(current)
-        core = clear(self._mechanism, book, current.number).core
+        core = clear(self.mechanism, book, current.number).core
         ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
 
     def state(self) -> Mapping[str, Any]:
         """Return what the mechanism has noted of the rounds so far."""
-        return self._mechanism.state()
+        return self.mechanism.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``."""
-        self._mechanism.restore(state)
+        self.mechanism.restore(state)
 
     def book(self, current: Round) -> Book:
         """Return all offers of a round so far."""
@@ -87,8 +81,8 @@ class Platform:
             ClearingError: the mechanism broke a rule.
         """
         book = self.book(current)
-        clearing = clear(self._mechanism, book, current.number)
-        note(self._mechanism, book, clearing, current.number)
+        clearing = clear(self.mechanism, book, current.number)
+        note(self.mechanism, book, clearing, current.number)
         services, clients, payments = book.services, book.clients, book.payments
         samples = current.world.data_size[services, clients]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]

@@ -6,8 +6,9 @@ from des.award import Platform
 from des.ledger import Ledger
 from des.money import Micro
 from des.offers import check_offer
-from des.records import Kind, Offer
+from des.records import Offer
 from des.round import Round
+from des.rows import Kind
 
 
 class Bidding:
@@ -27,7 +28,7 @@ class Bidding:
             OfferError: an offer breaks a constraint.
             ClearingError: the mechanism broke a rule.
         """
-        over_budget = self._platform.keeps_budgets
+        over_budget = self._platform.mechanism.keeps_budgets
         left = self.left(current)
         checked = {
             m: check_offer(
@@ -50,7 +51,7 @@ class Bidding:
             current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
         current.step += 1
         current.asked = ()
-        if current.step < self._platform.steps:
+        if current.step < self._platform.mechanism.steps:
             current.asked = self._again(current)
 
     def left(self, current: Round) -> dict[int, Micro]:

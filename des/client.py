@@ -7,7 +7,7 @@ import simpy
 
 from des.journal import Journal
 from des.money import Micro
-from des.records import Kind, Outcome
+from des.rows import Kind, Outcome
 
 
 @dataclass(frozen=True, slots=True)

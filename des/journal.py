@@ -3,7 +3,7 @@
 import simpy
 
 from des.money import Micro
-from des.records import Kind, MarketEvent
+from des.rows import Kind, MarketEvent
 
 
 class Journal:

@@ -22,9 +22,10 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
-from des.records import Kind, Observation, Offer, Outcome, RoundReport, Status
+from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
+from des.rows import Kind, Outcome, RoundReport
 from des.service import ServiceSpec, ServiceState
 from des.views import observations
 from des.workforce import Workforce
@@ -102,9 +103,9 @@ class Market:
         return self._population
 
     @property
-    def steps(self) -> int:
-        """How many times a service may offer in a round, if it is refused."""
-        return self._platform.steps
+    def mechanism(self) -> Mechanism:
+        """What clears the rounds."""
+        return self._platform.mechanism
 
     @property
     def finished(self) -> bool:
@@ -201,7 +202,7 @@ class Market:
         return self._observations(current)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
-        left, over_budget = self._bidding.left(current), self._platform.keeps_budgets
+        left, over_budget = self._bidding.left(current), self._platform.mechanism.keeps_budgets
         return observations(current, self.states, left, self.rounds, self._seed, over_budget=over_budget)
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:

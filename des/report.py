@@ -9,8 +9,9 @@ from des.client import Job
 from des.money import MICRO, Micro
 from des.offers import CheckedOffer
 from des.population import Qualities
-from des.records import ClientReport, Feedback, OfferReport, Outcome, RoundReport, ServiceReport
+from des.records import Feedback
 from des.round import Round
+from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward
 from fl.jobs import TrainingOutcome
 

@@ -20,7 +20,7 @@ from fl.dataset import Dataset, DatasetError, DatasetInfo, Source
 from fl.downloaded import data_root
 from fl.own_dataset import OwnDataset, description, problem
 from fl.own_files import OwnFiles, is_path
-from fl.plugins import Registry
+from fl.plugins import Registry, line_about
 
 __all__ = [
     "DATASETS",
@@ -80,15 +80,19 @@ class ListedDataset:
     problem: str | None = None
 
 
-def listing() -> list[ListedDataset]:
-    """Return all data sets, with the reason for what cannot be used. Imports plug-ins, but loads no images."""
+def listing(broken: Mapping[str, str] | None = None) -> list[ListedDataset]:
+    """Return all data sets, with the reason for what cannot be used. Imports plug-ins, but loads no images.
+
+    Args:
+        broken: see ``Registry.listing``.
+    """
     listed = []
-    for entry in DATASETS.listing():
+    for entry in DATASETS.listing(broken):
         if isinstance(entry.thing, Source):
             known = entry.thing.info
             listed.append(ListedDataset(entry.name, known.source, known.description, known))
         else:
-            text = "" if entry.thing is None else description(entry.thing)
+            text = "" if entry.problem else line_about(entry, description)
             listed.append(ListedDataset(entry.name, entry.source, text, problem=entry.problem))
     return listed
 

@@ -17,17 +17,22 @@ from them by integers and basic operations: the same numbers on every machine an
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 from fl.elementary import normal_quantile
+from fl.native import extension
 from fl.philox import blocks
+from fl.philox import uniforms as philox_uniforms
 from fl.streams import stream_key
 
 Word = int | AnyArray
 """A word of a counter: a number, or an array of numbers, in [0, 2^32)."""
+
+_native = extension("subsets")
 
 
 def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
@@ -43,14 +48,12 @@ def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArra
 
     A word of 32 bits is scaled. Probabilities differ by less than 2^-32, which no experiment can see.
     """
-    return scaled(_block(key, counter)[0], below)
+    return scaled(blocks(key, _padded(counter, 4))[0], below)
 
 
 def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
     """Return two independent numbers [2, ...] in [0, 1) for each counter, multiples of 2^-53."""
-    a, b, c, d = _block(key, counter).astype(np.uint64)
-    high, low = np.stack((a, c)) >> np.uint64(5), np.stack((b, d)) >> np.uint64(6)
-    return (high * 2.0**26 + low) * 2.0**-53
+    return philox_uniforms(key, _padded(counter, 4))
 
 
 def normals(key: UInt32Array, *counter: Word) -> FloatArray:
@@ -63,8 +66,9 @@ def normals(key: UInt32Array, *counter: Word) -> FloatArray:
 def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
     """Return ``count`` words [..., count] for each counter of three words: the beginning of a sequence without end."""
     first = [np.asarray(word)[..., None] for word in _padded(counter, 3)]
-    found = blocks(key[..., None, :], (*first, np.arange(-(-count // 4))))
-    return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], -1)[..., :count]
+    needed = -(-count // 4)
+    found = blocks(key[..., None, :], (*first, np.arange(needed)))
+    return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], 4 * needed)[..., :count]
 
 
 def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
@@ -72,7 +76,7 @@ def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
     return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
 
 
-def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: Word) -> list[IntArray]:
+def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: int) -> list[IntArray]:
     """Draw a subset of each of several sets; all subsets of the wanted size are equally likely.
 
     The first different numbers of a sequence are a uniform subset, whatever is drawn after them. Where more than half
@@ -86,10 +90,27 @@ def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: Word)
 
     Returns:
         The members of each subset, ascending indices into its set.
+
+    Raises:
+        ValueError: a subset is to have more members than its set, or a word of the counter is out of range.
     """
+    if (counts > sizes).any():
+        raise ValueError("a subset cannot have more members than its set")
+    first, second, third = (*counter, *[0] * (3 - len(counter)))
+    if _native is None:
+        return _subsets(key, counts, sizes, first, second, third)
+    ends = counts.cumsum().tolist()
+    members = np.empty(ends[-1] if ends else 0, dtype=np.int64)
+    _native.subsets(key, counts, sizes, first, second, third, members)
+    return [members[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _subsets(
+    key: UInt32Array, counts: IntArray, sizes: IntArray, first: int, second: int, third: int
+) -> list[IntArray]:
+    """Return what ``subsets`` does, in NumPy."""
     inverted = 2 * counts > sizes
     wanted = np.where(inverted, sizes - counts, counts)
-    first, second, third = _padded(counter, 3)
     owners, length = np.arange(len(counts)), 8 + 3 * int(wanted.max(initial=0)) // 2
     while True:
         drawn = scaled(words(key, length, first, second + owners, third), sizes[:, None])
@@ -106,10 +127,6 @@ def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: Word)
         chosen = np.sort(drawn[owner][taken[owner]])
         found.append(np.delete(np.arange(size), chosen) if inverted[owner] else chosen)
     return found
-
-
-def _block(key: UInt32Array, counter: Sequence[Word]) -> UInt32Array:
-    return blocks(key, _padded(counter, 4))
 
 
 def _padded(counter: Sequence[Word], count: int) -> list[Word]:

@@ -5,16 +5,20 @@ between two clients, two machines play different markets. Everything here consis
 divisions and exact steps (``rint``, ``frexp``, ``ldexp``), which IEEE 754 defines to the last bit, each of them a step
 of its own: neither Python nor NumPy joins two into one. Results are within 2e-15 of the exact ones, relative to them.
 
-Numbers and arrays get the same bits.
+Numbers and arrays get the same bits, whether the compiled extension computes exp and log, in these very operations, or,
+where there is none, Python and NumPy.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
 from fl.arrays import FloatArray
+from fl.native import extension
+
+_native = extension("exp", "log", "exponentials", "logarithms")
 
 _LN2_HIGH = float.fromhex("0x1.62e42feep-1")
 """ln 2 to 32 bits, so that its product with a small whole number is exact."""
@@ -57,6 +61,8 @@ def exp(x: float) -> float: ...
 def exp(x: FloatArray) -> FloatArray: ...
 def exp(x: Any) -> Any:
     """Return e^x; infinity where it is too large for a float."""
+    if _native is not None:
+        return _each(_native.exponentials, x) if isinstance(x, np.ndarray) else _native.exp(x)
     if isinstance(x, np.ndarray):
         limited = np.minimum(np.maximum(x, _LEAST), _MOST)
         whole = np.rint(limited * _PER_LN2)
@@ -80,6 +86,8 @@ def log(x: Any) -> Any:
     Raises:
         ValueError: a single number is not above 0, or not finite.
     """
+    if _native is not None:
+        return _each(_native.logarithms, x) if isinstance(x, np.ndarray) else _native.log(x)
     if isinstance(x, np.ndarray):
         if not x.size or (x.min() > 0.0 and x.max() < math.inf):
             part, exponent = np.frexp(x)
@@ -142,6 +150,14 @@ def normal_quantile(p: FloatArray) -> FloatArray:
         one, other = _polynomial(_C, near) / _polynomial(_D, near), _polynomial(_E, far) / _polynomial(_F, far)
         value[tails] = np.where(middle[tails] < 0, -1.0, 1.0) * np.where(away <= 5.0, one, other)
     return value
+
+
+def _each(function: Callable[[FloatArray, FloatArray], None], x: FloatArray) -> FloatArray:
+    """Return what a function of the extension makes of each number."""
+    x = np.asarray(x, dtype=np.float64, order="C")
+    result = np.empty_like(x)
+    function(x, result)
+    return result
 
 
 def _less(x: Any, whole: Any) -> Any:

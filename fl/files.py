@@ -127,6 +127,23 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file or folder. Where the file system has no locks, none seems to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def open_own(path: Path, flags: int) -> int:
     """Open a file inside a run's directory; return its descriptor.
 

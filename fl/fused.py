@@ -12,11 +12,9 @@ are flat float32 vectors in the order of ``torch.nn.utils.parameters_to_vector``
 network as ``pixel * scale + offset``.
 """
 
-import importlib
 import os
 from dataclasses import dataclass
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +23,7 @@ from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
 from fl.dataset import Shape
 from fl.errors import InputError
 from fl.installation import kernel_problem
+from fl.native import extension
 
 ARITHMETIC = "fused"
 """What logs call the arithmetic of all variants; the reference path's is ``reference``."""
@@ -38,14 +37,7 @@ _MAX_WIDTH = 65536
 _MAX_INPUTS = 2**24
 
 
-def _load() -> ModuleType | None:
-    try:
-        return importlib.import_module("fl._fused")
-    except ImportError:
-        return None
-
-
-_native: Any = _load()
+_native: Any = extension()
 _kernels: dict[str, int] = _native.kernels() if _native is not None else {}
 
 

@@ -2,16 +2,20 @@
 
 Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. There is no state to
 carry from one draw to the next, so the numbers of any seeds, rounds, services and clients are computed in one call, in
-any order. Integer arithmetic alone: the same words on every machine and with every version of NumPy.
+any order. Integer arithmetic alone: the same words on every machine and with every version of NumPy, whether they are
+computed by the compiled extension or, where there is none, by NumPy.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from fl.arrays import AnyArray, UInt32Array
+from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
+from fl.native import extension
 
 ROUNDS = 10
+
+_native = extension("blocks", "uniforms")
 
 _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], dtype=np.uint64)
 _WEYL = np.array([[0x9E3779B9 * n, 0xBB67AE85 * n] for n in range(ROUNDS)], dtype=np.uint64)
@@ -26,10 +30,42 @@ def blocks(key: UInt32Array, counter: Sequence[int | AnyArray]) -> UInt32Array:
     Args:
         key: [..., 2] words of the keys.
         counter: the four words of the counters, each a number or an array [...] of numbers in [0, 2^32).
+
+    Raises:
+        ValueError: a counter has more or fewer words, or one of them is out of range; or the shapes do not broadcast.
     """
+    words, shape = _operands(key, counter)
+    if _native is None:
+        return _blocks(key, words, shape)
+    found = np.empty((4, *shape), np.uint32)
+    _native.blocks(key, *words, found)
+    return found
+
+
+def uniforms(key: UInt32Array, counter: Sequence[int | AnyArray]) -> FloatArray:
+    """Return two numbers [2, ...] in [0, 1), multiples of 2^-53, made of each block; arguments as for ``blocks``."""
+    words, shape = _operands(key, counter)
+    if _native is None:
+        a, b, c, d = _blocks(key, words, shape).astype(np.uint64)
+        high, low = np.stack((a, c)) >> np.uint64(5), np.stack((b, d)) >> np.uint64(6)
+        return (high * 2.0**26 + low) * 2.0**-53
+    found = np.empty((2, *shape), np.float64)
+    _native.uniforms(key, *words, found)
+    return found
+
+
+def _operands(key: UInt32Array, counter: Sequence[int | AnyArray]) -> tuple[list[IntArray], tuple[int, ...]]:
+    """Return the words of the counters as arrays, and the shape to which these and the keys broadcast."""
     if len(counter) != 4:
         raise ValueError(f"a counter has 4 words, not {len(counter)}")
-    shape = np.broadcast_shapes(key.shape[:-1], *(np.shape(word) for word in counter))
+    words = [np.asarray(word, dtype=np.int64) for word in counter]
+    return words, np.broadcast(key[..., 0], *words).shape
+
+
+def _blocks(key: UInt32Array, counter: Sequence[IntArray], shape: tuple[int, ...]) -> UInt32Array:
+    """Return what ``blocks`` does, in NumPy."""
+    if any((word >> 32).any() for word in counter):
+        raise ValueError("the words of a counter must be in [0, 2^32)")
     # Words 0 and 2 are multiplied, 1 and 3 are not: stacked, each step below serves both halves of the block.
     even, odd = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint64)
     even[0], odd[0], even[1], odd[1] = counter

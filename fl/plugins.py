@@ -7,19 +7,17 @@ A name comes from one of three places, which are searched in this order:
 3. An installed package that declares an entry point in the registry's group.
 """
 
-import os
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Generic, TypeVar, cast
 
-from fl.blame import Foreign, describe
+from fl.blame import Foreign, blame, describe
 from fl.errors import InputError
 from fl.names import name_problem, unknown_plugin
+from fl.packages import damaged, entries, package
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -101,11 +99,18 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return all names: built in, registered here (in that order), then those of packages. Imports nothing."""
         own = [*self._builtin, *self._registered]
-        return [*own, *sorted({entry.name for entry in self._entries() if not self._refusal(entry.name)} - set(own))]
+        return [
+            *own,
+            *sorted({entry.name for entry in entries(self.group) if not self._refusal(entry.name)} - set(own)),
+        ]
 
     def is_builtin(self, name: str) -> bool:
         """Return whether a name is that of something that comes with flmarket."""
         return name in self._builtin
+
+    def is_of_package(self, name: str) -> bool:
+        """Return whether a name is that of an installed package's plug-in, which is imported when it is loaded."""
+        return name not in self._builtin and name not in self._registered
 
     def load(self, name: str) -> T:
         """Return what a name stands for.
@@ -123,7 +128,7 @@ class Registry(Generic[T]):
         if name in self._registered:
             return cast(T, self._registered[name].thing)
         if not self._refusal(name):
-            for entry in self._entries():
+            for entry in entries(self.group):
                 if entry.name == name:
                     return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
@@ -137,19 +142,19 @@ class Registry(Generic[T]):
         listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
         listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
-        for entry in sorted(self._entries(), key=lambda entry: entry.name):
-            source = _package(entry) or "an unknown package"
+        for entry in sorted(entries(self.group), key=lambda entry: entry.name):
+            source, problem, thing = package(entry) or "an unknown package", self._refusal(entry.name), None
+            if problem is None and entry.name in taken:  # nobody can use it, so it is not imported
+                problem = f"the name is registered by {taken[entry.name]}"
+            problem = problem or (broken or {}).get(entry.name)
             try:
-                problem = self._refusal(entry.name) or (broken or {}).get(entry.name)
                 thing = None if problem else self._load_entry(entry)
             except PluginError as error:
-                thing, problem = None, str(error)
-            if entry.name in taken:
-                thing, problem = None, problem or f"the name is registered by {taken[entry.name]}"
+                problem = str(error)
             taken.setdefault(entry.name, source)
             listed.append(Listed(entry.name, thing, source, problem))
-        for package, problem in _damaged(self.group):
-            listed.append(Listed(package, None, package, problem))
+        for name, problem in damaged(self.group):
+            listed.append(Listed(name, None, name, problem))
         return listed
 
     def register(self, name: str, thing: T, record: Mapping[str, str] | None = None) -> None:
@@ -164,7 +169,7 @@ class Registry(Generic[T]):
         """
         module = str(getattr(thing, "__module__", None) or "this process")
         provided = name, module, getattr(thing, "__qualname__", None)
-        if not self._loading and any((it.name, it.module, it.attr) == provided for it in self._entries()):
+        if not self._loading and any((it.name, it.module, it.attr) == provided for it in entries(self.group)):
             return  # an installed package that uses the decorator as well: its entry point provides the name
         source, origin = self._loading or (module, None)
         problem = self._refusal(name) or self._check(thing)
@@ -227,15 +232,9 @@ class Registry(Generic[T]):
             return "flmarket uses this name itself; choose another one"
         return name_problem(name)
 
-    def _entries(self) -> list[EntryPoint]:
-        try:
-            return list(_installed(_places()).select(group=self.group))
-        except Exception:  # a package's damaged metadata: the others must not suffer from it
-            return [entry for package in distributions() for entry in _entries_of(package, self.group)]
-
     def _load_entry(self, entry: EntryPoint) -> T:
-        package = _package(entry)
-        what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {package}' if package else ''})"
+        origin = package(entry)
+        what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {origin}' if origin else ''})"
         with Foreign(lambda error: PluginError(f"{what}: cannot be imported: {describe(error)}")):
             thing = entry.load()
             problem = self._check(thing)
@@ -244,31 +243,26 @@ class Registry(Generic[T]):
         return cast(T, thing)
 
 
-@lru_cache(maxsize=1)
-def _installed(places: tuple[tuple[str, int], ...]) -> Any:  # noqa: ARG001 - what is kept is kept for these
-    """Return the entry points of all packages and groups, kept until a package comes or goes and changes a place.
-
-    Reading them takes a while, and the form of the TUI checks its scenario, which needs them, at every pause in typing.
-    """
-    return entry_points()
-
-
-def _places() -> tuple[tuple[str, int], ...]:
-    """Return where packages are looked for, and when something was last added there or removed, in nanoseconds."""
-    return tuple((place, _changed(place)) for place in sys.path)
-
-
-def _changed(place: str) -> int:
-    try:
-        return os.stat(place or ".").st_mtime_ns  # noqa: PTH116
-    except OSError:
-        return 0
-
-
 def summary(thing: Any) -> str:
     """Return a plug-in in one line: its ``summary`` if it has one, else the first line of its own docstring."""
     text = getattr(thing, "summary", "") or (getattr(thing, "__doc__", None) or "").strip()
     return str(text).partition("\n")[0].strip()
+
+
+def line_about(listed: Listed[Any], summary: Callable[[Any], str] = summary) -> str:
+    """Return what a listing shows of a plug-in: why it cannot be used, else its summary. Never fails.
+
+    Args:
+        listed: the plug-in.
+        summary: returns a usable plug-in's line; may raise anything, as it reads the plug-in's attributes.
+    """
+    if listed.problem:
+        return listed.problem
+    try:
+        with Foreign(lambda error: PluginError(f"summary: {describe(error)}{blame(error)}")):
+            return summary(listed.thing)
+    except PluginError as error:
+        return str(error)
 
 
 def subclass_problem(found: Any, base: type, name: str) -> str | None:
@@ -279,33 +273,3 @@ def subclass_problem(found: Any, base: type, name: str) -> str | None:
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     return f"{found.__name__} does not define {' and '.join(missing)}" if missing else None
-
-
-def _package(entry: EntryPoint) -> str | None:
-    """Return the name and version of the package that declares an entry point, where they are known."""
-    if entry.dist is None:
-        return None
-    try:
-        return f"{entry.dist.name} {entry.dist.version}"
-    except Exception:  # damaged metadata
-        return None
-
-
-def _entries_of(package: Any, group: str) -> list[EntryPoint]:
-    try:
-        return list(package.entry_points.select(group=group))
-    except Exception:  # _damaged reports it
-        return []
-
-
-def _damaged(group: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each package that mentions the group but whose entry points cannot be read, and why."""
-    try:
-        _installed(_places())
-    except Exception:
-        for package in distributions():
-            try:
-                package.entry_points.select(group=group)
-            except Exception as error:
-                if group in (package.read_text("entry_points.txt") or ""):
-                    yield str(package.name), f"its entry_points.txt cannot be read: {describe(error)}"

@@ -1,13 +1,29 @@
-"""Observations that cannot be acted on are refused."""
+"""Observations that cannot be acted on are refused, and markets that an environment cannot play."""
 
 import numpy as np
 
+from des.market import Market
+from des.mechanism import Mechanism
 from des.records import Observation
 from fl.errors import RunError
 
 
 class ObservationError(RunError):
     """A service observes values that are not finite."""
+
+
+def require_one_offer(market: Market) -> None:
+    """Refuse a market whose rounds an environment cannot play: it gives each service one action, which may pay the bid.
+
+    Raises:
+        ValueError: its mechanism takes offers in several steps, or asks services for other prices than the bids.
+    """
+    mechanism = market.mechanism
+    name = type(mechanism).__name__
+    if mechanism.steps > 1:
+        raise ValueError(f"mechanism {name} takes offers in {mechanism.steps} steps; an environment plays one a round")
+    if type(mechanism).ask is not Mechanism.ask:
+        raise ValueError(f"mechanism {name} posts prices of its own; the environments know bids only")
 
 
 def require_finite(observation: Observation) -> None:

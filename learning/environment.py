@@ -17,10 +17,11 @@ from pettingzoo import ParallelEnv
 
 from des.market import Market
 from des.money import MICRO
-from des.records import Observation, Offer, RoundReport, Status
+from des.records import Observation, Offer, Status
+from des.rows import RoundReport
 from fl.arrays import FloatArray
 from fl.streams import stream
-from learning.checks import require_finite
+from learning.checks import require_finite, require_one_offer
 from learning.projection import ActionError, project
 from learning.seats import MarketFactory
 from learning.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
@@ -65,7 +66,8 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             flat: whether observations and actions are one Box each (``FlatCodec``) instead of Dicts.
 
         Raises:
-            ValueError: gamma or payment_limit is out of range.
+            ValueError: gamma or payment_limit is out of range, or the market's mechanism is not one whose rounds are
+                one offer from each service, of at least the bids.
         """
         if not 0 < gamma <= 1:
             raise ValueError(f"gamma must be in (0, 1], not {gamma}")
@@ -75,6 +77,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         self._gamma = gamma
         self._seed, self._episode = seed, 0
         self._market: Market = factory(seed)
+        require_one_offer(self._market)
         self.possible_agents = [spec.name for spec in self._market.services]
         self.agents: list[str] = []
         codec: type[DictCodec | FlatCodec] = FlatCodec if flat else DictCodec

@@ -15,7 +15,7 @@ import numpy as np
 
 from des.market import Market
 from des.money import MICRO
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.names import unknown
 from learning.play import play

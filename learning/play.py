@@ -6,7 +6,8 @@ from functools import partial
 
 from des.market import Market
 from des.offers import OfferError
-from des.records import Observation, Offer, RoundReport
+from des.records import Observation, Offer
+from des.rows import RoundReport
 from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from learning.policy import Policy

@@ -119,6 +119,26 @@ def paired_bootstrap(
     return Interval(float(statistic(difference.ravel())), float(low), float(high), level)
 
 
+def mean_band(runs: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the ends [points] of the 95 % interval of the mean over seeds at many points of a curve, low and high.
+
+    At each point it is the interval that ``paired_bootstrap`` has for the values against zero.
+
+    Args:
+        runs: [market seeds, points].
+
+    Raises:
+        ValueError: a value is missing or not finite.
+    """
+    resamples = 10_000
+    values = np.atleast_2d(finite("runs", runs))
+    rng = stream(0, "bootstrap")
+    rng.integers(1, size=(resamples, 1))  # the training seeds, of which there is one
+    counts = _counts(rng.integers(len(values), size=(resamples, len(values))))
+    low, high = np.quantile(counts @ values / len(values), [0.025, 0.975], axis=0)
+    return low, high
+
+
 def area_under_curve(accuracy: npt.ArrayLike, axis: int = -1) -> FloatArray:
     """Return the AUC: the mean accuracy over the rounds along ``axis``, in [0, 1].
 

@@ -4,13 +4,11 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, Literal, get_args
 
 from fl.errors import InputError
-from fl.names import suggest
 from fl.streams import stream
 from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
@@ -20,19 +18,16 @@ from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
 from learning.policy import agent_digest
+from scenarios.baselines import baselines
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
-from scenarios.file.addresses import AddressError
-from scenarios.file.overrides import read_value
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
+from scenarios.hyper_parameters import settings_of
 from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.runner import git_revision, versions
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
-
-
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +177,10 @@ def run(
     def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, seats or names, episode, market_seed, shelf, workers)
 
-    train(new, opened, plan, out, provenance, about, resume=resume, report=report)
+    levels = None
+    if scenario.training.backend == "surrogate":  # with real training they would take minutes
+        levels = partial(baselines, scenario, names, opened, plan)
+    train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
 
 
 def _torch_cpu() -> str:
@@ -235,7 +233,7 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     if training.policy == "mahdrl-paper":
         kind = (paper.Learner, paper_settings.Settings)
     new, hyper_parameters = kind
-    settings = _settings(hyper_parameters, training.options, training.policy)
+    settings = settings_of(hyper_parameters, training.options, training.policy)
     try:
         return new(training.learners, _shape(training.scenario), seed, settings), settings
     except MemoryError as error:
@@ -276,41 +274,3 @@ def open_table(
         yield Table(build_market(scenario, seed, federation), tuple(learners), rivals)
     finally:
         federation.close()
-
-
-def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Read ``--option key=value``; values as in TOML, and bare words as text.
-
-    Raises:
-        InputError: one has no ``=``, or its value is not valid.
-    """
-    options = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--option {_shortened(text)!r}: must be KEY=VALUE")
-        try:
-            parsed = read_value(value.strip())
-        except AddressError as error:
-            raise InputError(f"--option {_shortened(text)}: {error}") from error
-        options[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
-    return options
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
-
-
-def _settings(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
-    known = get_type_hints(kind, include_extras=True)
-    if unknown := sorted(options.keys() - known.keys()):
-        raise InputError(f"--option {unknown[0]}: unknown hyper-parameter of {policy}{suggest(unknown[0], known)}")
-    valid = {}
-    for name, value in options.items():
-        try:
-            valid[name] = TypeAdapter(known[name]).validate_python(value, strict=True)
-        except ValidationError as error:
-            raise InputError(
-                f"--option {name}: {error.errors()[0]['msg'].lower()}, not {_shortened(repr(value))}"
-            ) from error
-    return kind(**valid)

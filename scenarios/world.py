@@ -5,14 +5,14 @@ learn: then they follow from what earlier offers came to, too, which the logs ho
 watches one in another process, sees the whole order book although the logs hold only the offers.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from des.behaviour import BehaviourError
 from des.conditions import Conditions
 from des.money import to_micro
 from des.population import Population, Qualities
-from des.records import OfferReport
+from des.rows import OfferReport
 from fl.datasets import info
 from fl.errors import InputError
 from scenarios.build import dqi_parameters, interventions, population_spec
@@ -22,22 +22,28 @@ from scenarios.file.schema import Scenario
 class World:
     """What every service and client of a scenario meets under one seed.
 
-    The data sets that the scenario names must be known here, because bids depend on their labels, and so must the
-    clients' behaviour; policies, models and the mechanism need not be.
+    Bids depend on how many labels the data sets have, so each must be known here, or its number be given; the clients'
+    behaviour must be known, too. Policies, models and the mechanism need not be.
     """
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    def __init__(self, scenario: Scenario, seed: int, labels: Mapping[str, int] | None = None) -> None:
         """Draw nothing yet.
+
+        Args:
+            scenario: what is played.
+            seed: the run's seed.
+            labels: L by data set, where a run has recorded it (``scenarios.logs.labels``); of others, what they have
+                now.
 
         Raises:
             InputError: a data set or the clients' behaviour is not known here, or the scenario is not one that can be
                 played.
         """
-        services = scenario.services
-        labels = [info(service.dataset).labels for service in services]
+        services, given = scenario.services, labels or {}
+        counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
         parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
         try:
-            self._population = Population(population_spec(scenario), labels, parameters, seed)
+            self._population = Population(population_spec(scenario), counts, parameters, seed)
         except (ValueError, BehaviourError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanism = scenario.market.mechanism

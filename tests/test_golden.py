@@ -73,11 +73,20 @@ def test_neither_numpy_s_extensions_nor_the_blas_change_a_byte(settings: dict[st
     assert found == {"paper": {policy: recorded()["paper"][policy] for policy in SENSITIVE}}
 
 
-def golden(scenario: str, policies: Sequence[str], settings: dict[str, str]) -> dict[str, dict[str, str]]:
+def test_without_the_compiled_extension_the_market_is_the_same() -> None:
+    """NumPy then draws the world and computes exp and log. In ``scarce``, ties are broken by draws."""
+    start = "import runpy, sys; sys.modules['fl._fused'] = None; runpy.run_module('golden', run_name='__main__')"
+    found = golden("scarce", ["lcfa", "hqfa"], {}, start=["-c", start])
+    assert found == {"scarce": {policy: recorded()["scarce"][policy] for policy in ("lcfa", "hqfa")}}
+
+
+def golden(
+    scenario: str, policies: Sequence[str], settings: dict[str, str], start: Sequence[str] = ("-m", "golden")
+) -> dict[str, dict[str, str]]:
     """Return the digests that a process with other environment variables computes."""
     arguments = [word for policy in policies for word in ("--policy", policy)]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "golden", scenario, *arguments],
+        [sys.executable, "-P", *start, scenario, *arguments],
         env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests" / "lib")))},
         capture_output=True,
         text=True,

@@ -102,3 +102,16 @@ def test_the_sample_is_of_tokens_and_begins_alike(project: Path) -> None:
     assert sample(project, 2, seed=0) == drawn[:2]
     [division] = [mutant for mutant in drawn if mutant.line == 7]
     assert division.diff(project).splitlines()[0] == "-    return number / count  # = number * 0.5"
+
+
+def test_a_mutant_that_cosmic_ray_cannot_make_is_passed_over(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray", reason="cosmic-ray is not installed (make mutants)")
+    from mutants.sample import sample
+
+    (tmp_path / "fl").mkdir()
+    dotted = "import os\n\ntry:\n    found = 1\nexcept (os.error, ValueError):\n    pass\n"
+    (tmp_path / "fl" / "dotted.py").write_text(dotted)
+    for seed in range(5):
+        drawn = sample(tmp_path, 10, seed)
+        assert {mutant.line for mutant in drawn} <= {4, 5}
+        assert 4 in {mutant.line for mutant in drawn}

@@ -54,16 +54,20 @@ class MarketApp(SteadyApp):
         *,
         scenario: str | None = None,
         run: Path | None = None,
+        batch: Path | None = None,
+        trainings: Sequence[Path] = (),
         out: Path = Path("runs"),
         folder: Path | None = None,
         runner: Sequence[str] | None = None,
         settings: Path | None = None,
     ) -> None:
-        """Start with a scenario to run, a run to replay, or neither.
+        """Start with a scenario to run, a run to replay, a folder of runs or trainings to follow, or at home.
 
         Args:
             scenario: a scenario file or built-in name; the app asks how to run it.
             run: a run directory to replay.
+            batch: a folder of runs to follow.
+            trainings: logs of trainings to follow.
             out: folder for run directories, old and new.
             folder: folder with the user's scenario files; the current one if not given.
             runner: the command of the runner process; tests use others.
@@ -71,6 +75,7 @@ class MarketApp(SteadyApp):
         """
         super().__init__()
         self._scenario, self._run_path = scenario, run
+        self._batch, self._trainings = batch, trainings
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
@@ -137,7 +142,7 @@ class MarketApp(SteadyApp):
             self.notify(f"{self._problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
         elif self.settings.keys:
             self.call_after_refresh(self._check_keys)
-        if self._scenario is not None or self._run_path is not None:
+        if self._scenario is not None or self._run_path is not None or self._batch is not None or self._trainings:
             self.call_after_refresh(self._begin)
 
     def _check_keys(self) -> None:
@@ -151,6 +156,10 @@ class MarketApp(SteadyApp):
     def _begin(self) -> None:
         if self._run_path is not None:
             self.show_market(self.runs.open(self._run_path))
+        elif self._batch is not None:
+            self.show_batch(self._batch)
+        elif self._trainings:
+            self.show_trainings(self._trainings)
         elif self._scenario is not None:
             from scenarios.loader import builtin_names, builtin_path
 
@@ -180,6 +189,18 @@ class MarketApp(SteadyApp):
         from tui.screens.compare import CompareScreen
 
         self.push_screen(CompareScreen(sessions, self))
+
+    def show_batch(self, folder: Path) -> None:
+        """Show all runs of a folder, and follow them."""
+        from tui.screens.batch import BatchScreen
+
+        self.push_screen(BatchScreen(folder, self))
+
+    def show_trainings(self, logs: Sequence[Path]) -> None:
+        """Show trainings by their logs, and follow them."""
+        from tui.screens.training import TrainingScreen
+
+        self.push_screen(TrainingScreen(logs))
 
     def edit_outside(self, path: Path) -> bool:
         """Edit a file in the user's own editor; return whether there was one to do it in."""

@@ -1,93 +1,25 @@
-"""The door of the ``flmarket`` command line: registers the commands and maps errors to exit statuses.
+"""The door of the ``flmarket`` command line: Ctrl-C, and exit statuses.
 
-Results go to stdout, progress to stderr. Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130
-interrupted. Whatever is slow to import (torch, pandas, Textual) is imported by the command that needs it, when it runs.
+Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupted. Nothing but ``main`` is
+imported before Ctrl-C is taken care of: what comes before that, the start of Python itself, cannot be kept from showing
+a traceback.
 """
 
 import os
+import signal
 import sys
-from typing import Annotated, Any
-
-import typer
-
-try:
-    from fl.crash import BAD_INPUT, guarded
-    from fl.installation import require_one_place, version
-    from fl.printable import printable_lines
-except ImportError as error:  # something else on Python's path is called fl
-    sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
-    sys.exit(2)
-from tui.commands.calibrate import calibrate
-from tui.commands.console import result
-from tui.commands.datasets import datasets
-from tui.commands.doctor import doctor
-from tui.commands.export import export
-from tui.commands.plugins import plugins
-from tui.commands.policies import policies
-from tui.commands.replay import replay
-from tui.commands.report import report
-from tui.commands.run import run
-from tui.commands.scenarios import scenarios
-from tui.commands.streams import finish_streams, guard_streams
-from tui.commands.train import train
-from tui.commands.tui import tui
-from tui.commands.validate import validate
-from tui.commands.verify import verify
-
-UsageError: Any = typer.BadParameter.__bases__[0]
-"""What Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
-
-_EXAMPLES = """[bold]Examples[/bold]
-
-$ flmarket run quickstart
-
-$ flmarket run paper --policy random --policy hqfa --seeds 5
-
-$ flmarket run paper-cores --seeds 10 --jobs 4
-
-$ flmarket run my-market.toml --set clients.cores=3 --rounds 20
-
-$ flmarket report runs --baseline random --figures figures
-
-$ flmarket export runs --csv all-rounds.csv
-"""
-
-app = typer.Typer(
-    name="flmarket",
-    help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
-    epilog=_EXAMPLES,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        result(f"flmarket {version()}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Take the options that stand before a command; the help of the app is its own."""
-
-
-# In the order in which --help lists them; groups come last.
-app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins, doctor):
-    app.command()(_command)
-app.add_typer(scenarios, name="scenarios")
-app.add_typer(calibrate, name="calibrate")
 
 
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
+    _on_ctrl_c(_end)
+    try:
+        from fl.crash import guarded
+    except ImportError as error:  # something else on Python's path is called fl
+        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
+        sys.exit(2)
+    from tui.commands.streams import finish_streams
+
     status = guarded(_run, _say)
     if status == 0:
         status = guarded(finish_streams, _say)
@@ -95,29 +27,24 @@ def main() -> None:
 
 
 def _run() -> object:
-    guard_streams()
-    arguments = [_at_home(argument) for argument in sys.argv[1:]]
-    if arguments[:1] != ["doctor"]:  # which reports it, beside all the rest
-        require_one_place()
+    from tui.program import run_arguments
+
+    _on_ctrl_c(signal.default_int_handler)
     try:
-        if arguments == ["tui"]:
-            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
-            return None
-        return app(arguments, standalone_mode=False)
-    except typer.Exit as end:
-        return end.exit_code
-    except UsageError as error:
-        from typer.rich_utils import rich_format_error
-
-        error.message = printable_lines(error.message)
-        rich_format_error(error)
-        return BAD_INPUT
+        return run_arguments()
+    finally:
+        _on_ctrl_c(_end)
 
 
-def _at_home(argument: str) -> str:
-    """Put the home folder in place of the tilde in ``--out=~/runs``, where shells leave it, or in a quoted path."""
-    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
-    return f"{option}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument  # noqa: PTH111
+def _on_ctrl_c(handler: "signal._HANDLER") -> None:
+    """Set what Ctrl-C does, unless whoever started this process wants it to be ignored."""
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end):
+        signal.signal(signal.SIGINT, handler)
+
+
+def _end(*_: object) -> None:
+    """End the process at once: while it is imported nothing has begun, and while Python takes it down all is done."""
+    os._exit(130)
 
 
 def _say(line: str) -> None:

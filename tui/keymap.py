@@ -3,12 +3,14 @@
 from textual.binding import Binding
 
 from fl.names import unknown
+from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
+from tui.screens.training import TrainingScreen
 
-SCREENS = (HomeScreen, ConfigureScreen, MarketScreen, CompareScreen)
+SCREENS = (HomeScreen, ConfigureScreen, MarketScreen, CompareScreen, BatchScreen, TrainingScreen)
 
 
 def key_names() -> list[str]:

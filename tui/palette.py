@@ -21,6 +21,7 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
         for session in navigator.runs.sessions:
             show = partial(navigator.show_market, session)
             yield SystemCommand(f"Go to {session.label}", session.phase.value, show)
+        yield SystemCommand("Watch all runs", str(navigator.out), lambda: navigator.show_batch(navigator.out))
         for entry in home.entries:
             yield from _entry(navigator, home, entry)
 
@@ -44,6 +45,9 @@ def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[S
         yield SystemCommand(
             f"Open run {entry.name}", entry.state, lambda: navigator.show_market(navigator.runs.open(entry.path))
         )
+        return
+    if entry.kind == "training":
+        yield SystemCommand(f"Watch training {entry.name}", entry.note, lambda: navigator.show_trainings([entry.path]))
         return
     own = entry.kind == "file"
     yield SystemCommand(f"Run {entry.name}", entry.kind, partial(home.run_file, entry.path))

@@ -1,21 +1,26 @@
 """Makes the pictures beside this file: the real app over real runs of the quickstart scenario. `make screenshots`."""
 
 import asyncio
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from animate import animated, local
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from scenarios.loader import builtin_text
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
+from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.market import MarketScreen
 from tui.screens.shock import ShockDialog
+from tui.screens.training import TrainingScreen
 
 HERE = Path(__file__).parent
 SIZE = (150, 44)
@@ -132,11 +137,51 @@ async def recording(folder: Path) -> None:
     (HERE / "recording.svg").write_text(animated(frames), encoding="utf-8")
 
 
+@contextmanager
+def elsewhere(*arguments: str) -> Iterator[None]:
+    """Run a command in a process of its own, and end it if it has not ended by itself."""
+    words = [sys.executable, "-P", "-m", "tui.cli", *arguments, "-q"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)  # noqa: S603 - our own module
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def followed(folder: Path) -> None:
+    """Show what other processes play: a batch, and a training."""
+    out, agents = folder / "batch", folder / "agents"
+    out.mkdir()
+    app = MarketApp(batch=out, out=out, folder=folder)
+    policies = ("--policy", "hqfa", "--policy", "random", "--policy", "lcfa")
+    with elsewhere("run", SCENARIO, *policies, "--seeds", "4", "--jobs", "2", "--out", str(out)):
+        async with app.run_test(size=RECORDING) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, BatchScreen))
+            await until(pilot, lambda: app.screen.look and app.screen.look.states["complete"] >= 4)  # type: ignore[attr-defined]
+            await until(pilot, lambda: any(run.left for run in app.screen.look.runs))  # type: ignore[attr-defined]
+            app.screen.folder = Path("runs")  # type: ignore[attr-defined]  # not that of this script
+            app.screen.draw()  # type: ignore[attr-defined]
+            detail = app.screen.query_one("#batch-detail", Static)
+            detail.update(str(detail.render()).replace(str(out), "runs"))
+            await pilot.pause(0.2)
+            save(app, "batch")
+    log = agents / "mine.csv"
+    app = MarketApp(trainings=[log], out=out, folder=folder)
+    plan = ("--backend", "surrogate", "--episodes", "60", "--evaluate-every", "5")
+    with elsewhere("train", "paper", *plan, "--out", str(log.with_suffix(""))):
+        async with app.run_test(size=RECORDING) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, TrainingScreen))
+            await until(pilot, lambda: len(app.screen.feeds[0].episodes) >= 26)  # type: ignore[attr-defined]
+            save(app, "training")
+
+
 async def main() -> None:
     """Make all pictures."""
     with tempfile.TemporaryDirectory() as folder:
         await recording(Path(folder))
         await pictures(Path(folder))
+        await followed(Path(folder))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 //
 // Only one output per pooling window has a gradient, so backward visits a quarter of the second convolution's outputs.
 // There, lanes are (x, input map) pairs, and every sum is a chain over windows and maps. The first convolution's
-// gradients are sums over cells: 16 virtual lanes (cell mod 16), whatever the vector's width, added up by one tree when
-// the batch is done.
+// gradients are in conv1_gradient.inl.
 
 constexpr int TAP_VECTORS = (TAPS * DEPTH + LANES - 1) / LANES;
 constexpr int TAPS2_BLOCK = REGISTERS >= 32 ? (LANES == 16 ? 5 : 2) : LANES == 8 ? 3 : 1;  // rows, * TAP_VECTORS
 constexpr int ROW_VECTORS = TAP_ROW / LANES;
 constexpr int INPUT2_BLOCK = LANES == 16 ? 6 : REGISTERS >= 32 || LANES == 8 ? 2 : 1;  // rows, * ROW_VECTORS
-constexpr int TAPS1_BLOCK = REGISTERS >= 32 ? 5 : 2;  // rows of taps, * 5 taps
 
 // planes [map][cell] -> cells [cell][map]. A vector of two cells would be read unaligned from every odd cell on: there is
 // a copy for those.
@@ -104,100 +102,42 @@ static void scatter_maps(typename G::Scratch &s) {
             turn<LANES>(s.cell_gradient + cell * DEPTH + m, DEPTH, s.planes[m] + cell, G::CELLS);
 }
 
-// Gives a map's gradient to the outputs that won the maximum, none where the ReLU is shut; its sum goes to bias1.
+// One image's share of the convolutions' gradient, given that of the pooled outputs.
 template <class G>
-static void share_out(const typename G::Features &f, int map, typename G::Scratch &s) {
-    for (int cell = 0; cell < G::CELLS; cell += LANES) {
-        const VI winner = load(f.winner1[map] + cell);
-        const V d = winner < 0 ? V{} : load(s.planes[map] + cell);
-        float *bias = s.bias1[map] + cell % VIRTUAL_LANES;
-        store(bias, load(bias) + d);
-        FL_UNROLL
-        for (int c = 0; c < 4; c++) store(s.shares[c] + cell, winner == c ? d : V{});
-    }
-}
-
-// Gradient of ROWS rows of a map's kernel for one channel, from tap row `row` on: HALVES vectors of virtual lanes at a
-// time, from `lane` on.
-template <class G, int ROWS, int HALVES>
-FL_INLINE void conv1_rows(const float *image, int channel, int row, int lane, const float (*shares)[G::CELLS],
-                          float (*dw)[VIRTUAL_LANES]) {
-    V sum[HALVES][ROWS][TAPS];
-    FL_UNROLL
-    for (int h = 0; h < HALVES; h++)
-        FL_UNROLL
-        for (int r = 0; r < ROWS; r++)
-            FL_UNROLL
-            for (int k = 0; k < TAPS; k++) sum[h][r][k] = load(dw[r * TAPS + k] + lane + h * LANES);
-    const float *rows[ROWS + 1];
-    FL_UNROLL
-    for (int y = 0; y <= ROWS; y++) rows[y] = image + spread_row<G>(channel, row + y);
-    for (int block = lane; block < G::CELLS; block += VIRTUAL_LANES)
-        FL_UNROLL
-        for (int h = 0; h < HALVES; h++) {
-            const int cell = block + h * LANES;
-            V share[4];
-            FL_UNROLL
-            for (int c = 0; c < 4; c++) share[c] = load(shares[c] + cell);
-            FL_UNROLL
-            for (int y = 0; y <= ROWS; y++)
-                FL_UNROLL
-                for (int x = 0; x <= TAPS; x++) {
-                    const V in = load(rows[y] + x * 2 * G::SPREAD + cell);
-                    FL_UNROLL
-                    for (int c = 0; c < 4; c++) {
-                        const int ky = y - c / 2, kx = x - c % 2;
-                        if (ky >= 0 && ky < ROWS && kx >= 0 && kx < TAPS)
-                            sum[h][ky][kx] = fma(share[c], in, sum[h][ky][kx]);
-                    }
-                }
-        }
-    FL_UNROLL
-    for (int h = 0; h < HALVES; h++)
-        FL_UNROLL
-        for (int r = 0; r < ROWS; r++)
-            FL_UNROLL
-            for (int k = 0; k < TAPS; k++) store(dw[r * TAPS + k] + lane + h * LANES, sum[h][r][k]);
-}
-
-// Gradient of weight1, lanes apart: the shares of the four outputs times the equally shifted image.
-template <class G>
-static void conv1_gradient(const typename G::Features &f, typename G::Scratch &s) {
-    for (int map = 0; map < MAPS1; map++) {
-        share_out<G>(f, map, s);
-        for (int channel = 0; channel < G::CHANNELS; channel++)
-            in_blocks<TAPS1_BLOCK>(TAPS, [&](int row, auto rows) __attribute__((always_inline)) {
-                constexpr int ROWS = decltype(rows)::value;
-                constexpr int HALVES = LANES == 8 && ROWS == 1 ? 2 : 1;  // else too few accumulators hide no latency
-                float(*dw)[VIRTUAL_LANES] = s.weight1 + map * G::TAPS1 + (channel * TAPS + row) * TAPS;
-                for (int lane = 0; lane < VIRTUAL_LANES; lane += HALVES * LANES)
-                    conv1_rows<G, ROWS, HALVES>(s.spread, channel, row, lane, s.shares, dw);
-            });
-    }
-}
-
-// One image's share of the convolutions' gradient, given that of the pooled outputs, and its spread form in the scratch.
-template <class G>
-static void conv_backward(const float *parameters, const typename G::Features &f, const float *d_out,
-                          typename G::Scratch &s, float *gradient) {
+static void conv_backward(const float *parameters, const uint8_t *image, float scale, float offset,
+                          const typename G::Features &f, const float *d_out, typename G::Scratch &s, float *gradient) {
     gather_maps<G>(f, s);
     conv2_gradient<G>(f, d_out, s, gradient);
     conv2_backward<G>(parameters, f, d_out, s);
     scatter_maps<G>(s);
-    conv1_gradient<G>(f, s);
+    if constexpr (G::WINNERS_ALONE) {
+        scale_image<G>(image, scale, offset, s.image);
+        conv1_winners<G>(f, s);
+    } else {
+        spread<G>(image, scale, offset, s.spread);  // again: cheaper than to keep it
+        conv1_gradient<G>(f, s);
+    }
 }
 
 template <class G>
 static void begin_conv_gradient(typename G::Scratch &s, float *gradient) {
     __builtin_memset(gradient, 0, G::PARAMETERS * sizeof(float));
-    __builtin_memset(s.weight1, 0, sizeof s.weight1);
+    if constexpr (G::WINNERS_ALONE)
+        __builtin_memset(s.rows1, 0, sizeof s.rows1);
+    else
+        __builtin_memset(s.weight1, 0, sizeof s.weight1);
     __builtin_memset(s.bias1, 0, sizeof s.bias1);
 }
 
-// Adds up the lanes of weight1 and bias1, and clears what vectors wider than a row of taps left behind it.
+// Adds up the lanes of weight1 and bias1, and clears what vectors wider than a row of taps left behind it. A zero of
+// weight1 gets one sign: which it had depends on whether products with 0 were added.
 template <class G>
 static void finish_conv_gradient(const typename G::Scratch &s, float *gradient) {
-    for (int i = 0; i < MAPS1 * G::TAPS1; i += 4) sum16(s.weight1 + i, gradient + G::WEIGHT1 + i);
+    if constexpr (G::WINNERS_ALONE)
+        sum_rows1<G>(s, gradient + G::WEIGHT1);
+    else
+        for (int i = 0; i < MAPS1 * G::TAPS1; i += 4) sum16(s.weight1 + i, gradient + G::WEIGHT1 + i);
+    for (int i = 0; i < MAPS1 * G::TAPS1; i++) gradient[G::WEIGHT1 + i] += 0.0f;
     for (int m = 0; m < DEPTH; m += 4) sum16(s.bias1 + m, gradient + G::BIAS1 + m);
     for (int map = 0; map < MAPS2; map++)
         for (int row = 1; row <= TAPS; row++)

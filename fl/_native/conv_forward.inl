@@ -74,12 +74,11 @@ static void conv1_forward(const float *parameters, const float *spread, typename
                     const float *rows[2] = {spread + spread_row<G>(channel, ky) + cell,
                                             spread + spread_row<G>(channel, ky + 1) + cell};
                     FL_UNROLL
-                    for (int kx = 0; kx < TAPS; kx++)
+                    for (int y = 0; y < 2; y++) {
+                        V left = load(rows[y]);
                         FL_UNROLL
-                        for (int y = 0; y < 2; y++) {
-                            FL_FORGET(rows[y]);
+                        for (int kx = 0; kx < TAPS; kx++) {
                             FL_FORGET(weight);
-                            const V left = load(rows[y] + kx * 2 * G::SPREAD);
                             const V right = load(rows[y] + (kx + 1) * 2 * G::SPREAD);
                             FL_UNROLL
                             for (int m = 0; m < MAPS1_BLOCK; m++) {
@@ -87,7 +86,9 @@ static void conv1_forward(const float *parameters, const float *spread, typename
                                 sum[m][2 * y] = fma(left, w, sum[m][2 * y]);
                                 sum[m][2 * y + 1] = fma(right, w, sum[m][2 * y + 1]);
                             }
+                            left = right;
                         }
+                    }
                 }
             FL_UNROLL
             for (int m = 0; m < MAPS1_BLOCK; m++)

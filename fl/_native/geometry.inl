@@ -19,6 +19,10 @@ struct Geometry {
     static constexpr int GRID = SIDE2 / 2, WINDOWS = GRID * GRID, FEATURES = WINDOWS * MAPS2;
     static constexpr int CELL_ROW = SIDE1 * DEPTH;
 
+    // How the first convolution's gradient is computed (see conv1_gradient.inl).
+    static constexpr bool WINNERS_ALONE = LANES < VIRTUAL_LANES;
+    static constexpr int TAP_ROWS = CHANNELS * TAPS;  // of a map's kernel
+
     // The image, scaled and spread into [channel][shift 0..5][row parity][row / 2][column]: in shift x, a row holds
     // every other pixel from the x-th on. There, each of a pooling window's four outputs meets a tap of the kernel at
     // one and the same distance from its cell, whichever cell that is.
@@ -48,9 +52,13 @@ struct Geometry {
         float cells[2][CELLS * DEPTH + 16];         // planes as [cell][map]; the same one cell on, for aligned loads
         float cell_gradient[CELLS * DEPTH];
         float planes[DEPTH][CELLS];                 // cell_gradient as [map][cell]; maps 6 and 7 are of no account
-        float shares[4][CELLS];                     // a map's gradient, given to the outputs that won
-        float weight1[padded(MAPS1 * TAPS1)][VIRTUAL_LANES];  // gradients of weight1 and bias1, lanes not yet summed
-        float bias1[DEPTH][VIRTUAL_LANES];
+        float bias1[DEPTH][VIRTUAL_LANES];          // gradient of bias1, lanes not yet summed
+        // All outputs: a map's gradient, given to the outputs that won; the gradient of weight1, lanes not yet summed.
+        float shares[WINNERS_ALONE ? 0 : 4][CELLS];
+        float weight1[WINNERS_ALONE ? 0 : padded(MAPS1 * TAPS1)][VIRTUAL_LANES];
+        // Winners alone: the scaled image, and the gradient of weight1 as [map][lane][row of taps][tap], 5 of 8 in use.
+        float image[WINNERS_ALONE ? PIXELS + DEPTH : 0];
+        float rows1[WINNERS_ALONE ? MAPS1 : 0][VIRTUAL_LANES][TAP_ROWS][DEPTH];
     };
 };
 

@@ -1,15 +1,7 @@
 // The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/fused.py is the
 // interface to use; it checks types and shapes. Here lengths and numbers are checked again: a kernel trusts them.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <cstdint>
-
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 #include "kernel.h"
+#include "world.h"
 
 namespace {
 
@@ -23,40 +15,6 @@ constexpr int KERNELS = sizeof kernels / sizeof *kernels;
 constexpr int MAX_LAYERS = 16;
 constexpr int32_t MAX_WIDTH = 1 << 16;
 constexpr int32_t MAX_INPUTS = 1 << 24;
-
-// A buffer argument, given back when it goes out of scope.
-struct Buffer {
-    Py_buffer view{};
-    ~Buffer() {
-        if (view.obj) PyBuffer_Release(&view);
-    }
-    template <class T>
-    T *as() const {
-        return static_cast<T *>(view.buf);
-    }
-    template <class T>
-    Py_ssize_t count() const {
-        return view.len / Py_ssize_t(sizeof(T));
-    }
-};
-
-// Rounding to nearest and gradual underflow, whatever the thread was set to: libraries switch underflow off for speed,
-// and results must not depend on who did. What was set returns when this goes out of scope.
-struct DefaultArithmetic {
-#if defined(__SSE__)
-    const unsigned before = _mm_getcsr();
-    DefaultArithmetic() { _mm_setcsr(0x1f80); }
-    ~DefaultArithmetic() { _mm_setcsr(before); }
-#elif defined(__aarch64__)
-    uint64_t before;
-    static void set(uint64_t control) { asm volatile("msr fpcr, %0" : : "r"(control)); }
-    DefaultArithmetic() {
-        asm volatile("mrs %0, fpcr" : "=r"(before));
-        set(0);
-    }
-    ~DefaultArithmetic() { set(before); }
-#endif
-};
 
 // What all three functions take first: which kernel, the architecture, parameters, images, their scaling.
 struct Call {
@@ -227,10 +185,17 @@ PyMethodDef methods[] = {
     {"gradient", gradient, METH_VARARGS, nullptr},
     {"correct", correct, METH_VARARGS, nullptr},
     {"elementary", elementary, METH_VARARGS, nullptr},
+    {"blocks", fl::blocks, METH_VARARGS, nullptr},
+    {"uniforms", fl::uniforms, METH_VARARGS, nullptr},
+    {"subsets", fl::subsets, METH_VARARGS, nullptr},
+    {"exp", fl::exponential, METH_O, nullptr},
+    {"log", fl::natural_logarithm, METH_O, nullptr},
+    {"exponentials", fl::exponentials, METH_VARARGS, nullptr},
+    {"logarithms", fl::natural_logarithms, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef_Slot slots[] = {{0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fused", "Fused training kernels; use fl.fused.", 0, methods, slots,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fused", "The compiled part; use fl.fused, fl.draws and fl.elementary.", 0, methods, slots,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

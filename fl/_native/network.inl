@@ -186,8 +186,8 @@ struct Workspace {
             if (fresh) begin_conv_gradient<G>(*scratch, gradient);
             for (int i = 0; i < n; i++) {
                 const uint8_t *pixels = images.pixels + int64_t(image(i)) * G::PIXELS;
-                spread<G>(pixels, images.scale, images.offset, scratch->spread);  // again: cheaper than to keep it
-                conv_backward<G>(parameters, features[i], gradients[0] + i * G::FEATURES, *scratch, gradient);
+                conv_backward<G>(parameters, pixels, images.scale, images.offset, features[i],
+                                 gradients[0] + i * G::FEATURES, *scratch, gradient);
             }
         }
     }

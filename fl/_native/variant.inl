@@ -5,6 +5,7 @@
 #include "dense.inl"
 #include "geometry.inl"
 #include "conv_forward.inl"
+#include "conv1_gradient.inl"
 #include "conv_backward.inl"
 #include "network.inl"
 

@@ -1,4 +1,4 @@
-"""Types of hyper-parameters that hold their ranges, to validate what a user asks for (``scenarios.train``)."""
+"""Types of hyper-parameters that hold their ranges, by which options are checked (``scenarios.hyper_parameters``)."""
 
 from typing import Annotated
 

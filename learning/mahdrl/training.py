@@ -21,6 +21,8 @@ from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
+from learning.mahdrl.preferences import Preferences
+from learning.mahdrl.record import TrainingRecord, folder_of
 from learning.mahdrl.states import file_of, prune, resumed
 from learning.mahdrl.training_log import Row, TrainingLog
 from learning.play import decide
@@ -125,6 +127,7 @@ def train(
     *,
     resume: bool = False,
     report: Callable[[Row], None] = lambda _: None,
+    baselines: Callable[[], Mapping[str, Row]] | None = None,
 ) -> None:
     """Train to the end of the plan and write the agent.
 
@@ -138,6 +141,8 @@ def train(
         about: another part of it, which may change: versions, revision.
         resume: continue from the last state in ``NAME.training``, if there is one.
         report: called with every row of the log.
+        baselines: returns what other policies reach in the markets of an evaluation, which is recorded for those who
+            watch; None if that takes long.
 
     Raises:
         CheckpointError: a state cannot be used or written.
@@ -160,6 +165,10 @@ def train(
     elif resume and out.exists():
         raise CheckpointError(f"{out}: already exists, but {states} has no state to resume from; choose another --out")
     with TrainingLog(log, logged) as writer:
+        record = TrainingRecord(folder_of(out), done)
+        record.write_plan({**identity, "about": about})
+        if baselines is not None and not (resume and record.has_baselines()):
+            record.write_baselines(baselines())
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             with open_table(episode, plan.market_seed(episode), plan.learners(episode)) as table:
@@ -169,7 +178,9 @@ def train(
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
-            row = _evaluate(learner, open_table, plan, episode)
+            noted = Preferences()
+            row = _evaluate(learner, open_table, plan, episode, noted)
+            record.write_preferences(noted, episode)
             writer.write(row)
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
@@ -181,8 +192,18 @@ def train(
     )
 
 
-def play_episode(learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool) -> Row:
-    """Play one market to the end, or until no learner is left in it; return the row of the log."""
+def play_episode(
+    learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool, noted: Preferences | None = None
+) -> Row:
+    """Play one market to the end, or until no learner is left in it; return the row of the log.
+
+    Args:
+        learner, epsilon: who plays, and the probability of a random action.
+        table: the market.
+        episode: its number in the row.
+        learn: whether the learner is to learn from it.
+        noted: gets all offers of the learners; None if nobody asks.
+    """
     market, mine = table.market, set(table.learners)
     labels = {spec.name: spec.policy for spec in market.services}
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
@@ -204,6 +225,8 @@ def play_episode(learner: Learner, table: Table, episode: int, epsilon: float, *
         let_learn(table.rivals, labels, others, report)
         for name in own:
             accuracies[name].append(report.feedback[name].accuracy)
+            if noted is not None:
+                noted.add(own[name], offers[name], report.feedback[name])
         if learn:
             _gather(losses, learner.observe(own, offers, {name: report.feedback[name] for name in own}))
     if learn:
@@ -224,12 +247,17 @@ def play_episode(learner: Learner, table: Table, episode: int, epsilon: float, *
     )
 
 
-def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int) -> Row:
+def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, noted: Preferences) -> Row:
     rows = []
     for seed in plan.evaluation_seeds:
         for seat in plan.seats or (None,):
             with open_table(0, seed, () if seat is None else (seat,)) as table:
-                rows.append(play_episode(learner, table, episode, 0.0, learn=False))
+                rows.append(play_episode(learner, table, episode, 0.0, learn=False, noted=noted))
+    return mean_row(rows, episode)
+
+
+def mean_row(rows: Sequence[Row], episode: int) -> Row:
+    """Return the row of an evaluation: the means of those of its markets and seats."""
     means = {
         name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")
     }

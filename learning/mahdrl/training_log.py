@@ -90,7 +90,7 @@ class TrainingLog:
     def write(self, row: Row) -> None:
         """Add one row."""
         values = asdict(row) | dict(row.losses)
-        self._write_line([_text(values.get(name, "")) for name in LOG_COLUMNS])
+        self._write_line([text(values.get(name, "")) for name in LOG_COLUMNS])
 
     def size(self) -> int:
         """Return the length of what is safely on disk."""
@@ -100,10 +100,11 @@ class TrainingLog:
             return self._file.tell()
 
     def _write_line(self, values: Sequence[object]) -> None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(values)
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(values)
         with self._writing():
-            self._file.write(text.getvalue().encode())
+            self._file.write(line.getvalue().encode())
+            self._file.flush()  # for those who watch; only ``size`` puts it onto the disk
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -129,5 +130,6 @@ def _lock(file: IO[bytes], path: Path) -> None:
         pass
 
 
-def _text(value: object) -> object:
+def text(value: object) -> object:
+    """Return a value as it stands in the files of a training: floats with six digits."""
     return f"{value:.6g}" if isinstance(value, float) else value

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from des.behaviour import Behaviour, BehaviourError, Truthful
 from des.behaviours import BEHAVIOURS
 from des.population import Held, Population, Qualities
-from des.records import Outcome
+from des.rows import Outcome
 from fl.arrays import UInt32Array
 from fl.dataset import DatasetInfo
 from fl.datasets import DATASETS, info, is_path, load
@@ -25,6 +25,7 @@ from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.schema import Scenario
+from scenarios.logs.labels import labels_of
 from scenarios.plugins import require_same_plugins
 
 Row = Mapping[str, Any]
@@ -32,7 +33,7 @@ Row = Mapping[str, Any]
 
 
 _ANY_LABELS = 2
-"""Stands for the labels of a data set that is not known here; what depends on them is not compared."""
+"""Stands for the labels of a data set of which they are not known; what depends on them is not compared."""
 
 
 class Conditions(NamedTuple):
@@ -117,10 +118,15 @@ class Logs:
         """Whether files of a user's own are those of the run."""
         return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
 
+    @cached_property
+    def labels(self) -> Mapping[str, int]:
+        """L of the services' data sets: of what is in ``datasets``, else as meta.json records it."""
+        return labels_of(self.meta) | {name: found.labels for name, found in self.datasets.items()}
+
     @property
     def known(self) -> bool:
-        """Whether all data sets are in ``datasets``."""
-        return all(service.dataset in self.datasets for service in self.scenario.services)
+        """Whether all data sets are in ``labels``."""
+        return all(service.dataset in self.labels for service in self.scenario.services)
 
     @cached_property
     def behaviour(self) -> Behaviour | None:
@@ -141,15 +147,15 @@ class Logs:
     def population(self) -> Population:
         """The clients, whose data and bids can be drawn again for each round.
 
-        What depends on labels is meaningless for a service whose data set is not in ``datasets``; if there is one,
-        so are all bids. Without a ``behaviour``, so are bids and reports.
+        What depends on labels is meaningless for a service whose data set is not in ``labels``; if there is one, so are
+        all bids. Without a ``behaviour``, so are bids and reports.
 
         Raises:
             InputError: meta.json does not have the parameters of eq. (6) that the run was played with, or the scenario
                 is not one that can be played.
         """
         services = self.scenario.services
-        labels = [self.datasets[it.dataset].labels if it.dataset in self.datasets else _ANY_LABELS for it in services]
+        labels = [self.labels.get(it.dataset, _ANY_LABELS) for it in services]
         spec = population_spec(self.scenario, self.behaviour or Truthful())
         if not self.known:
             spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
@@ -187,7 +193,7 @@ class Logs:
         return {}
 
     def _dqi(self, dataset: str) -> DQIParameters:
-        if self.scenario.dqi == "published" or dataset not in self.datasets:
+        if self.scenario.dqi == "published" or dataset not in self.labels:
             return PUBLISHED
         key = f"dqi/{dataset}"
         try:
@@ -221,7 +227,7 @@ class Logs:
         Empty for a run with real training, and where the learning curves here are not those that meta.json records.
         """
         scenario = self.scenario
-        if backend_of(scenario).trains or not self.known:
+        if backend_of(scenario).trains or any(it.dataset not in self.datasets for it in scenario.services):
             return {}
         try:
             fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}

@@ -12,7 +12,8 @@ from fl.files import reading_own, replacing_text
 from fl.printable import is_plain_row
 from scenarios.judging.tables import TableName, fronts, names_beside_keys, require_table
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import RunDirectory, complete_runs
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import complete_runs
 
 Shape = Literal["long", "wide"]
 

@@ -11,7 +11,8 @@ from des.mechanisms import DEFAULT
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
-from des.records import Kind, Outcome
+from des.rows import Kind, Outcome
+from scenarios.judging.clearing_rules import clearing
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
 from scenarios.judging.wording import at_client
@@ -60,7 +61,7 @@ def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
     m = logs.places[row["service"]]
     at = m, row["client"]
     expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}
-    if logs.scenario.services[m].dataset in logs.datasets:
+    if logs.scenario.services[m].dataset in logs.labels:
         expected |= {"emd": float(drawn.emd[at]), "dqi": float(drawn.dqi[at])}
     if logs.known:
         expected["bid"] = int(drawn.bid[at])
@@ -90,6 +91,8 @@ def payments(logs: Logs) -> Iterator[str]:
 def cores(logs: Logs) -> Iterator[str]:
     """A client serves at most K services, one on each core (eq. 2): by the paper's mechanism, the highest payments."""
     paper = logs.scenario.market.mechanism == DEFAULT
+    if not paper:
+        yield from clearing(logs)
     of_client: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in logs.offers:
         of_client[row["round"], row["client"]].append(row)

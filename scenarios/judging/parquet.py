@@ -19,7 +19,8 @@ from scenarios.judging.tables import (
     swept,
 )
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import RunDirectory, complete_runs
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import complete_runs
 
 
 def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:

@@ -24,7 +24,8 @@ from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.columns import CLIENTS
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, complete_runs
+from scenarios.logs.directory import META, SCENARIO, RunDirectory
+from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _MOST = 1_000_000

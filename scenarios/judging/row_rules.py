@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
-from des.records import Outcome, Status
+from des.records import Status
+from des.rows import Outcome
 from fl.elementary import power, rounded
 from scenarios.file.schema import Service
 from scenarios.judging.evidence import Logs, Row
@@ -132,11 +134,14 @@ def totals(logs: Logs) -> Iterator[str]:
         offers = logs.offers_of.get((row["round"], row["service"]), [])
         served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]
         offered: Micro = sum(offer["payment"] for offer in offers)
-        if offered > row["budget"]:
+        # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
+        if offered > row["budget"] and logs.scenario.market.mechanism == DEFAULT:
             yield f"{place(row)}: offers of {money(offered)} are over the budget of {money(row['budget'])} (eq. 4)"
         if row["status"] is Status.LEFT and offers:
             yield f"{place(row)}: has left, but makes offers"
         spent: Micro = sum(offer["paid"] or 0 for offer in served)
+        if spent > row["budget"]:
+            yield f"{place(row)}: spent {money(spent)}, over the budget of {money(row['budget'])} (eq. 4)"
         for key, value in (("offered", offered), ("spent", spent)):
             if row[key] != value:
                 yield f"{place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"

@@ -3,8 +3,9 @@
 Written against the paper and the logs alone: no rule shares code with the market, so a defect there cannot hide here.
 Only the clients' data and bids are drawn again by what defines them (``des.population`` and ``des.behaviour``; clients
 that learn do so again, from what the logs say they were paid), and surrogate accuracies are computed again from their
-learning curves (``fl.surrogate``). Each column of the logs names the rule that checks it (``scenarios.logs.columns``);
-the first sentence of a rule's docstring stands in docs/logs.md.
+learning curves (``fl.surrogate``); other mechanisms than the paper's clear their rounds again (``clearing_rules``).
+Each column of the logs names the rule that checks it (``scenarios.logs.columns``); the first sentence of a rule's
+docstring stands in docs/logs.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping

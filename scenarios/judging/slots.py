@@ -5,13 +5,15 @@ the order in which it was put into the calendar.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
 from des.behaviours import TRUTHFUL
-from des.records import Kind, Outcome, Status
+from des.mechanisms import DEFAULT
+from des.records import Status
+from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 
 AWARDED = (Outcome.SERVED, Outcome.DROPPED)
@@ -62,6 +64,7 @@ class _Play:
         self._start = self._now = start
         self._slot = logs.scenario.timeline.slot
         self._rows = {row["service"]: row for row in logs.rows_of[number] if row["status"] is not Status.LEFT}
+        self._again = offered_again(logs, number, self._rows)
         self._jobs: dict[str, list[_Job]] = defaultdict(list)
         self._awards = list(_jobs(logs, number, self._rows))
         for job in self._awards:
@@ -78,6 +81,8 @@ class _Play:
         for kind in (Kind.BID, Kind.DECISION):
             for name in self._rows:
                 self._note(kind, name)
+        for name in self._again:
+            self._note(Kind.DECISION, name)
         for job in self._awards:
             self._note_job(Kind.AWARD, job)
         for name in self._rows:
@@ -132,6 +137,17 @@ class _Play:
 
     def _note_job(self, kind: Kind, job: _Job) -> None:
         self._note(kind, job.offer["service"], job.offer["client"], job.offer["core"])
+
+
+def offered_again(logs: Logs, number: int, active: Mapping[str, Row]) -> list[str]:
+    """Return the services that offered again after their first offers, in order, where the mechanism lets them.
+
+    The rule ``clearing`` checks that these are the ones that had been refused.
+    """
+    if logs.scenario.market.mechanism == DEFAULT:
+        return []
+    decided = [row["service"] for row in logs.events_in.get(number, []) if row["event"] is Kind.DECISION]
+    return [name for name in decided[len(active) :] if name in active]
 
 
 def slot(logs: Logs, number: int, start: float) -> Slot:

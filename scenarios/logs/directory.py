@@ -13,7 +13,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
-from fl.files import WriteError, find_below, read_own, unfinished, write_durably
+from fl.files import WriteError, is_locked, read_own, unfinished, write_durably
 from fl.names import folder_problem
-from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES, tables_in
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
-_FRESH = "choose another --out, or run again with --fresh to start over"
+FRESH = "choose another --out, or run again with --fresh to start over"
 PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
@@ -118,9 +118,9 @@ class RunDirectory:
         try:
             return unseal(read_own(self.path / META))
         except OSError as error:
-            raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {_FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {FRESH}") from error
         except ValueError as error:
-            raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {_FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {FRESH}") from error
 
     def unfinished(self) -> str:
         """Return why a run that is not complete has no results: ``failed: ...``, or ``interrupted``. As ``meta``."""
@@ -132,7 +132,7 @@ class RunDirectory:
         """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
         sweep = self.meta().get("sweep", {})
         if not isinstance(sweep, dict):
-            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {_FRESH}")
+            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {FRESH}")
         return sweep
 
     def damage(self, *, digests: bool) -> list[str]:
@@ -157,7 +157,7 @@ class RunDirectory:
             RunDirectoryError: one is not, or meta.json cannot be read.
         """
         if found := self.damage(digests=digests):
-            raise RunDirectoryError(f"{found[0]}; {_FRESH}")
+            raise RunDirectoryError(f"{found[0]}; {FRESH}")
 
     def scenario_text(self) -> str:
         """Return the text of scenario.toml.
@@ -171,7 +171,7 @@ class RunDirectory:
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise RunDirectoryError(f"{path}: is not UTF-8 text; {_FRESH}") from error
+            raise RunDirectoryError(f"{path}: is not UTF-8 text; {FRESH}") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -199,19 +199,7 @@ class RunDirectory:
 
     def being_played(self) -> bool:
         """Whether a process is playing the run. Where the file system has no locks, none seems to be."""
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
-        return False
+        return is_locked(self.path)
 
     def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume.
@@ -278,48 +266,6 @@ class RunDirectory:
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
             write_durably(self.path / name, files[name])
 
-    def check_is(
-        self,
-        *,
-        digest: str,
-        policy: str,
-        seed: int,
-        agents: Mapping[str, str],
-        plugins: Mapping[str, Mapping[str, str]],
-    ) -> None:
-        """Check that a complete run is the one that its path stands for, undamaged, and of today's columns.
-
-        Args:
-            digest, policy, seed: what the path stands for.
-            agents: digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
-            plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
-
-        Raises:
-            RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
-            ChangedError: it was played with other agents or plug-ins.
-            TableError: a table was written by another version of flmarket.
-        """
-        self.require_whole(digests=True)
-        for table in tables_in(self.path).values():
-            table.check(self.path)
-        meta = self.meta()
-        for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
-            if meta.get(key) != wanted:
-                raise RunDirectoryError(
-                    f"{self.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
-                    "choose another --out, or run again with --fresh"
-                )
-        if meta.get("agents", {}) != agents:
-            raise ChangedError(f"{self.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
-        played = meta.get("plugins", {})
-        if not isinstance(played, dict) or not all(isinstance(record, dict) for record in played.values()):
-            raise RunDirectoryError(f"{self.path / META}: has no usable 'plugins'; {_FRESH}")
-        for thing in sorted({*played, *plugins}):
-            if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
-                raise ChangedError(
-                    f"{self.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
-                )
-
     def _begun(self, scenario: str) -> bool:
         """Whether there is an unfinished run of this scenario; raise RunDirectoryError if there is another one's."""
         path = self.path / SCENARIO
@@ -327,14 +273,14 @@ class RunDirectory:
             if not path.exists():
                 if found := sorted({entry.name for entry in self.path.iterdir()} & _RESULTS):
                     raise RunDirectoryError(
-                        f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {_FRESH}"
+                        f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {FRESH}"
                     )
                 return False
             same = read_own(path) == scenario.encode()
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:
-            raise RunDirectoryError(f"{path}: contains an interrupted run of another scenario; {_FRESH}")
+            raise RunDirectoryError(f"{path}: contains an interrupted run of another scenario; {FRESH}")
         return True
 
     def _clear(self) -> None:
@@ -347,47 +293,3 @@ class RunDirectory:
                     entry.unlink()
         except OSError as error:
             raise RunDirectoryError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
-
-
-def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the run directories among and below the given directories, in the order of their paths.
-
-    Raises:
-        InputError: a source does not exist or is not a directory.
-    """
-    found: list[RunDirectory] = []
-    for source in sources:
-        try:
-            if not source.is_dir():
-                raise InputError(f"{source}: no such directory")
-            found += (RunDirectory(path.parent) for path in find_below(source, META))
-        except OSError as error:
-            raise InputError(f"{source}: cannot be read: {error.strerror}") from error
-    return list(dict.fromkeys(found))
-
-
-def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the directories among and below the given ones of runs that have begun and not ended, by their paths."""
-    found = [path.parent for source in sources for path in find_below(source, SCENARIO)]
-    begun = [path for path in found if path.name.startswith("seed-") and not (path / META).exists()]
-    return [RunDirectory(path) for path in dict.fromkeys(begun)]
-
-
-def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the complete runs among and below the given directories, in the order of their paths.
-
-    Raises:
-        InputError: there is none, a source does not exist or is not a directory, or a file of a complete run does not
-            have the size that it had when the run ended.
-    """
-    sources = list(sources)
-    found = find_runs(sources)
-    runs = [run for run in found if run.state is State.COMPLETE]
-    for run in runs:
-        run.require_whole(digests=False)
-    if not runs:
-        unfinished = [*found, *find_interrupted(sources)]
-        first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
-        more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
-    return runs

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from des.money import Micro
 from des.money import text as money_text
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.errors import InputError
 from fl.files import reading_own
 

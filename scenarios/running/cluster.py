@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
+from fl.blame import describe
 from fl.errors import InputError, RunError
 from fl.extras import needs_extra
 from fl.installation import ROOT, fingerprint, require_same_installation
@@ -49,6 +50,7 @@ def _task(root: str) -> Callable[[str], Returned]:
 
     def play(asked: str) -> Mapping[str, Any]:
         import importlib.util
+        import platform
         import sys
         from pathlib import Path
 
@@ -57,8 +59,11 @@ def _task(root: str) -> Callable[[str], Returned]:
         if here != Path(root) and Path(root, "scenarios", "running", "cluster.py").is_file():
             sys.path.insert(0, root)
             importlib.invalidate_caches()
-        from scenarios.running.cluster import play_there
-
+        try:
+            from scenarios.running.cluster import play_there
+        except ImportError as error:
+            problem = f"the Ray worker on {platform.node()} has no flmarket of this version: {error}; install it there"
+            return {"files": {}, "error": problem, "refused": True}
         return play_there(asked)
 
     return play
@@ -151,8 +156,10 @@ class Cluster:
                 run = under_way.pop(done)
                 try:
                     _bring_back(run, ray.get(done))
+                except ray.exceptions.RayTaskError as error:  # of a worker that is no flmarket of this version
+                    problem: RunError = RunError(f"failed on its Ray worker: {describe(error.cause)}")
                 except ray.exceptions.RayError as error:
-                    problem: RunError = RunError(f"lost with its machine, {RETRIES + 1} times: {error}")
+                    problem = RunError(f"lost with its machine, {RETRIES + 1} times: {error}")
                 except RunError as error:
                     problem = error
                 else:

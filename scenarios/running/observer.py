@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from des.records import RoundReport, Status
+from des.records import Status
+from des.rows import RoundReport
 from scenarios.running.runner import Run
 
 

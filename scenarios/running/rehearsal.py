@@ -7,10 +7,11 @@ this one reports it. Where a command names nothing but flmarket's own parts, no 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from os import PathLike
-from typing import Self
+from typing import Any, Self
 
 from fl.datasets import DATASETS
 from fl.errors import InputError
+from fl.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.plugins import PluginFile, any_foreign
 from scenarios.running.process import Worker
@@ -61,6 +62,14 @@ class Rehearsal:
         if theirs := [choice for choice in dict.fromkeys(choices) if not POLICIES.is_builtin(choice[0])]:
             self._try(loading(policies=theirs), LIMIT, _UNUSABLE)
 
+    def imports(self, kind: str, name: str) -> None:
+        """Do what a listing does with a plug-in of an installed package: import it, and ask for its summary.
+
+        A policy also returns the digest of its agent.
+        """
+        order = loading(policies=[(name, None)] if kind == POLICIES.kind else [], imports=[(kind, name)])
+        self._try(order, LIMIT, _UNUSABLE)
+
     def datasets(self) -> None:
         """Make the data sets of the plug-in files that are loaded here."""
         if DATASETS.registered:
@@ -80,3 +89,22 @@ class Rehearsal:
         self._worker = self._worker or Worker()
         if not self._worker.answers(order, limit, self._notify):
             raise InputError(f"{problem}: {self._worker.obituary()}")
+
+
+def broken(*registries: Registry[Any]) -> dict[str, dict[str, str]]:
+    """Return why plug-ins of installed packages cannot be imported without ending the process, by kind and name.
+
+    ``Registry.listing`` takes what is known of its kind.
+    """
+    found: dict[str, dict[str, str]] = {registry.kind: {} for registry in registries}
+    left = [(it.kind, name) for it in registries for name in it.names() if it.is_of_package(name)]
+    while left:
+        with Rehearsal() as rehearsal:  # whatever ends it leaves the rest to another one
+            try:
+                while left:
+                    rehearsal.imports(*left[0])
+                    del left[0]
+            except InputError as error:
+                kind, name = left.pop(0)
+                found[kind][name] = str(error)
+    return found

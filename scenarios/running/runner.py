@@ -17,14 +17,15 @@ from typing import Any, Self
 
 from des.behaviours import BehaviourOptionsError
 from des.mechanisms import MechanismOptionsError
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.blame import blame, represent
+from fl.datasets import info
 from fl.errors import InputError, RunError
 from fl.files import WriteError, open_own
 from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
-from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, fits_of, recorded_of
+from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, datasets_of, fits_of, recorded_of
 from scenarios.file.schema import Scenario
 from scenarios.file.settled import regimes_of
 from scenarios.loader import dumps, settled
@@ -254,6 +255,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
             name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
             for name in recorded_of(run.scenario)
         },
+        "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),
         "git": git_revision(),

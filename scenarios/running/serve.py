@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.blame import represent
 from fl.cores import usable_cores
 from fl.crash import guarded, outcome
@@ -133,7 +133,7 @@ class Server:
         # Not at the top: they bring torch, and a bad scenario is reported before that.
         from fl.datasets import Dataset, load
         from scenarios.build import Shelf
-        from scenarios.running.batch import plan
+        from scenarios.running.planning import plan
         from scenarios.running.runner import execute
         from scenarios.running.watch import CreateWatched
 

@@ -30,11 +30,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from des.records import RoundReport
+from des.rows import RoundReport
 from fl.crash import guarded
 from fl.datasets import info
 from fl.datasets import load as load_dataset
 from fl.errors import InputError, RunError
+from fl.plugins import summary
 from learning.policy import agent_digest, load
 from scenarios.build import Shelf
 from scenarios.file.checks import installed
@@ -42,7 +43,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.loader import load as load_scenario
 from scenarios.logs.directory import Fresh, RunDirectory
-from scenarios.plugins import packed, unpack
+from scenarios.plugins import REGISTRIES, packed, unpack
 from scenarios.running.observer import Progress
 from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
@@ -79,6 +80,7 @@ def loading(
     plugins: Sequence[Mapping[str, str]] = (),
     policies: Sequence[tuple[str, str | None]] = (),
     datasets: Sequence[str] = (),
+    imports: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the line that asks to load plug-ins.
 
@@ -86,8 +88,10 @@ def loading(
         plugins: files, as ``scenarios.plugins.unpack`` takes them.
         policies: names of policies, each with its checkpoint.
         datasets: names of data sets.
+        imports: kinds and names of whatever is to be imported.
     """
-    return json.dumps({"do": "load", "plugins": plugins, "policies": policies, "datasets": datasets})
+    asked = {"plugins": plugins, "imports": imports, "policies": policies, "datasets": datasets}
+    return json.dumps({"do": "load", **asked})
 
 
 def checking(source: str, overrides: Sequence[str], *, create: bool) -> str:
@@ -128,6 +132,7 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
                 with record.doing(f"loading {package.get('path') or package['thing']}"):
                     unpack([package])
             if asked["do"] == "load":
+                _import(asked["imports"], record)
                 _load(asked["policies"], asked["datasets"], record)
             elif asked["do"] == "check":
                 _check(asked["source"], asked["overrides"], create if asked["create"] else None, record)
@@ -149,6 +154,17 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
             end["error"], end["kind"] = message_of(error), "run"
         send(end)
+
+
+def _import(things: Iterable[tuple[str, str]], record: Record) -> None:
+    """Import plug-ins. What is wrong with one is reported by whoever needs it."""
+    registries = {registry.kind: registry for registry in REGISTRIES}
+    for kind, name in things:
+        with suppress(BaseException):
+            with record.doing(f"importing {kind} {name!r}"):
+                thing = registries[kind].load(name)
+            with record.doing(f"{kind} {name!r}: summary"):
+                summary(thing)
 
 
 def _load(policies: Iterable[tuple[str, str | None]], datasets: Iterable[str], record: Record) -> None:

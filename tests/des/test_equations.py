@@ -12,7 +12,7 @@ import pytest
 from des.allocation import NO_CORE, allocate
 from des.offers import OfferError
 from des.population import Population
-from des.records import Outcome
+from des.rows import Outcome
 from des.service import reward
 from fl.quality import PUBLISHED
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from des.client import Timeline
-from des.records import MarketEvent, Offer, Outcome
+from des.records import Offer
+from des.rows import MarketEvent, Outcome
 from fl.draws import draw_key, integers, uniforms
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from des.conditions import Conditions, Intervention
 from des.market import MarketError
-from des.records import Offer, Outcome
+from des.records import Offer
+from des.rows import Outcome
 
 
 def outcomes(market, offers) -> list[Outcome]:

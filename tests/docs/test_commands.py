@@ -29,7 +29,7 @@ from scenarios.file.problems import ScenarioError
 from scenarios.judging import figures
 from scenarios.loader import load, parse
 from support import shell
-from tui.cli import app
+from tui.program import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

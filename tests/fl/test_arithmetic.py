@@ -230,6 +230,20 @@ def test_what_is_not_a_number_is_the_same_bytes_too(bad: float) -> None:
 
 
 @needs_extension
+@pytest.mark.parametrize("shape", [GREY, COLOUR])
+@pytest.mark.parametrize("power", range(-40, -24, 3))
+def test_gradients_that_underflow_are_the_same_bytes_too(power: int, shape: Shape) -> None:
+    """Where products vanish, the sign of a zero would show which kernels add products with 0 and which do not."""
+    arch = Architecture("cnn", 10, shape=shape)
+    parameters, pixels, labels = draw(arch, 3)
+    parameters *= np.float32(2.0**power)
+    found = {
+        fused.gradient(arch, parameters, pixels, labels, **SCALING, kernel=one)[0].tobytes() for one in fused.kernels()
+    }
+    assert len(found) == 1
+
+
+@needs_extension
 def test_a_thread_that_flushes_subnormals_gets_the_same_bytes_and_keeps_its_setting() -> None:
     arch = Architecture("mlp", 10, (20,))
     parameters, pixels, labels = draw(arch, 10)

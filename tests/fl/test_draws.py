@@ -1,4 +1,7 @@
-"""Draws of the world: each number is a function of its seed, purpose and counter, whatever is drawn with it."""
+"""Draws of the world: each number is a function of its seed, purpose and counter, whatever is drawn with it.
+
+Every test holds with the compiled extension and without it.
+"""
 
 from statistics import NormalDist
 
@@ -7,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fl import draws, philox
 from fl.draws import draw_key, integers, normals, subsets, uniforms, words
 from fl.streams import stream_key
+from implementations import compiled_and_not, without_extension
+
+each = compiled_and_not(draws, philox)
 
 KEY = draw_key(0, "test")
 
@@ -106,6 +113,31 @@ def test_subsets_have_their_size_and_no_member_twice(sizes: list[int], part: flo
         assert len(found) == count
         assert (np.diff(found) > 0).all()
         assert count == 0 or 0 <= found[0] <= found[-1] < size
+
+
+@given(
+    sizes=st.lists(st.integers(0, 400), max_size=12),
+    parts=st.lists(st.sampled_from([0.0, 0.1, 0.499, 0.5, 0.501, 0.99, 1.0]), min_size=12, max_size=12),
+    seed=st.integers(0, 2**40),
+)
+def test_both_versions_draw_the_same_subsets(sizes: list[int], parts: list[float], seed: int) -> None:
+    counts = np.array([round(part * size) for part, size in zip(parts, sizes, strict=False)], dtype=np.int64)
+    arguments = (draw_key(seed), counts, np.array(sizes, dtype=np.int64), 3, 1, 2)
+    found = subsets(*arguments)
+    with without_extension(draws, philox):
+        expected = subsets(*arguments)
+    assert [own.dtype for own in found] == [own.dtype for own in expected]
+    assert [own.tolist() for own in found] == [own.tolist() for own in expected]
+
+
+def test_a_subset_of_more_than_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="a subset cannot have more members than its set"):
+        subsets(KEY, np.array([1, 4]), np.array([3, 3]))
+
+
+def test_a_round_beyond_32_bits_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the words of a counter must be in \[0, 2\^32\)"):
+        subsets(KEY, np.array([1]), np.array([3]), 2**32)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

@@ -1,13 +1,23 @@
-"""exp, log and their relatives: near the exact values, and the same bits for numbers, arrays and all machines."""
+"""exp, log and their relatives: near the exact values, and the same bits for numbers, arrays and all machines.
 
+Every test holds with the compiled extension and without it.
+"""
+
+import hashlib
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
+from fl import elementary
+from fl.arrays import FloatArray
 from fl.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
+from implementations import compiled_and_not, without_extension
+
+each = compiled_and_not(elementary)
 
 CLOSE = 2e-15
 """The promise of the module."""
@@ -38,6 +48,24 @@ def test_numbers_and_arrays_have_the_same_bits() -> None:
     assert [log(x) for x in SPREAD.tolist()] == log(SPREAD).tolist()
     assert [power(x, 0.3) for x in SPREAD.tolist()] == power(SPREAD, 0.3).tolist()
     assert [rounded(x) for x in exponents.tolist()] == rounded(exponents).tolist()
+
+
+def test_both_versions_have_the_same_bits() -> None:
+    far = np.array([-math.inf, -746.0, -745.2, -745.13, -708.4, -0.0, 0.0, 709.78, 709.79, 710.0, math.inf, math.nan])
+    exponents = np.concatenate([1600 * SPREAD - 800, 1e-3 * (SPREAD - 0.5), far])
+    numbers = np.concatenate([exp(1450 * SPREAD - 745), 0.5 + SPREAD, [5e-324, 2.0**-1022, 1.7e308, 0.0, -1.0]])
+    found = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2])
+    singly = [exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()]
+    with without_extension(elementary):
+        expected = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2])
+        assert singly == ([exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()])
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_the_exponential_of_what_is_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        exp(math.nan)
 
 
 def test_exp_beyond_what_a_float_holds() -> None:
@@ -99,3 +127,20 @@ def test_quantiles_of_the_normal_distribution() -> None:
 def test_twelve_significant_digits(x: float, expected: float) -> None:
     assert rounded(x) == rounded(expected) == expected
     assert rounded(np.array([[x]])).tolist() == [[expected]]
+
+
+@pytest.mark.parametrize(
+    ("values", "digest"),
+    [
+        (lambda: exp(1400 * SPREAD - 700), "67a4442732a3b574"),
+        (lambda: log(SPREAD), "ccdc6f73d6beaf68"),
+        (lambda: power(SPREAD, 0.3), "38e62899b472f60f"),
+        (lambda: np.concatenate(waves(64 * SPREAD)), "cc859a4f12b8a30a"),
+        (lambda: sigmoid(80 * SPREAD - 40), "82812fe0221deea7"),
+        (lambda: normal_quantile(SPREAD), "fe06bc079ccb3b7c"),
+    ],
+    ids=["exp", "log", "power", "waves", "sigmoid", "normal_quantile"],
+)
+def test_every_bit_is_what_it_was(values: Callable[[], FloatArray], digest: str) -> None:
+    """Logs are compared to the byte, across machines and versions; a change of a last bit here changes them."""
+    assert hashlib.sha256(values().astype("<f8").tobytes()).hexdigest()[:16] == digest

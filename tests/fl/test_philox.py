@@ -1,9 +1,20 @@
-"""Philox4x32-10: the published vectors, and a plain version of the algorithm that NumPy's generator confirms."""
+"""Philox4x32-10: the published vectors, and a plain version of the algorithm that NumPy's generator confirms.
+
+Every test holds for the compiled version and for NumPy's.
+"""
+
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fl.philox import blocks
+from fl import philox
+from fl.philox import blocks, uniforms
+from implementations import compiled_and_not, without_extension
+
+each = compiled_and_not(philox)
 
 MULTIPLIERS = {32: (0xD2511F53, 0xCD9E8D57), 64: (0xD2E7470EE14C6C93, 0xCA5A826395121157)}
 WEYL = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}
@@ -67,3 +78,60 @@ def test_keys_and_counters_broadcast() -> None:
 def test_a_counter_has_four_words() -> None:
     with pytest.raises(ValueError, match="a counter has 4 words, not 3"):
         blocks(np.zeros(2, dtype=np.uint32), (1, 2, 3))
+
+
+@pytest.mark.parametrize("bad", [-1, 2**32, np.array([3, -(2**40)])])
+def test_a_word_of_a_counter_has_32_bits(bad: int) -> None:
+    with pytest.raises(ValueError, match=r"the words of a counter must be in \[0, 2\^32\)"):
+        blocks(np.zeros(2, dtype=np.uint32), (0, 0, bad, 0))
+
+
+def test_shapes_that_do_not_broadcast_are_refused() -> None:
+    with pytest.raises(ValueError, match="broadcast"):
+        blocks(np.zeros((3, 2), dtype=np.uint32), (0, np.arange(2), 0, 0))
+
+
+def test_uniforms_are_the_high_bits_of_two_words() -> None:
+    a, b, c, d = (blocks(np.array([1, 2], dtype=np.uint32), (3, 4, 5, np.arange(50))).astype(object)).tolist()
+    expected = [[(x >> 5 << 26 | y >> 6) / 2**53 for x, y in zip(*pair, strict=True)] for pair in ((a, b), (c, d))]
+    assert uniforms(np.array([1, 2], dtype=np.uint32), (3, 4, 5, np.arange(50))).tolist() == expected
+
+
+sides = st.lists(st.sampled_from([0, 1, 2, 5]), max_size=4)
+
+
+@given(shape=sides, stays=st.lists(st.integers(0, 63), min_size=5, max_size=5), seed=st.integers(0, 2**20))
+def test_both_versions_give_the_same_numbers(shape: list[int], stays: list[int], seed: int) -> None:
+    """Keys and counters of any shape that broadcasts.
+
+    A bit d of ``stays`` makes dimension d of one of them 1, 16 leaves its first dimension out, 32 turns it around.
+    """
+    random = np.random.default_rng(seed)
+
+    def drawn(bits: int, *more: int) -> np.ndarray:
+        own = [1 if bits >> d & 1 else side for d, side in enumerate(shape)]
+        words = random.integers(0, 2**32, (*own[bits >> 4 & 1 :], *more), dtype=np.uint64)
+        return np.flip(words) if bits & 32 else words
+
+    key, counter = drawn(stays[0], 2).astype(np.uint32), [drawn(bits).astype(np.int64) for bits in stays[1:]]
+    for make in (blocks, uniforms):
+        found = make(key, counter)
+        with without_extension(philox):
+            expected = make(key, counter)
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_edges_of_keys_and_counters() -> None:
+    edges = [0, 1, 2**31, 2**32 - 1]
+    for key in product(edges, edges):
+        grid = np.array(list(product(edges, repeat=4))).T
+        found = blocks(np.array(key, dtype=np.uint32), list(grid))
+        assert found.T.tolist() == [plain(counter, list(key), 32) for counter in grid.T.tolist()]
+
+
+def test_many_blocks_are_drawn_without_the_gil() -> None:
+    """More than are drawn under it, so that both ways are compared with the plain version."""
+    found = blocks(np.array([5, 6], dtype=np.uint32), (0, 1, 2, np.arange(5000)))
+    assert [found[:, n].tolist() for n in (0, 4999)] == [plain([0, 1, 2, n], [5, 6], 32) for n in (0, 4999)]

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from fl import plugins
+from fl import packages
 from fl.errors import InputError
 from fl.plugins import Listed, PluginError, Registry, UnknownPluginError, summary
 
@@ -127,7 +127,7 @@ def test_packages_are_read_again_only_when_one_comes_or_goes(
     """The form of the TUI asks at every pause in typing."""
     install("plugins_early", "RED = 'red'", red="plugins_early:RED")
     read = []
-    monkeypatch.setattr(plugins, "entry_points", lambda **group: read.append(1) or entry_points(**group))
+    monkeypatch.setattr(packages, "entry_points", lambda **group: read.append(1) or entry_points(**group))
     for _ in range(3):
         assert colours.names() == ["digits", "hex", "red"]
     assert len(read) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from des.client import Timeline
 from des.market import Market
+from des.mechanism import Mechanism
 from des.population import PopulationSpec
 from des.records import Observation, Privileged
 from des.service import ServiceSpec
@@ -81,13 +82,14 @@ def market_of(
     target: float = 0.97,
     budget: int = 20_000_000,
     targets: Mapping[str, float] | None = None,
+    mechanism: Mechanism | None = None,
     **clients: Any,
 ) -> Market:
     specs = [
         replace(SERVICE, name=name, target_accuracy=(targets or {}).get(name, target), budget=budget) for name in names
     ]
     timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
-    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed)
+    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, (), mechanism)
 
 
 def observation_of(

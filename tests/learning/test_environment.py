@@ -1,5 +1,6 @@
 """The market as a PettingZoo and as a Gymnasium environment."""
 
+import re
 import sys
 import warnings
 from dataclasses import replace
@@ -9,6 +10,7 @@ from subprocess import run
 import numpy as np
 import pytest
 
+from des.mechanisms import create as create_mechanism
 from des.offers import OfferError
 from des.records import Offer
 from fl.streams import stream
@@ -406,3 +408,18 @@ def test_policies_need_no_pettingzoo():
 
 def _by_seed(make_market, seed):
     return make_market(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "problem"),
+    [
+        (create_mechanism("iterated"), "mechanism Iterated takes offers in 3 steps; an environment plays one a round"),
+        (
+            create_mechanism("posted-price", {"price_per_sample": 0.1}),
+            "mechanism PostedPrice posts prices of its own; the environments know bids only",
+        ),
+    ],
+)
+def test_a_mechanism_that_an_environment_cannot_play_is_named(make_env, mechanism, problem) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        make_env(mechanism=mechanism)

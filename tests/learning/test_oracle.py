@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO
-from des.records import Offer, Outcome, Privileged
+from des.records import Offer, Privileged
+from des.rows import Outcome
 from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack

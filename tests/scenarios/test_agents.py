@@ -12,7 +12,8 @@ from learning.mahdrl.trained import shipped
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
-from scenarios.running.batch import due, plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import due, plan
 
 
 class Observer:

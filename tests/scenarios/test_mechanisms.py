@@ -13,7 +13,7 @@ from fl.plugins import PluginError
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 

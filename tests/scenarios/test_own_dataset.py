@@ -16,8 +16,9 @@ from fl.kernels import kernel_for
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugins import load_plugin
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
 SCENARIO = """\

@@ -20,9 +20,10 @@ from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, RunDirectoryError, State
 from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
 from scenarios.running import worker
-from scenarios.running.batch import due, plan, run_all
+from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.observer import Progress
+from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from scenarios.train import plan_training
 from scenarios.train import run as run_training

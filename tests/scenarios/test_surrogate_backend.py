@@ -10,7 +10,8 @@ import pytest
 from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import ScenarioError, builtin_names, load, points
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from des.records import Offer
@@ -19,7 +20,8 @@ from learning.mahdrl.training import Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
-from scenarios.train import Training, learned_rivals, open_table, parse_options, place, plan_training, run
+from scenarios.running.batch import play_batch
+from scenarios.train import Training, learned_rivals, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
 
@@ -308,29 +310,6 @@ def test_the_markets_of_a_training_follow_from_its_seed():
     ]
 
 
-def test_hyper_parameters_are_checked():
-    assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
-        "share": False,
-        "scale": 2,
-        "payments": "bid",
-        "hidden": (8, 4),
-    }
-    with pytest.raises(InputError, match="must be KEY=VALUE"):
-        parse_options(["share"])
-    wrong = [
-        ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
-        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),
-        ({"share": 1}, "share: input should be a valid boolean, not 1"),
-        ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
-        ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
-        ({"average": 0.0}, "average: input should be greater than 0"),
-        ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
-    ]
-    for options, message in wrong:
-        with pytest.raises(InputError, match=message):
-            run(small(options=options), 0, Path("nowhere.safetensors"), Shelf())
-
-
 def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
     scenario = load("paper", ["services.mnist.policy=mahdrl"])
     (shipped,) = agents_of(scenario).values()
@@ -408,3 +387,49 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
         with pytest.raises(InputError) as caught:
             plan_training(training.scenario, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
         assert str(caught.value) == problem
+
+
+def recorded(out):
+    return {path.name: path.read_bytes() for path in (out.with_suffix(".training") / "record").iterdir()}
+
+
+def test_a_training_records_its_plan_baselines_and_preferences_for_those_who_watch(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 3, out, Shelf())
+    found = recorded(out)
+    described = json.loads(found["plan.json"])
+    assert described["plan"] == json.loads(out.with_suffix(".json").read_text())["plan"]
+    assert described["provenance"]["scenario"] == "paper"
+    levels = [line.split(",")[0] for line in found["baselines.csv"].decode().splitlines()]
+    assert levels == ["policy", "hqfa", "random", "lcfa"]
+    rows = [line.split(",")[:2] for line in found["preferences.csv"].decode().splitlines()[1:]]
+    assert rows == [[str(episode), name] for episode in (2, 4, 6) for name in ("mnist", "fashion-mnist", "emnist")]
+
+
+def test_baselines_are_those_of_the_evaluations_markets(tmp_path):
+    """A market in which HQFA plays in every seat, as a run of it would."""
+    training = small()
+    run(training, 3, tmp_path / "agent.safetensors", Shelf())
+    level = recorded(tmp_path / "agent.safetensors")["baselines.csv"].decode().splitlines()[1].split(",")
+    result = play_batch([training.scenario], ["hqfa"], [900_001], tmp_path / "runs", progress=False)
+    table = pd.read_csv(result.complete[0].directory.path / "rounds.csv")
+    assert level[0] == "hqfa"
+    assert float(level[2]) == pytest.approx(table["accuracy"].mean(), abs=1e-5)
+
+
+def test_a_resumed_training_records_the_same(tmp_path):
+    whole, short = tmp_path / "whole.safetensors", tmp_path / "short.safetensors"
+    run(small(), 3, whole, Shelf())
+    brief = Plan(episodes=4, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
+    run(small(plan=brief), 3, short, Shelf())
+    run(small(), 3, short, Shelf(), resume=True)
+    assert recorded(short) == recorded(whole)
+
+
+def test_turns_record_the_best_heuristic_and_real_training_none(tmp_path):
+    run(small(rotate=True), 3, tmp_path / "turns.safetensors", Shelf())
+    assert recorded(tmp_path / "turns.safetensors")["baselines.csv"].count(b"\n") == 2
+    real = load("quickstart", ["rounds=1", "clients.count=3", "training.eval_samples=50"])
+    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(900_001,))
+    run(small(scenario=real, plan=plan), 3, tmp_path / "real.safetensors", Shelf())
+    assert "baselines.csv" not in recorded(tmp_path / "real.safetensors")

@@ -1,14 +1,19 @@
 """The door of the command line: quick to open, and exit statuses that mean something."""
 
 import os
+import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import typer
 
 import flmarket
+from support import shell
 
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
@@ -40,13 +45,13 @@ def test_the_version_is_printed() -> None:
 
 
 DEFECT = """\
-import tui.cli
+import tui.cli, tui.program
 
 def app(*_, **__):
     secret = "what the data held"
     raise ZeroDivisionError("by \x1b[31m" + 300 * "0")
 
-tui.cli.app = app
+tui.program.app = app
 tui.cli.main()
 """
 
@@ -66,7 +71,7 @@ def test_a_defect_of_ours_is_one_line_with_the_path_of_a_crash_report_and_status
     assert f"flmarket {flmarket.__version__}, Python " in text
     assert "policies 'a b'" in text
     assert "numpy " in text
-    assert "in _run: return app(arguments, standalone_mode=False)" in text
+    assert "in run_arguments: return app(arguments, standalone_mode=False)" in text
     assert text.endswith(f"{what}\n")
     assert report.stat().st_mode & 0o077 == 0
 
@@ -129,3 +134,68 @@ def test_a_path_of_4000_characters_is_one_line(command: str, tmp_path: Path) -> 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "File name too long" in done.stderr
+
+
+HOLDING = """\
+import os, signal
+from tui.cli import main
+
+def reporting(*handler):
+    signal.signal = set_handler
+    set_handler(*handler)
+    os.write(1, b"ready")
+
+set_handler, signal.signal = signal.signal, reporting
+main()
+"""
+"""The command, which reports that it takes care of Ctrl-C from now on."""
+
+DELAYS = [0.02 * step for step in range(21)]
+"""From 0 to 400 ms."""
+
+QUIET = {(130, b""), (0, b""), (-signal.SIGINT, b"")}
+"""Interrupted; had ended before; or Python had given its signals back, which a shell calls 130, too."""
+
+
+def interrupted(command: list[str], delay: float, ready: bytes) -> tuple[int, bytes]:
+    """Start a command, send it Ctrl-C some time after it has written ``ready``; return its status and its errors."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(len(ready)) == ready
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["validate", "quickstart"]], ids=" ".join)
+def test_ctrl_c_ends_the_command_without_a_traceback_at_any_moment(arguments: list[str]) -> None:
+    """At any moment after its first line: the start of Python itself, some 20 ms, is not ours."""
+    ends = [interrupted([sys.executable, "-P", "-c", HOLDING, *arguments], delay, b"ready") for delay in DELAYS]
+    assert set(ends) <= QUIET
+    assert ends[0] == (130, b"")
+
+
+@pytest.mark.parametrize("door", [DOOR, [str(Path(sys.executable).with_name("flmarket"))]], ids=["module", "script"])
+def test_ctrl_c_ends_the_installed_command_without_a_traceback_of_ours(door: list[str]) -> None:
+    for delay in DELAYS:
+        status, errors = interrupted([*door, "policies"], delay, b"")
+        if b"KeyboardInterrupt" in errors:  # before ``main``: Python was starting, or looking for us
+            assert not re.search(rb'cli\.py", line \d+, in main', errors), errors.decode()
+        else:
+            assert (status, errors) in QUIET
+
+
+def test_ctrl_c_stays_ignored_where_the_caller_ignores_it() -> None:
+    """As a shell without job control does for what it starts with ``&``."""
+    program = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{HOLDING}"
+    program = program.replace("main()", "reporting = os.write(1, b'ready')\nmain()")
+    assert interrupted([sys.executable, "-P", "-c", program, "policies"], 0.1, b"ready") == (0, b"")
+
+
+def test_ctrl_c_as_earlier_versions_of_typer_pass_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def app(*_: object, **__: object) -> None:
+        raise typer.Abort
+
+    monkeypatch.setattr("tui.program.app", app)
+    assert shell.flmarket("policies").returncode == 130

@@ -8,11 +8,12 @@ def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
 
-    from fl.datasets import data_root, listing
+    from fl.datasets import DATASETS, data_root, listing
+    from scenarios.running.rehearsal import broken
 
     load_plugins(plugin, datasets=True)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
-    for entry in listing():
+    for entry in listing(broken(DATASETS)[DATASETS.kind]):
         sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded
         if (known := entry.info) is not None:
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")

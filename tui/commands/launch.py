@@ -2,21 +2,26 @@
 
 import gc
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from fl.crash import DEFECT
 from fl.errors import InputError
 from fl.files import find_below
+
+TRAINING = ".training"
+"""What the name of the folder ends in that a training keeps its states in."""
 
 MOST_SHOWN = 10
 """Runs that a message lists."""
 
 
 def start(what: str | None, out: Path) -> None:
-    """Start the app with a scenario or a run, or at home.
+    """Start the app with what an argument stands for, or at home.
 
     Raises:
-        InputError: there is no terminal, or no such scenario or run.
+        InputError: there is no terminal, or nothing of that name.
     """
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
@@ -24,12 +29,12 @@ def start(what: str | None, out: Path) -> None:
             "the terminal user interface needs a terminal, but standard input, output or error is not one; "
             "use `flmarket run`, or `flmarket tui --web` for a browser"
         )
-    scenario, run = resolve(what)
+    opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file
 
     collect_rarely()
-    app = MarketApp(scenario=scenario, run=run, out=out, settings=settings_file())
+    app = MarketApp(**opening, out=out, settings=settings_file())
     app.run()
     if app.crashed:
         sys.exit(DEFECT)
@@ -40,20 +45,62 @@ def collect_rarely() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
-def resolve(what: str | None) -> tuple[str | None, Path | None]:
-    """Return the scenario or the run directory that an argument stands for.
+class Opening(NamedTuple):
+    """What the app is to open: at most one of these.
+
+    Attributes:
+        scenario: a scenario file or built-in name.
+        run: a run directory.
+        batch: a folder of runs.
+        trainings: logs of trainings.
+    """
+
+    scenario: str | None = None
+    run: Path | None = None
+    batch: Path | None = None
+    trainings: Sequence[Path] = ()
+
+
+def resolve(what: str | None) -> Opening:
+    """Return what an argument stands for: a scenario, a run, a folder of runs, or trainings.
 
     Raises:
-        InputError: it is neither, or the scenario has problems.
+        InputError: it is none of these, or the scenario has problems.
     """
     if what is None:
-        return None, None
-    if Path(what).is_dir():
-        return None, run_directory(Path(what))
-    from scenarios.loader import load
+        return Opening()
+    path = Path(what)
+    if path.is_dir() and path.suffix != TRAINING:
+        return _folder(path)
+    from scenarios.loader import builtin_names, load
+    from tui.watching.training import SUFFIXES, find_logs, logs_at
 
+    if path.suffix in SUFFIXES:
+        return Opening(trainings=logs_at(path))
+    if what not in builtin_names() and not path.exists() and (logs := find_logs(path)):
+        return Opening(trainings=logs)
     load(what)  # its problems are shown in full on the command line
-    return what, None
+    return Opening(scenario=what)
+
+
+def _folder(path: Path) -> Opening:
+    """Return what a folder stands for: a run, all runs below it, or all trainings in it."""
+    if (path / "scenario.toml").exists():
+        return Opening(run=path)
+    from tui.watching.folder import run_directories
+    from tui.watching.training import find_logs
+
+    try:
+        runs = run_directories(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(runs) > 1 or (runs and not (runs[0] / "scenario.toml").exists()):  # one that a batch has only announced
+        return Opening(batch=path)
+    if not runs and (logs := find_logs(path)):
+        return Opening(trainings=logs)
+    if not runs and not find_below(path, "scenario.toml"):
+        raise InputError(f"{path}: contains no run and no training; name another folder")
+    return Opening(run=run_directory(path))
 
 
 def run_directory(path: Path) -> Path:

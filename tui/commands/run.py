@@ -121,7 +121,7 @@ def _list(
     from scenarios.build import Shelf
     from scenarios.file.settled import regimes_of
     from scenarios.logs.directory import State
-    from scenarios.running.batch import due, plan
+    from scenarios.running.planning import due, plan
 
     runs = plan(scenarios, policies, seeds, out, Shelf())
     todo, complete = due(runs, fresh=fresh)

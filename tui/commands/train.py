@@ -72,8 +72,9 @@ def train(
         (scenario,) = load_all([source], [*(assignments or []), *backends], rehearsal=rehearsal)
         rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in scenario.services)])
 
+    from scenarios.hyper_parameters import parse_options
     from scenarios.running.batch import threads  # brings torch
-    from scenarios.train import parse_options, plan_training
+    from scenarios.train import plan_training
 
     training = plan_training(
         scenario,

@@ -13,7 +13,11 @@ from tui.commands.launch import resolve, start
 
 def tui(
     what: Annotated[
-        str | None, typer.Argument(metavar="[SCENARIO|RUN]", help="A scenario to run, or a run directory to replay.")
+        str | None,
+        typer.Argument(
+            metavar="[SCENARIO|RUN|FOLDER|AGENT]",
+            help="A scenario to run, a run to replay, a folder of runs or an agent's training to watch.",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for run directories, old and new.")] = Path("runs"),
     plugin: Plugins = None,
@@ -32,7 +36,7 @@ def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> N
     """Serve the app to browsers on this machine only.
 
     Raises:
-        InputError: textual-serve is not installed, or ``what`` is neither a scenario nor a run.
+        InputError: textual-serve is not installed, or ``what`` cannot be opened.
     """
     resolve(what)
     with needs_extra("web", "--web", "textual-serve", modules=["aiohttp", "textual_serve"]):

@@ -26,7 +26,7 @@ def verify(
     Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
     or was interrupted.
     """
-    from scenarios.logs.directory import find_interrupted, find_runs
+    from scenarios.logs.finding import find_interrupted, find_runs
 
     load_plugins(plugin, datasets=True)
     found = [*find_runs(runs), *find_interrupted(runs)]

@@ -19,9 +19,9 @@ def main() -> int:
     parser.add_argument("what", nargs="?")
     arguments = parser.parse_args()
     load_plugins(arguments.plugin, datasets=True)
-    scenario, run = resolve(arguments.what)
+    opening = resolve(arguments.what)._asdict()
     collect_rarely()
-    app = MarketApp(scenario=scenario, run=run, out=arguments.out, settings=settings_file())
+    app = MarketApp(**opening, out=arguments.out, settings=settings_file())
     app.run()
     return DEFECT if app.crashed else 0
 

@@ -55,7 +55,8 @@ chooses the next one). All numbers are for the last round that every run has rea
 round), so live runs can be compared too. A run in which all services have left counts with its last round.
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
-seeds on, and when the runs are over, 95 % bootstrap intervals follow in brackets. Differences are paired by seed.
+seeds on, and when the runs are over, 95 % bootstrap intervals follow in brackets, and faint curves are their ends.
+Differences are paired by seed.
 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
 [b]space[/b] pause or resume the live runs

@@ -1,5 +1,6 @@
 """The home screen: scenarios to run, and runs to open or to compare."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from fl.counting import counted
+from fl.errors import InputError
+from tui.widgets.entries import SECTIONS, EntryList, Section, matches
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
 LATER = 0.05
 """Seconds for the screen to draw itself before the lists are loaded."""
 
-SECTIONS = {"open": "Open now", "built-in": "Built-in scenarios", "file": "Your scenarios", "run": "Recent runs"}
-
 NOTHING = "Nothing is chosen."
+A_TRAINING = "That is a training; press enter to watch it."
 NOT_YET = "This run has not begun yet; try again in a moment."
 
 
@@ -43,6 +44,7 @@ class HomeScreen(Screen[None]):
             Binding("p", "replay", "Replay"),
             Binding("space", "mark", "Mark"),
             Binding("c", "compare", "Compare marked"),
+            Binding("b", "batch", "Batch"),
             Binding("slash", "search", "Search", key_display="/"),
             Binding("f5", "reload", "Reload", show=False),
             Binding("escape", "leave_search", "List", show=False),
@@ -57,6 +59,7 @@ class HomeScreen(Screen[None]):
 [b]r[/b]  run (for a run: run its scenario again)
 [b]p[/b]  replay a run                 [b]/[/b]  search
 [b]space[/b]  mark runs, open ones too; [b]c[/b] compares the marked runs
+[b]b[/b]  all runs of the folder with their progress, as `flmarket run --jobs` plays them
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
 or in the folder given with --out."""
@@ -73,7 +76,7 @@ or in the folder given with --out."""
         with Horizontal(id="home"):
             with Vertical(id="home-left"):
                 yield Input(placeholder="search", id="search", compact=True)
-                yield OptionList(id="entries")
+                yield EntryList(id="entries")
             with VerticalScroll(id="home-right", can_focus=True):
                 yield Static("loading …", id="preview")
         yield KeyBar()
@@ -91,9 +94,10 @@ or in the folder given with --out."""
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
         """Load the lists of scenarios and runs."""
-        from tui.watching.catalogue import builtins, own_files, recent_runs
+        from tui.watching.catalogue import builtins, own_files, recent_runs, trainings
 
-        found = [*builtins(), *own_files(self._navigator.folder), *recent_runs(self._navigator.out)]
+        folder = self._navigator.folder
+        found = [*builtins(), *own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
         self.app.call_from_thread(self._list, found)
 
     def _list(self, found: "list[Entry]") -> None:
@@ -102,53 +106,30 @@ or in the folder given with --out."""
 
     def _refill(self) -> None:
         """List the entries that match the search, in sections."""
-        options = self.query_one("#entries", OptionList)
-        kept = self.chosen
         words = self.query_one("#search", Input).value.lower().split()
-        options.clear_options()
-        self._shown: dict[str, Entry | Session] = {}
-        self._add_open(options, words)
-        for kind in ("built-in", "file", "run"):
-            some = [e for e in self.entries if e.kind == kind and all(word in e.title.lower() for word in words)]
-            if some:
-                options.add_option(Option(f"[b]{SECTIONS[kind]}[/b]", disabled=True))
-            for entry in some:
-                key = f"{kind}:{entry.path}"
-                self._shown[key] = entry
-                options.add_option(Option(Content(self._mark(entry.path) + entry.title), id=key))
-        if not self._shown:
-            options.add_option(Option("nothing matches", disabled=True))
-        self._restore(options, kept)
-
-    def _add_open(self, options: OptionList, words: list[str]) -> None:
-        """List the runs that are open in this app."""
-        some = [
-            (i, session)
-            for i, session in enumerate(self._navigator.runs.sessions)
-            if all(word in session.label.lower() for word in words)
+        found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
+        sections: list[Section[Entry | Session]] = [
+            (SECTIONS["open"], [(f"open:{i}", line, session) for i, line, session in self._open(words)]),
+            *(
+                (SECTIONS[kind], [(f"{kind}:{e.path}", self._mark(e.path) + e.title, e) for e in some])
+                for kind, some in found.items()
+            ),
         ]
-        if some:
-            options.add_option(Option(f"[b]{SECTIONS['open']}[/b]", disabled=True))
-        for i, session in some:
-            self._shown[f"open:{i}"] = session
-            title = f"{self._mark(session.directory)}{session.label} ({session.phase.value})"
-            options.add_option(Option(Content(title), id=f"open:{i}"))
+        self.query_one(EntryList).fill(sections, SECTIONS["open"])
+
+    def _open(self, words: list[str]) -> "Iterator[tuple[int, str, Session]]":
+        """Yield the place and the line of each run that is open in this app."""
+        for place, session in enumerate(self._navigator.runs.sessions):
+            if matches(session.label, words):
+                yield place, f"{self._mark(session.directory)}{session.label} ({session.phase.value})", session
 
     def _mark(self, path: Path | None) -> str:
         return "✓ " if path in self.marked else "  "
 
-    def _restore(self, options: OptionList, kept: "Entry | Session | None") -> None:
-        keys = list(self._shown)
-        old = next((key for key in keys if self._shown[key] == kept), None)
-        key = old or next((key for key in keys if not key.startswith("open:")), None)
-        if key is not None:
-            options.highlighted = options.get_option_index(key)
-
     @property
     def chosen(self) -> "Entry | Session | None":
         """What is highlighted: an entry, or an open run."""
-        option = self.query_one("#entries", OptionList).highlighted_option
-        return self._shown.get(option.id or "") if option and hasattr(self, "_shown") else None
+        return next((entries.chosen for entries in self.query(EntryList)), None)  # none while the app ends
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
@@ -162,17 +143,19 @@ or in the folder given with --out."""
         chosen = self.chosen
         if isinstance(chosen, Session):
             played = f"{chosen.phase.value}, {counted(len(chosen.history), 'round')} played"
-            shown = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
-            self.app.call_from_thread(self._show_preview, shown)
+            shown: object = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
         elif chosen is not None:
-            self.app.call_from_thread(self._show_preview, preview(chosen, self.app))
+            shown = preview(chosen, self.app)
+        else:
+            return
+        self.app.call_from_thread(self._show_preview, shown)
 
     def _show_preview(self, shown: object) -> None:
         self.query_one("#preview", Static).update(shown)  # type: ignore[arg-type]
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:
-        if hasattr(self, "_shown"):
+        if self.query_one(EntryList).filled:
             self._refill()
 
     @on(Input.Submitted, "#search")
@@ -193,14 +176,20 @@ or in the folder given with --out."""
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:
-        """Run the chosen scenario, or open the chosen run."""
+        """Run the chosen scenario, or open the chosen run or training."""
         from tui.watching.catalogue import Entry
 
-        chosen = self.chosen
-        if isinstance(chosen, Entry) and not chosen.is_run:
-            self.action_run()
-        else:
-            self.action_replay()
+        match self.chosen:
+            case Entry(kind="training", path=log):
+                self._navigator.show_trainings([log])
+            case Entry(is_run=False):
+                self.action_run()
+            case _:
+                self.action_replay()
+
+    def action_batch(self) -> None:
+        """Show all runs of the folder, and follow them."""
+        self._navigator.show_batch(self._navigator.out)
 
     def action_run(self) -> None:
         """Run the chosen scenario, or the scenario of the chosen run."""
@@ -238,9 +227,11 @@ or in the folder given with --out."""
         from tui.watching.catalogue import Entry
 
         chosen = self.chosen
-        if isinstance(chosen, Entry):
+        if isinstance(chosen, Entry) and chosen.kind == "training":
+            self.notify(A_TRAINING, timeout=3)
+        elif isinstance(chosen, Entry):
             return chosen.scenario_file
-        if chosen is None:
+        elif chosen is None:
             self.notify(NOTHING, timeout=3)
         elif chosen.directory is None:
             self.notify(NOT_YET, timeout=3)
@@ -250,15 +241,14 @@ or in the folder given with --out."""
 
     def _read(self, file: Path) -> str | None:
         """Return a scenario file's text; notify the user if it cannot be read."""
+        from tui.watching.catalogue import read_scenario
+
         try:
-            return file.read_text(encoding="utf-8")
-        except OSError as error:
-            problem = error.strerror
-        except UnicodeError:
-            problem = "it is not UTF-8 text"
-        self.notify(f"{file}: cannot be read: {problem}", severity="error", timeout=6)
-        self.action_reload()
-        return None
+            return read_scenario(file)
+        except InputError as error:
+            self.notify(str(error), severity="error", timeout=6)
+            self.action_reload()
+            return None
 
     def action_replay(self) -> None:
         """Open the chosen run."""
@@ -272,7 +262,9 @@ or in the folder given with --out."""
         elif chosen.is_run:
             self._navigator.show_market(self._navigator.runs.open(chosen.path))
         else:
-            self.notify("That is a scenario; press r to run it.", timeout=3)
+            self.notify(
+                A_TRAINING if chosen.kind == "training" else "That is a scenario; press r to run it.", timeout=3
+            )
 
     def action_mark(self) -> None:
         """Mark or unmark a run for comparison."""

@@ -37,6 +37,12 @@ class Navigator(Protocol):
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""
 
+    def show_batch(self, folder: Path) -> None:
+        """Show all runs of a folder, and follow them."""
+
+    def show_trainings(self, logs: Sequence[Path]) -> None:
+        """Show trainings by their logs, and follow them."""
+
     def edit_outside(self, path: Path) -> bool:
         """Edit a file in the user's own editor; return whether there was one to do it in."""
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
-from des.records import OfferReport, Outcome, Status
+from des.records import Status
+from des.rows import OfferReport, Outcome
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 

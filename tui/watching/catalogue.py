@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from des.records import Status
-from fl.counting import counted
+from fl.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
-from tui.watching.tail import last_services
+from scenarios.logs.directory import SCENARIO, RunDirectory
+from tui.watching.standing import standing
+from tui.watching.training import find_logs
 
 MOST_RUNS = 200
 
@@ -20,12 +20,12 @@ class Entry:
     """An entry of the home screen's list.
 
     Attributes:
-        kind: built-in, file or run.
+        kind: built-in, file, training or run.
         name: its name in the list.
-        path: the scenario file, or the run's directory.
-        state: of a run, the word of ``run_state``, or ``unreadable``; of a file, whether it has problems. An entry
+        path: the scenario file, the training's log, or the run's directory.
+        state: of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry
             stays the same entry when its state changes.
-        note: of a run, its result and its age in a few words.
+        note: of a run, its result and its age in a few words; of a training, its age.
     """
 
     kind: str
@@ -74,10 +74,31 @@ def own_files(folder: Path) -> list[Entry]:
     return found
 
 
+def read_scenario(file: Path) -> str:
+    """Return a scenario file's text.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeError as error:
+        raise InputError(f"{file}: cannot be read: it is not UTF-8 text") from error
+
+
+def trainings(folder: Path) -> list[Entry]:
+    """Return the trainings whose agents are in a folder, or in ``agents/`` there; the newest first."""
+    logs = [log for place in (folder, folder / "agents") if place.is_dir() for log in find_logs(place)]
+    now = time.time()
+    return [Entry("training", log.stem, log, note=age(now - _mtime(log))) for log in sorted(logs, key=_mtime)[::-1]]
+
+
 def recent_runs(out: Path) -> list[Entry]:
     """Return the run directories below a folder, the newest first."""
     found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
-    return [_run(out, path.parent) for path in islice(found, MOST_RUNS)]
+    return [_run(path.parent) for path in islice(found, MOST_RUNS)]
 
 
 def all_runs(out: Path) -> list[tuple[str, Path]]:
@@ -86,41 +107,13 @@ def all_runs(out: Path) -> list[tuple[str, Path]]:
     return [(" · ".join(path.parent.relative_to(out).parts), path.parent) for path in found]
 
 
-def run_state(path: Path) -> str:
-    """Return the state of a run in a word: complete, damaged, failed, or incomplete (interrupted, or being played).
-
-    Raises:
-        RunDirectoryError: the directory cannot be read.
-    """
-    run = RunDirectory(path)
-    if run.state is State.COMPLETE:
-        return "damaged" if run.damage(digests=False) else "complete"
-    return "failed" if (path / META).exists() else "incomplete"
+def _run(path: Path) -> Entry:
+    found = standing(path)
+    note = ", ".join(filter(None, (found.result, age(time.time() - found.changed))))
+    return Entry("run", f"{found.scenario} · {found.policy} · seed {found.seed}", path, found.state, note)
 
 
-def _run(out: Path, path: Path) -> Entry:
-    try:
-        state = run_state(path)
-    except RunDirectoryError:
-        state = "unreadable"  # the preview shows why
-    folder, policy, seed = path.relative_to(out).parts
-    scenario = folder.rpartition("-")[0] or folder  # what follows is for programs
-    number = seed.removeprefix("seed-").lstrip("0") or "0"
-    note = ", ".join(filter(None, (_result(path), _age(time.time() - _mtime(path)))))
-    return Entry("run", f"{scenario} · {policy} · seed {number}", path, state, note)
-
-
-def _result(path: Path) -> str:
-    """Return how many services have met their targets; nothing where that cannot be read."""
-    try:
-        _, services = last_services(path)
-    except (OSError, ValueError):
-        return ""
-    met = sum(row.status is not Status.TRAINING for row in services)
-    return f"{met} of {counted(len(services), 'target')}" if services else ""
-
-
-def _age(seconds: float) -> str:
+def age(seconds: float) -> str:
     """Return how long ago something was, in the largest unit: ``3 min ago``."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:

@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from des.records import Kind
+from des.rows import Kind
 from tui.watching.book import ORDER, Verdict
 from tui.watching.view import View
 

@@ -17,8 +17,14 @@ LEAST = 1.0
 class Pace:
     """Counts rounds as they come. One thread may count while another asks."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = monotonic, window: float = WINDOW) -> None:
+        """Start to count.
+
+        Args:
+            clock: returns the time in seconds.
+            window: seconds that count.
+        """
+        self._clock, self._window = clock, window
         self._samples: deque[tuple[float, int]] = deque()  # a time, and the rounds until then
         self._count = 0
 
@@ -29,7 +35,7 @@ class Pace:
         if not self._samples or now - self._samples[-1][0] >= GRAIN:
             self._samples.append((now, self._count))
         # One sample before the window stays: the window begins at it.
-        while len(self._samples) > 2 and now - self._samples[1][0] > WINDOW:
+        while len(self._samples) > 2 and now - self._samples[1][0] > self._window:
             self._samples.popleft()
 
     def stop(self) -> None:

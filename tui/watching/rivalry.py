@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from des.mechanisms import DEFAULT
-from des.records import OfferReport, Outcome
+from des.rows import OfferReport, Outcome
 from fl.arrays import IntArray
 from scenarios.logs.reading import LoggedRound
 from tui.watching.history import History

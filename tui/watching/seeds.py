@@ -10,7 +10,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from learning.statistics import Interval, paired_bootstrap
+from learning.statistics import Interval, mean_band, paired_bootstrap
 from learning.targets import RoundsToTarget
 from tui.watching.comparison import Row, market_name
 from tui.watching.session import Session
@@ -176,13 +176,48 @@ def mean_series(
         metric: one of ``history.METRICS``.
         points: how many points the curve has at most, about.
     """
+    found = _values(sessions, rounds, service, metric, points)
+    kept = [(x, values) for x, values in found if values]
+    return [x for x, _ in kept], [sum(values) / len(values) for _, values in kept]
+
+
+def band_series(
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int = 60
+) -> tuple[list[float], list[float], list[float]]:
+    """Return the 95 % intervals of a mean curve at some rounds: the rounds, the lower ends, and the upper ends.
+
+    There are none for fewer than ``FEWEST`` seeds, and while a run goes on. Rounds in which a run has no value are left
+    out. The arguments are those of ``mean_series``.
+    """
+    if len(sessions) < FEWEST or not all(rounds) or not all(session.over for session in sessions):
+        return [], [], []
+    whole = [
+        (x, values) for x, values in _values(sessions, rounds, service, metric, points) if len(values) == len(sessions)
+    ]
+    if not whole:
+        return [], [], []
+    low, high = _band(tuple(tuple(values) for _, values in whole))
+    return [x for x, _ in whole], list(low), list(high)
+
+
+# As of ``_mean``: curves of runs that rest are drawn again and again.
+@lru_cache(maxsize=64)
+def _band(values: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    low, high = mean_band(np.array(values).T)
+    return tuple(low.tolist()), tuple(high.tolist())
+
+
+def _values(
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int
+) -> list[tuple[float, list[float]]]:
+    """Return about so many rounds, each with the values of the runs that have one there."""
     runs = [(session.history, n) for session, n in zip(sessions, rounds, strict=True) if n]
     if not runs:
-        return [], []
+        return []
     places = [[row.service for row in history[n].services].index(service) for history, n in runs]
     last = max(n for _, n in runs)
     chosen = sorted({*range(1, last + 1, max(1, last // points)), last})
-    xs, ys = [], []
+    found = []
     for number in chosen:
         values = []
         for (history, n), m in zip(runs, places, strict=True):
@@ -192,7 +227,5 @@ def mean_series(
                 value = 0.0 if metric == "spent" else nan
             if not isnan(value):
                 values.append(value)
-        if values:
-            xs.append(float(number))
-            ys.append(sum(values) / len(values))
-    return xs, ys
+        found.append((float(number), values))
+    return found

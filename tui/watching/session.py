@@ -150,15 +150,29 @@ class Session:
             watcher.post_message(SessionChanged(self))
 
     def identify(
-        self, directory: Path, scenario: str, *, policy: str, seed: int, hash8: str, sweep: Mapping[str, Any]
+        self,
+        directory: Path,
+        scenario: str,
+        *,
+        policy: str,
+        seed: int,
+        hash8: str,
+        sweep: Mapping[str, Any],
+        labels: Mapping[str, int] | None = None,
     ) -> None:
         """Set what is run, and where.
+
+        Args:
+            directory: the run's.
+            scenario: its text.
+            policy, seed, hash8, sweep: see the attributes.
+            labels: of the data sets, where the run has recorded them; see ``World``.
 
         Raises:
             ScenarioError: the text is not a valid scenario.
         """
         found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
-        self.world = World(found, seed)
+        self.world = World(found, seed, labels)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
         self.sweep = sweep
         self.market = _market(found)

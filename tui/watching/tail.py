@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from des.behaviours import BEHAVIOURS
-from des.records import Kind, ServiceReport, Status
+from des.records import Status
+from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
 from fl.datasets import DATASETS
 from fl.errors import InputError
@@ -17,6 +18,7 @@ from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State
+from scenarios.logs.labels import labels_of, require_same_files
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
@@ -24,6 +26,9 @@ from tui.watching.stored import stored_rounds
 
 INTERVAL = 0.25
 """Seconds between two reads of files that grow."""
+
+TAIL = 16_384
+"""Bytes at the end of a table in which its last round is looked for first."""
 
 QUIET = 10.0
 """Seconds without growth after which a run counts as interrupted, until its files grow again."""
@@ -68,7 +73,7 @@ class DirectoryFeed:
 
     def _identify(self) -> bool:
         """Set what is run; return whether the run is complete, and its files are what was written."""
-        whole = False
+        whole, labels = False, {}
         if (self._path / META).exists():
             run = RunDirectory(self._path)
             used = run.meta().get("plugins", {})
@@ -77,6 +82,8 @@ class DirectoryFeed:
             kinds = DATASETS.kind, BEHAVIOURS.kind
             needed = {thing: record for thing, record in used.items() if thing.rpartition(" ")[0] in kinds}
             require_loaded(needed, str(self._path))  # bids depend on them; nothing else is needed to show a run
+            labels = labels_of(run.meta())
+            require_same_files(run.meta(), besides=labels)
             if whole := run.state is State.COMPLETE:
                 run.require_whole(digests=True)
         scenario = RunDirectory(self._path).scenario_text()
@@ -85,7 +92,7 @@ class DirectoryFeed:
             raise LogError("not a run directory; its name must be seed-NNNN")
         hash8 = self._path.parent.parent.name.rpartition("-")[2]
         policy = self._path.parent.name
-        self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={})
+        self.session.identify(self._path, scenario, policy=policy, seed=int(seed), hash8=hash8, sweep={}, labels=labels)
         return whole
 
     def _take_all(self) -> None:
@@ -192,11 +199,21 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     if not table.exists():
         return 0, ()
     with os.fdopen(open_own(table, os.O_RDONLY), "rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - 400_000))
-        lines = file.read().decode("utf-8", "replace").split("\n")[:-1]
+        lines = _last_round(file)
     if not lines or lines[-1].startswith("round,"):
         return 0, ()
     number = lines[-1].partition(",")[0]
     newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
     return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+
+
+def _last_round(file: IO[bytes]) -> list[str]:
+    """Return the whole lines at the end of a table, back to before its last round or to its beginning."""
+    end, length = file.seek(0, 2), TAIL
+    while True:
+        file.seek(max(0, end - length))
+        lines = file.read(length).decode("utf-8", "replace").split("\n")[:-1]
+        number = lines[-1].partition(",")[0] if lines else ""
+        if length >= end or any(not line.startswith(f"{number},") for line in lines[1:]):
+            return lines
+        length *= 8

@@ -6,15 +6,15 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual_plot import HiResMode
 
-from tui.watching.seeds import mean_series
+from tui.watching.seeds import band_series, mean_series
 from tui.watching.session import Session
 from tui.widgets.curves import TITLES
-from tui.widgets.look import series_color, sign, tint
+from tui.widgets.look import faint_color, series_color, sign, tint
 from tui.widgets.plot import Plot
 
 
 class CompareCurves(Container):
-    """The plot; each curve ends in the sign of its run or group."""
+    """The plot; each curve ends in the sign of its run or group. Faint curves are the ends of a mean's interval."""
 
     def compose(self) -> ComposeResult:
         """Lay out the plot."""
@@ -41,7 +41,8 @@ class CompareCurves(Container):
             groups: the places of each group's runs; a run of its own is a group of one.
         """
         plot = self.query_one(Plot)
-        drawn = (tuple(rounds), service, metric, self.app.theme, tuple(map(tuple, groups)), plot.size)
+        over = tuple(session.over for session in sessions)
+        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(map(tuple, groups)), plot.size)
         if drawn == self._drawn:
             return
         self._drawn = drawn
@@ -54,8 +55,13 @@ class CompareCurves(Container):
             plot.set_ylimits(0, 100 if metric == "accuracy" else None)
             for target in _targets(sessions, rounds, service) if metric == "accuracy" else ():
                 plot.level(100 * target, str(tint(self.app, "foreground")))
-            for place, group in enumerate(groups):
-                runs = [run for run in group if rounds[run] and service in _services(sessions[run])]
+            of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
+            for place, runs in enumerate(of):  # behind all curves
+                xs, *ends = band_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
+                for end in ends if xs else ():
+                    heights = [scale * y for y in end]
+                    plot.plot(xs, heights, line_style=faint_color(place), hires_mode=HiResMode.BRAILLE)
+            for place, runs in enumerate(of):
                 xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
                 values = [scale * y for y in ys]
                 if xs:

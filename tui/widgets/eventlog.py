@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Input
 
-from des.records import Kind, MarketEvent
+from des.rows import Kind, MarketEvent
 from tui.watching.view import View
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, series_color, tint

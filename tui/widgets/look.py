@@ -4,6 +4,7 @@ Whatever a colour shows, a sign or a word shows too.
 """
 
 from functools import lru_cache
+from math import ceil
 
 from rich.style import Style
 from rich.text import Text
@@ -20,6 +21,9 @@ SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4D
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
+BESIDE = 0.5
+"""How far what is drawn beside a curve moves towards the background."""
+
 FAINT = 1 / 3
 """How far dim text moves towards the background, as long as it stays legible."""
 
@@ -34,6 +38,13 @@ def series_color(place: int) -> str:
         return SERIES[place % len(SERIES)]
     behind = _behind(app)
     return legible(SERIES[place % len(SERIES)], *behind) if behind else ANSI_SERIES[place % len(ANSI_SERIES)]
+
+
+def faint_color(place: int) -> str:
+    """Return a fainter colour of a service or run, for what is drawn beside its curve; the same one in ANSI themes."""
+    color, app = series_color(place), active_app.get(None)
+    behind = _behind(app) if app is not None else ()
+    return Color.parse(color).blend(Color.parse(behind[0]), BESIDE).hex if behind else color
 
 
 def sign(place: int) -> str:
@@ -96,6 +107,14 @@ def seconds(amount: float) -> str:
     minutes, rest = divmod(int(amount), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def duration(amount: float) -> str:
+    """Write a time to wait, rounded up: ``12 s``, ``3 min``, ``2 h 5 min``."""
+    if amount < 60:
+        return f"{ceil(amount)} s"
+    hours, minutes = divmod(ceil(amount / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
 
 
 def same(one: Text | None, other: Text) -> bool:

@@ -1,6 +1,7 @@
 """A scenario or a run in words and numbers, as the home screen previews it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -19,8 +20,10 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
-from tui.watching.catalogue import Entry, run_state
+from tui.watching.catalogue import Entry
+from tui.watching.standing import run_state
 from tui.watching.tail import last_services
+from tui.watching.training import TrainingFeed
 from tui.widgets.look import percent, plain, sign, tint
 
 
@@ -29,6 +32,8 @@ def preview(entry: Entry, app: App[object]) -> RenderableType:
     try:
         if entry.is_run:
             return _run_preview(entry, tint(app, "foreground", dim=True))
+        if entry.kind == "training":
+            return _training_preview(entry.path, tint(app, "foreground", dim=True))
         return _scenario_preview(load(entry.path))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
@@ -122,6 +127,18 @@ def services_table(scenario: Scenario) -> Table:
             plain(service.policy),
         )
     return table
+
+
+def _training_preview(log: Path, faint: Style) -> RenderableType:
+    feed = TrainingFeed(log)
+    feed.look()
+    episodes = f"{feed.state}, {len(feed.episodes)} of {'?' if feed.total is None else feed.total} episodes"
+    table = Table("", "AUC", "reward", box=None, pad_edge=False)
+    newest = {"last evaluation": feed.evaluations[-1].values} if feed.evaluations else {}
+    for name, values in {**newest, **feed.baselines}.items():
+        table.add_row(plain(name), *(f"{values[metric]:.4f}" for metric in ("auc", "reward") if metric in values))
+    what = Text(feed.what or "a training")
+    return Group(Text(feed.name, "bold"), Text(episodes, "italic"), Text(str(log), faint), Text(), what, Text(), table)
 
 
 def _run_preview(entry: Entry, faint: Style) -> RenderableType:

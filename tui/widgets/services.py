@@ -8,7 +8,8 @@ from textual import on
 from textual.app import ComposeResult
 
 from des.money import MICRO
-from des.records import ServiceReport, Status
+from des.records import Status
+from des.rows import ServiceReport
 from tui.watching.view import View
 from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
 from tui.widgets.messages import Selected

@@ -1,13 +1,11 @@
 """The lines above the panels: the run, its phase, and the round and time that are shown."""
 
-from math import ceil
-
 from rich.text import Text
 from textual.widgets import Static
 
 from tui.watching.session import Phase, Session
 from tui.watching.view import View
-from tui.widgets.look import fit, plain, seconds, tint
+from tui.widgets.look import duration, fit, plain, seconds, tint
 from tui.widgets.words import event_words
 
 SIGNS = {
@@ -120,12 +118,4 @@ def _speed(session: Session) -> str:
     if rate is None or session.scenario is None:
         return words
     left = max(0, session.scenario.rounds - len(session.history)) / rate
-    return f"{words}, now {rate:.3g}/s, at most {_duration(left)} left"
-
-
-def _duration(amount: float) -> str:
-    """Write a time to wait, rounded up: ``12 s``, ``3 min``, ``2 h 5 min``."""
-    if amount < 60:
-        return f"{ceil(amount)} s"
-    hours, minutes = divmod(ceil(amount / 60), 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+    return f"{words}, now {rate:.3g}/s, at most {duration(left)} left"

@@ -1,7 +1,7 @@
 """Market events in words."""
 
 from des.money import MICRO
-from des.records import Kind, MarketEvent
+from des.rows import Kind, MarketEvent
 from tui.widgets.look import percent
 
 

@@ -12,7 +12,7 @@ from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import Training, run
-from tui.cli import app
+from tui.program import app
 
 accumulator = pytest.importorskip(
     "tensorboard.backend.event_processing.event_accumulator",

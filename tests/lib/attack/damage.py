@@ -18,7 +18,7 @@ from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
-from scenarios.running.batch import due, plan
+from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed

@@ -19,7 +19,7 @@ from learning.policy import names
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 FILE = Path(__file__).with_name("digests.json")

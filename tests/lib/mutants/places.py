@@ -37,7 +37,7 @@ ELSEWHERE = {
     "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
     "learning/mahdrl/ranges.py": ("learning/mahdrl/test_ranges.py", *TRAINING),
     "learning/mahdrl/states.py": TRAINING,
-    "learning/mahdrl/trained.py": TRAINING,
+    "learning/mahdrl/trained.py": ("learning/mahdrl/test_trained.py", *TRAINING),
     "learning/mahdrl/training.py": TRAINING,
     "learning/mahdrl/training_log.py": TRAINING,
     "scenarios/judging/evidence.py": RULES,

@@ -64,10 +64,10 @@ class Mutant:
         return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
     def compiles(self, root: Path) -> bool:
-        """Return whether the mutant is Python."""
+        """Return whether the mutant is Python, which cosmic-ray can make: of ``except a.b`` it cannot."""
         try:
             ast.parse(self.source(root))
-        except SyntaxError:
+        except (SyntaxError, AttributeError):
             return False
         return True
 

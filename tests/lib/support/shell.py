@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ def flmarket(*arguments: str, cwd: Path | None = None, env: Mapping[str, str] | 
         shell.enter_context(patch.object(sys, "argv", ["flmarket", *arguments]))
         for registry in REGISTRIES:
             shell.enter_context(patch.object(registry, "_registered", {}))
+        shell.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         shell.enter_context(redirect_stdout(out))
         shell.enter_context(redirect_stderr(err))
         try:

@@ -12,7 +12,7 @@ from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 
 OWN = " (--plugin FILE loads your own)"
 

@@ -21,7 +21,7 @@ from scenarios.loader import load
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.watching.book import Book

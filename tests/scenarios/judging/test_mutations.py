@@ -12,7 +12,7 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 ROOT = Path(__file__).parents[3]

@@ -1,5 +1,6 @@
 """Runs on files of a user's own: verify judges them by what they were played on, not by what is there now."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from scenarios.world import World
 from support.runs import reseal
@@ -69,6 +70,34 @@ def test_it_is_valid_while_they_are_there_and_when_they_are_gone(run: RunDirecto
 )
 def test_it_is_valid_when_they_have_changed(labels: int, images: int, run: RunDirectory) -> None:
     write(labels, images)
+    assert verify(run).problems == []
+
+
+def change_a_bid(run: RunDirectory) -> None:
+    """Let the first client have asked for a little less, in offers.csv and, sealed again, in meta.json."""
+    path = run.path / "offers.csv"
+    head, first, *rest = path.read_text().splitlines()
+    cells = first.split(",")
+    place = head.split(",").index("bid")
+    cells[place] = f"{float(cells[place]) - 0.001:.6f}"
+    path.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
+    reseal(run.path)
+
+
+@pytest.mark.parametrize("change", [lambda: write(labels=4), lambda: Path("lamps.npz").unlink()], ids=["other", "gone"])
+def test_bids_are_checked_with_the_labels_that_the_run_recorded(change: Callable[[], None], run: RunDirectory) -> None:
+    assert run.meta()["labels"] == {"lamps.npz": 3}
+    change_a_bid(run)
+    change()
+    assert any(": bid is " in problem and "but the run's seed draws" in problem for problem in verify(run).problems)
+
+
+@pytest.mark.parametrize("labels", [None, 3, {"lamps.npz": "3"}, {"lamps.npz": True}, {"lamps.npz": 10**12}])
+def test_labels_that_no_run_records_are_as_none(labels: object, run: RunDirectory) -> None:
+    run.finish(
+        {**{key: value for key, value in run.meta().items() if key not in ("files", "sha256")}, "labels": labels}
+    )
+    Path("lamps.npz").unlink()
     assert verify(run).problems == []
 
 

@@ -10,7 +10,8 @@ from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.tables import TableName
 from scenarios.loader import load
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
 

@@ -12,7 +12,7 @@ from scenarios.judging.render import markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import by_setting, read
 from scenarios.loader import builtin_text, parse
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 
 SHORT = {"training.backend": "surrogate", "rounds": 3}
 

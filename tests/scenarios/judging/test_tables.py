@@ -11,7 +11,7 @@ from scenarios.judging.summary import summarise
 from scenarios.judging.tables import TableName, read_table
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 
 

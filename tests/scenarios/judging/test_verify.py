@@ -23,7 +23,8 @@ from scenarios.loader import parse
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, WORD, Column
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.widgets.preview import story
@@ -521,3 +522,19 @@ def test_a_rerun_finds_what_no_rule_can(run: Path) -> None:
     change(run / "offers.csv", "dqi", "0.5", lambda row: row["round"] == "1" and not served(row))
     [difference] = rerun(RunDirectory(run), shelf)
     assert difference.startswith("offers.csv differs from a new run's from line ")
+
+
+def test_a_cost_half_way_between_two_micro_units_may_have_been_rounded_to_either(
+    one_service: str, tmp_path: Path
+) -> None:
+    overrides = [
+        "training.backend=surrogate", "training.local_epochs=2", "clients.cost.per_sample=0.0500005",
+        "clients.cost.per_emd=0", "clients.data_size=[21, 41]",
+    ]  # fmt: skip
+    [run] = plan([parse(one_service, overrides=overrides)], [], [0], tmp_path, Shelf())
+    execute(run, Shelf())
+    with (run.directory.path / "offers.csv").open(newline="") as file:
+        costs = [0.0500005 * int(offer["data_size"]) * 1e6 for offer in csv.DictReader(file)]
+    assert costs
+    assert all(abs(cost % 1 - 0.5) < 1e-6 for cost in costs)
+    assert verify(run.directory).problems == []

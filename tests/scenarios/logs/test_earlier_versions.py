@@ -16,7 +16,7 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
-from scenarios.running.batch import due, plan
+from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
 from tui.watching.session import Phase, Session

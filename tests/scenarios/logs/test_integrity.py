@@ -15,7 +15,7 @@ from scenarios.judging.results import read
 from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
-from scenarios.running.batch import due, plan
+from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed

@@ -20,7 +20,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import checkpoint
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 
 MakeRun = Callable[..., Run]
@@ -258,7 +258,7 @@ KILLS = """
 import os, random, signal, sys, time
 from pathlib import Path
 from scenarios.running import checkpoint
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.build import Shelf, build
 from scenarios.loader import parse
 from scenarios.running.runner import execute

@@ -2,7 +2,9 @@
 
 import json
 import os
+import platform
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +16,10 @@ from fl.installation import PACKAGES, ROOT, command, fingerprint
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import State
-from scenarios.running.batch import plan, play_batch, run_all
+from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.observer import Progress
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
 
@@ -99,16 +102,21 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
+def copy_of_the_code(folder: Path) -> None:
+    """Make a source checkout without a compiled kernel."""
+    for name in PACKAGES:
+        for path in (ROOT / name).rglob("*"):
+            if path.suffix in {".py", ".json", ".toml", ".safetensors"}:
+                (folder / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path.relative_to(ROOT)).write_bytes(path.read_bytes())
+
+
 @pytest.mark.timeout(180)
 def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
     one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:
     """Ray puts the current directory first on its workers' path; a checkout there has no compiled kernel."""
-    for name in PACKAGES:
-        for path in (ROOT / name).rglob("*"):
-            if path.suffix in {".py", ".json", ".toml", ".safetensors"}:
-                (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / path.relative_to(ROOT)).write_bytes(path.read_bytes())
+    copy_of_the_code(tmp_path)
     (tmp_path / "small.toml").write_text(one_service)
     for options in (["--engine", "ray", "--out", "ray"], ["--out", "here"]):
         run = command("tui.cli", "run", "small.toml", "--workers", "1", "--quiet", *options)
@@ -130,6 +138,74 @@ def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path
     assert returned["files"] == {}
     assert "runs another flmarket, from " in returned["error"]
     assert "instead of '0.0.1'" in returned["error"]
+
+
+CHANGED_BEFORE_ITS_WORKERS_START = """\
+import sys
+from pathlib import Path
+from fl.installation import ROOT, fingerprint
+from scenarios.running import cluster
+from tui.cli import main
+
+fingerprint()
+changed = Path(ROOT, "scenarios", "running", "cluster.py")
+changed.write_text(changed.read_text().replace({!r}, {!r}))
+main()
+"""
+
+
+def run_with_changed_workers(before: str, after: str, scenario: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Play a scenario with Ray, whose workers find another text in cluster.py than the command had."""
+    copy_of_the_code(folder)
+    (folder / "small.toml").write_text(scenario)
+    program = CHANGED_BEFORE_ITS_WORKERS_START.format(before, after)
+    return subprocess.run(
+        [sys.executable, "-c", program, "run", "small.toml", "--engine", "ray", "--workers", "1", "--quiet"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("before", "after", "begin", "end"),
+    [
+        (
+            "RETRIES = 3",
+            "RETRIES = 4",
+            "runs another flmarket, from {root}: code '",
+            "; its results could differ. Install the same version there, and start outside of source checkouts",
+        ),
+        (
+            "def play_there",
+            "def play_elsewhere",
+            "has no flmarket of this version: cannot import name 'play_there' from 'scenarios.running.cluster' (",
+            "); install it there",
+        ),
+    ],
+    ids=["other code", "too old"],
+)
+def test_a_batch_whose_workers_have_another_flmarket_ends_with_one_line(
+    before: str, after: str, begin: str, end: str, one_service: str, tmp_path: Path
+) -> None:
+    done = run_with_changed_workers(before, after, one_service, tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    [line] = [line for line in done.stderr.splitlines() if " -- " not in line]  # without Ray's own
+    assert line.startswith(f"small (as-configured) seed 0: the Ray worker on {platform.node()} ")
+    assert begin.format(root=tmp_path) in line
+    assert line.endswith(end)
+    assert not list(tmp_path.glob("runs/*/*/*/meta.json"))
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_that_does_not_understand_its_order_fails_the_run(one_service: str, tmp_path: Path) -> None:
+    done = run_with_changed_workers("json.loads(asked)\n", "json.loads(asked)['nothing']\n", one_service, tmp_path)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert "small (as-configured) seed 0" in done.stderr
+    assert "failed on its Ray worker: KeyError: 'nothing'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.timeout(180)

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.progress import QuietReporter
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")

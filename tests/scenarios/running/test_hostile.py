@@ -10,7 +10,8 @@ import flmarket
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory, State
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.process import Worker
 from support import shell
 

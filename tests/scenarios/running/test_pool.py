@@ -15,8 +15,9 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import pool, process
-from scenarios.running.batch import due, plan, run_all
+from scenarios.running.batch import run_all
 from scenarios.running.observer import Progress
+from scenarios.running.planning import due, plan
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run
 

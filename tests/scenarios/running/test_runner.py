@@ -21,7 +21,8 @@ from scenarios.file.settled import settled
 from scenarios.loader import load, parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
-from scenarios.running.batch import plan, run_all
+from scenarios.running.batch import run_all
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
 

@@ -1,5 +1,6 @@
 """Plug-ins that end or hang the process that loads or creates them: each command outlives them, and reports them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,121 @@ def test_playing_again_outlives_the_policy(place: str, folder: Path) -> None:
     assert done.returncode == 1
     assert ": failed when it was played again: its process ended with status 0 (policy 'mine' of " in done.stdout
     assert done.stdout.endswith(f"{where})\n")
+
+
+EXTENSION = 'import os, sys, time\n\n{at_import}\n\ndef thing(labels):\n    """A thing."""\n'
+KINDS = {
+    "policies": ("policy",),
+    "datasets": ("data set",),
+    "plugins": ("policy", "model", "data set", "mechanism"),
+}
+"""The kinds of plug-ins that a command lists."""
+
+
+def cells(done: shell.Done) -> dict[str, str]:
+    """Return the last column of a table by the name of the row, on one line."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in done.stdout.splitlines():
+        if "│" in line:
+            row = [cell.strip() for cell in line.split("│")[1:-1]]
+            name = next((cell for cell in row[:2] if cell.startswith("their-")), "" if row[0] else name)
+            found[name] = f"{found.get(name, '')} {row[-1]}".strip()
+    return found
+
+
+@pytest.mark.parametrize("command", KINDS)
+@pytest.mark.parametrize(
+    ("at_import", "why"),
+    [
+        ("raise KeyError('x')", "cannot be imported: KeyError: 'x'"),
+        ("sys.exit(0)", "cannot be imported: SystemExit: 0"),
+        ("os._exit(0)", "a plug-in cannot be loaded: its process ended with status 0 (importing {kind} 'their-{n}')"),
+        ("time.sleep(1000)", "a plug-in cannot be loaded: importing {kind} 'their-{n}' did not return within 2 s"),
+    ],
+    ids=["raises", "exits", "ends", "hangs"],
+)
+def test_an_installed_extension_that_cannot_be_imported_is_listed_with_the_reason(
+    command: str,
+    at_import: str,
+    why: str,
+    install_package: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("scenarios.running.rehearsal.LIMIT", 2.0)
+    monkeypatch.setenv("COLUMNS", "200")
+    groups = {"policy": "policies", "model": "models", "data set": "datasets", "mechanism": "mechanisms"}
+    for number, (kind, group) in enumerate(groups.items()):
+        if kind in KINDS[command]:
+            install_package(
+                f"acme{number}",
+                EXTENSION.format(at_import=at_import),
+                f"flmarket.{group}",
+                **{f"their-{number}": f"acme{number}:thing"},
+            )
+    listing = shell.process if "_exit" in at_import else shell.flmarket  # which the patch reaches
+    done = listing(command)
+    assert done.returncode == 0, done.stderr
+    shown = cells(done)
+    numbers = [list(groups).index(kind) for kind in KINDS[command]]
+    assert [name for name in shown if name.startswith("their-")] == [f"their-{number}" for number in numbers]
+    for number, kind in zip(numbers, KINDS[command], strict=True):
+        assert why.format(kind=kind, n=number) in shown[f"their-{number}"]
+
+
+def test_an_installed_extension_that_works_is_listed_beside_one_that_does_not(
+    install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    install_package("bad", EXTENSION.format(at_import="os._exit(0)"), "flmarket.models", **{"their-bad": "bad:thing"})
+    install_package("good", EXTENSION.format(at_import=""), "flmarket.models", **{"their-good": "good:thing"})
+    shown = cells(shell.process("plugins"))
+    assert shown["their-good"] == "A thing."
+    assert shown["their-bad"].startswith("a plug-in cannot be loaded: its process ended with status 0")
+
+
+SUMMARY = """\
+import os
+
+class Meta(type):
+    @property
+    def summary(cls):
+        {what}
+
+class Thing(metaclass=Meta):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("raise ValueError('none')", "summary: ValueError: none"),
+        (
+            "os._exit(3)",
+            "a plug-in cannot be loaded: its process ended with status 3 (model 'their-thing': summary)",
+        ),
+    ],
+    ids=["raises", "ends"],
+)
+def test_an_installed_extension_whose_summary_cannot_be_read_is_listed_with_the_reason(
+    what: str, why: str, install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    install_package("acme", SUMMARY.format(what=what), "flmarket.models", **{"their-thing": "acme:Thing"})
+    done = shell.process("plugins")
+    assert done.returncode == 0, done.stderr
+    assert why in cells(done)["their-thing"]
+
+
+def test_the_second_of_two_extensions_of_a_name_is_not_imported(
+    install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    group, entry = "flmarket.models", "their-thing"
+    install_package("acme", EXTENSION.format(at_import=""), group, **{entry: "acme:thing"})
+    install_package("bad", EXTENSION.format(at_import="os._exit(0)"), group, **{entry: "bad:thing"})
+    done = shell.process("plugins")
+    assert done.returncode == 0, done.stderr
+    assert "the name is registered by" in done.stdout  # by either: Python finds them in the file system's order

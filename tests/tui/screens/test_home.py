@@ -18,7 +18,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
-from tui.watching.catalogue import _age, recent_runs
+from tui.watching.catalogue import age, recent_runs
 from tui.watching.session import Session
 from tui.widgets.preview import preview
 
@@ -205,7 +205,7 @@ def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
     ("seconds", "words"), [(-5, "just now"), (59, "just now"), (60, "1 min ago"), (7300, "2 h ago"), (2e5, "2 d ago")]
 )
 def test_ages_are_in_the_largest_unit(seconds: float, words: str) -> None:
-    assert _age(seconds) == words
+    assert age(seconds) == words
 
 
 HOSTILE = "[bold]x[b] \x1b[31m\x1b]0;owned\x07"

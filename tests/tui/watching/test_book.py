@@ -9,7 +9,7 @@ from textual.app import App
 from des.allocation import NO_CORE, allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS
-from des.records import Outcome
+from des.rows import Outcome
 from tui.watching.book import Book, Verdict, cash
 from tui.watching.history import History, after, before
 from tui.watching.playhead import faster

@@ -7,7 +7,7 @@ from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.plugins import load_plugin
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.protocol import Start
 from scenarios.running.runner import execute
 from tui.watching.feed import RunnerFeed

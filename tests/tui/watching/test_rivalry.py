@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from des.records import Outcome
+from des.rows import Outcome
 from scenarios.logs.reading import LoggedRound
 from tui.watching.book import Book
 from tui.watching.history import History

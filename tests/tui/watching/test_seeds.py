@@ -7,7 +7,7 @@ import pytest
 
 from learning.statistics import paired_bootstrap
 from tui.watching.comparison import compare
-from tui.watching.seeds import groups, mean_series, over_seeds
+from tui.watching.seeds import band_series, groups, mean_series, over_seeds
 from tui.watching.session import Phase, Session
 
 Play = Callable[..., Session]
@@ -84,3 +84,23 @@ def test_a_mean_curve_holds_the_accuracy_of_a_service_that_has_left(play_small: 
     _, spent = mean_series([one, other], [12, 5], "beta", "spent")
     assert spent[11] == pytest.approx(own[0][12].services[1].spent / 2e6)
     assert mean_series([one], [0], "beta", "accuracy") == ([], [])
+
+
+def test_the_band_of_a_mean_curve_is_the_interval_at_each_round(play_small: Play, scenario_text: str) -> None:
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(4)]
+    xs, low, high = band_series(sessions, [12] * 4, "gamma", "accuracy")
+    assert xs == list(range(1, 13))
+    for number in (1, 7, 12):
+        values = [session.history[number].services[2].accuracy for session in sessions]
+        interval = paired_bootstrap(values, np.zeros(4))
+        assert (low[number - 1], high[number - 1]) == pytest.approx((interval.low, interval.high))
+    sessions[3].phase = Phase.RUNNING
+    assert band_series(sessions, [12] * 4, "gamma", "accuracy") == ([], [], [])
+    assert band_series(sessions[:2], [12] * 2, "gamma", "accuracy") == ([], [], [])
+
+
+def test_a_band_leaves_out_rounds_in_which_a_run_has_no_value(play_small: Play, scenario_text: str) -> None:
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(3)]
+    xs, *_ = band_series(sessions, [12] * 3, "alpha", "mean_payment")  # it leaves early
+    assert 0 < len(xs) < 12
+    assert band_series(sessions, [0, 12, 12], "alpha", "accuracy") == ([], [], [])

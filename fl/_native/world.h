@@ -1,0 +1,21 @@
+// Functions of the Python module that draw the world and compute exp and log: see fl/philox.py, fl/draws.py and
+// fl/elementary.py, whose NumPy versions give the same bytes.
+#pragma once
+#include "buffers.h"
+
+namespace fl {
+
+// (key, four words of the counter, result): uint32 [..., 2], int64 [...] four times, uint32 [4, ...]. They broadcast.
+PyObject *blocks(PyObject *, PyObject *args);
+// The same, but the result is double [2, ...]: numbers in [0, 1).
+PyObject *uniforms(PyObject *, PyObject *args);
+// (key, counts, sizes, three words of the counter, members): uint32 [2], int64 [S] twice, int64 [sum of counts].
+PyObject *subsets(PyObject *, PyObject *args);
+
+// Of a number, and of an array: (double [n], result double [n]).
+PyObject *exponential(PyObject *, PyObject *x);
+PyObject *natural_logarithm(PyObject *, PyObject *x);
+PyObject *exponentials(PyObject *, PyObject *args);
+PyObject *natural_logarithms(PyObject *, PyObject *args);
+
+}  // namespace fl

@@ -1,0 +1,50 @@
+"""Whether a complete run is the one that is asked for: undamaged, and played with the same agents and plug-ins."""
+
+from collections.abc import Mapping
+
+from scenarios.logs.columns import tables_in
+from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, RunDirectory, RunDirectoryError
+
+
+def check_is(
+    directory: RunDirectory,
+    *,
+    digest: str,
+    policy: str,
+    seed: int,
+    agents: Mapping[str, str],
+    plugins: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Check that a complete run is the one that its path stands for, undamaged, and of today's columns.
+
+    Args:
+        directory: the run's.
+        digest, policy, seed: what the path stands for.
+        agents: digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
+        plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
+
+    Raises:
+        RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
+        ChangedError: it was played with other agents or plug-ins.
+        TableError: a table was written by another version of flmarket.
+    """
+    directory.require_whole(digests=True)
+    for table in tables_in(directory.path).values():
+        table.check(directory.path)
+    meta = directory.meta()
+    for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
+        if meta.get(key) != wanted:
+            raise RunDirectoryError(
+                f"{directory.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
+                "choose another --out, or run again with --fresh"
+            )
+    if meta.get("agents", {}) != agents:
+        raise ChangedError(f"{directory.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
+    played = meta.get("plugins", {})
+    if not isinstance(played, dict) or not all(isinstance(record, dict) for record in played.values()):
+        raise RunDirectoryError(f"{directory.path / META}: has no usable 'plugins'; {FRESH}")
+    for thing in sorted({*played, *plugins}):
+        if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
+            raise ChangedError(
+                f"{directory.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
+            )

@@ -1,0 +1,123 @@
+"""Which runs a batch consists of, where each goes, and which of them are still to be played."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from fl.errors import InputError
+from learning.policy import AS_CONFIGURED
+from scenarios.build import Shelf, agents_of
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+from scenarios.loader import digest, points, with_policy
+from scenarios.logs.directory import ChangedError, Fresh, RunDirectory, State
+from scenarios.logs.recognition import check_is
+from scenarios.plugins import plugins_of
+from scenarios.running.runner import Run
+from scenarios.running.seeds import LARGEST
+
+
+def plan(
+    scenarios: Iterable[Scenario], policies: Iterable[str], seeds: Iterable[int], out: Path, shelf: Shelf
+) -> list[Run]:
+    """Return every run of a batch, each once: what is named twice is played once.
+
+    Args:
+        scenarios: each may have a sweep.
+        policies: one run each, with every service using it: ``NAME`` or ``NAME:CHECKPOINT``; none means the policies
+            that the scenario names.
+        seeds: one run each.
+        out: where run directories go.
+        shelf: gives the data sets, whose digests are part of a run's hash.
+
+    Raises:
+        InputError: there is no scenario or no seed, or a seed is not an integer of at least 0.
+        DatasetError: a data set is missing or corrupt.
+        CheckpointError: a learned agent cannot be read.
+        ScenarioError: a policy conflicts with what the scenario was explicitly given.
+    """
+    scenarios, policies, seeds = list(scenarios), list(policies), _seeds(seeds)
+    if not scenarios:
+        raise InputError("no scenario is given; name at least one")
+    runs: list[Run] = []
+    for scenario in scenarios:
+        for place_in_sweep, point in enumerate(points(scenario)):
+            # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
+            hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
+            here: dict[Path, Run] = {}
+            for policy in policies or (AS_CONFIGURED,):
+                chosen, label = point.scenario, AS_CONFIGURED
+                if policy != AS_CONFIGURED:
+                    chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
+                for seed in seeds:
+                    place = RunDirectory.place(out, scenario.name, hash8, label, seed)
+                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))
+            runs += here.values()
+    return _told_apart(runs)
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Name runs by the hash, too, where different scenarios would otherwise be called the same."""
+    scenarios: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        scenarios[run.group].add(run.digest)
+    return [
+        replace(run, name=f"{run.scenario.name}-{run.digest}") if len(scenarios[run.group]) > 1 else run for run in runs
+    ]
+
+
+def _seeds(seeds: Any) -> list[int]:
+    """Return seeds as Python's integers; NumPy's are welcome."""
+    try:
+        given: list[Any] = [seeds] if isinstance(seeds, str) else list(seeds)
+        checked = [index(seed) for seed in given]
+    except TypeError as error:
+        raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
+    if any(seed > LARGEST for seed in checked):
+        raise InputError(f"seeds: one is too large; a seed is an integer from 0 to {LARGEST}")
+    if any(seed < 0 for seed in checked):
+        raise InputError(f"seeds: {min(checked)} is negative; a seed is an integer of at least 0")
+    if not checked:
+        raise InputError("no seed is given; name at least one")
+    return checked
+
+
+def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
+    """Return the runs that are to be played, and those that are complete. All directories are looked at first.
+
+    Raises:
+        RunDirectoryError: a directory holds something else.
+        ChangedError: a complete run was played with other agents or plug-ins, and ``fresh`` is not set.
+        CheckpointError: a learned agent cannot be read.
+    """
+    todo: list[Run] = []
+    complete: list[Run] = []
+    agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
+    for run in runs:
+        if run.directory.state is State.COMPLETE and fresh is not True:
+            key = run.digest, run.policy
+            if key not in agents:
+                agents[key] = agents_of(run.scenario)
+            plugins = plugins_of(run.scenario)
+            try:
+                check_is(
+                    run.directory,
+                    digest=run.digest,
+                    policy=run.policy,
+                    seed=run.seed,
+                    agents=agents[key],
+                    plugins=plugins,
+                )
+            except ChangedError:
+                if not fresh:
+                    raise
+                todo.append(run)
+                continue
+            run.directory.drop_checkpoints()
+            complete.append(run)
+        else:
+            todo.append(run)
+    return todo, complete

@@ -1,0 +1,41 @@
+"""The policy `worth`: it says what clients are worth, and leaves the price to the mechanism."""
+
+from dataclasses import replace
+
+import pytest
+
+from learning.policy import PolicyOptionsError, create
+
+
+def test_it_offers_money_in_proportion_to_quality(observe, context) -> None:
+    """Mean bid 4, mean DQI .5: at a markup of 1.5, a DQI of 1 is worth 12."""
+    seen = observe([4, 2, 6], [0.5, 0.25, 0.75], budget=100)
+    offer = create("worth", context).act(seen)
+    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 6.0, 1: 3.0, 2: 9.0}
+
+
+def test_it_does_not_want_clients_that_ask_for_more_than_they_are_worth(observe, context) -> None:
+    seen = observe([4, 7, 1], [0.5, 0.5, 0.5], budget=100)
+    offer = create("worth", context, {"markup": 1.0}).act(seen)
+    assert offer.clients.tolist() == [2, 0]  # worth 4 each; the best worth per bid first
+
+
+def test_it_keeps_its_budget_unless_the_mechanism_does(observe, context) -> None:
+    seen = observe([4, 2, 6], [0.5, 0.25, 0.75], budget=10)
+    assert sum(create("worth", context).act(seen).payments) <= 10
+    assert sum(create("worth", context).act(replace(seen, over_budget=True)).payments) == 18
+
+
+def test_free_clients_come_first(observe, context) -> None:
+    seen = observe([4, 0, 2], [0.5, 0.1, 0.5], budget=100)
+    assert create("worth", context).act(seen).clients[0] == 1
+
+
+def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
+    assert create("worth", context).act(observe([4, 2], [0.0, 0.0])).clients.tolist() == []
+
+
+@pytest.mark.parametrize("markup", [0, -1, float("inf"), float("nan")])
+def test_impossible_markups(context, markup) -> None:
+    with pytest.raises(PolicyOptionsError, match="markup must be a finite number above 0"):
+        create("worth", context, {"markup": markup})

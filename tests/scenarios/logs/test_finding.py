@@ -1,0 +1,53 @@
+"""Runs are found in folders, however deep these are."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import find_runs
+
+
+def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
+    for name in ("b/seed-0000", "a/seed-0001"):
+        RunDirectory(tmp_path / name).prepare("x")
+        RunDirectory(tmp_path / name).finish({})
+    found = find_runs([tmp_path, tmp_path / "a"])
+    assert [run.path.relative_to(tmp_path).as_posix() for run in found] == ["a/seed-0001", "b/seed-0000"]
+    with pytest.raises(InputError, match="nowhere"):
+        find_runs([tmp_path / "nowhere"])
+
+
+@pytest.fixture
+def deep_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is removed here, from below: pytest's own clean-up recurses, and would fail for ever after."""
+    yield tmp_path
+    subprocess.run(["find", str(tmp_path), "-mindepth", "1", "-delete"], check=True)  # noqa: S607
+
+
+def test_runs_are_found_below_2000_nested_folders(deep_path: Path) -> None:
+    """Deeper than Python's stack; the path is still one that the system takes."""
+    deep = deep_path
+    for _ in range(1900):
+        deep /= "a"
+        deep.mkdir()
+    (deep / "meta.json").touch()
+    (deep_path / "meta.json").touch()
+    (deep_path / "a" / "loop").symlink_to(deep_path)
+    assert [run.path for run in find_runs([deep_path])] == [deep, deep_path]
+
+
+def test_folders_too_deep_for_the_system_are_an_input_error(deep_path: Path) -> None:
+    place, name = os.open(deep_path, os.O_RDONLY), "x" * 200
+    for _ in range(25):
+        os.mkdir(name, dir_fd=place)
+        below = os.open(name, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    with pytest.raises(InputError, match=r"cannot be read: File name too long"):
+        find_runs([deep_path])

@@ -1,0 +1,35 @@
+"""``--option key=value``: how it is read, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from learning.mahdrl.training import Plan
+from scenarios.build import Shelf
+from scenarios.hyper_parameters import parse_options
+from scenarios.loader import load
+from scenarios.train import Training, run
+
+
+def test_hyper_parameters_are_checked():
+    assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
+        "share": False,
+        "scale": 2,
+        "payments": "bid",
+        "hidden": (8, 4),
+    }
+    with pytest.raises(InputError, match="must be KEY=VALUE"):
+        parse_options(["share"])
+    wrong = [
+        ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
+        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),
+        ({"share": 1}, "share: input should be a valid boolean, not 1"),
+        ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
+        ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
+        ({"average": 0.0}, "average: input should be greater than 0"),
+        ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(InputError, match=message):
+            run(Training(load("paper"), "mahdrl", options, Plan(episodes=1)), 0, Path("nowhere.safetensors"), Shelf())

@@ -1,0 +1,35 @@
+"""The benchmarks that compare flmarket with other frameworks report what they leave out."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fl import fused
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_peers_that_are_missing_or_fail_are_reported(tmp_path: Path) -> None:
+    """From any directory: a table without them, and without a word, looked as if nobody had been asked."""
+    for name, program in (("fedlab", "echo '{\"rounds_per_second\": 0.25}'"), ("pfl", "echo out of luck >&2; exit 3")):
+        python = tmp_path / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f"#!/bin/sh\n{program}\n")
+        python.chmod(0o755)
+    command = [sys.executable, str(ROOT / "benchmarks" / "engine.py"), "--only", "peers", "--no-save"]
+    done = subprocess.run(
+        [*command, "--repeat", "1", "--rounds", "1"],
+        cwd=tmp_path,
+        env={**os.environ, "FLMARKET_PEERS": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    missing = tmp_path / "flower" / "bin" / "python"
+    assert f"flower: skipped, there is no {missing} (`make bench-peers`, FLMARKET_PEERS)\n" in done.stdout
+    assert "pfl: left out, it failed\nout of luck\n" in done.stdout
+    arithmetic = "fused" if fused.available() else "reference"
+    engines = [line.split("│")[1].strip() for line in done.stdout.splitlines() if "│" in line]
+    assert engines == [f"flmarket, {arithmetic}", "plain PyTorch", "fedlab"]

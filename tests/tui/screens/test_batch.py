@@ -1,0 +1,209 @@
+"""The batch screen: a folder that real processes of ``flmarket run --jobs`` fill, and are killed in."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.announce import announce
+from support.screens import until
+from support.shell import CLI, flmarket
+from tui.app import MarketApp
+from tui.screens.batch import BatchScreen
+from tui.screens.compare import CompareScreen
+from tui.screens.help import HelpScreen
+from tui.screens.home import HomeScreen
+from tui.screens.market import MarketScreen
+from tui.watching.session import Phase
+from tui.widgets.batchtable import BatchTable
+
+SIZES = [(80, 24), (120, 36), (200, 60)]
+
+BREAKS = """
+from flmarket import Offer, Policy, policy
+
+
+@policy("breaks")
+class Breaks(Policy):
+    def act(self, observation):
+        if observation.round == 3:
+            raise ZeroDivisionError("no luck in round 3")
+        return Offer.none()
+"""
+
+
+def text(screen: BatchScreen, where: str) -> str:
+    widget = screen.query_one(where)
+    return "\n".join(strip.text for strip in widget.render_lines(widget.size.region))
+
+
+def states(screen: BatchScreen) -> dict[str, int]:
+    return dict(screen.look.states) if screen.look else {}
+
+
+async def batch(pilot: Pilot[None]) -> BatchScreen:
+    await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, BatchScreen)
+    await until(pilot, lambda: screen.look is not None)
+    return screen
+
+
+@pytest.fixture
+def endless(small: Path, scenario_text: str) -> Path:
+    """A scenario that takes a while, on the surrogate: its targets are out of reach."""
+    content = scenario_text.replace("rounds = 12", "rounds = 3000")
+    for target in ("0.5 #", "0.9\n", "0.95\n"):
+        content = content.replace(f"target_accuracy = {target}", f"target_accuracy = 0.9999{target[-1]}")
+    path = small / "endless.toml"
+    path.write_text(content + '\n[training]\nbackend = "surrogate"\n')
+    return path
+
+
+@contextmanager
+def running(scenario: Path, out: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A real batch of four runs, two at a time."""
+    command = [*CLI, "run", str(scenario), "--policy", "hqfa", "--policy", "random", "--seeds", "2", "--jobs", "2"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
+    endless: Path, small: Path, size: tuple[int, int]
+) -> None:
+    out = small / "runs"
+    with running(endless, out) as process:
+        app = MarketApp(out=out, folder=small)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: len(list(out.glob("*/*/seed-*"))) == 4)
+            await pilot.press("b")
+            screen = await batch(pilot)
+            await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
+            await until(pilot, lambda: sum(run.standing.round > 20 for run in screen.look.runs) == 2)  # type: ignore[union-attr]
+            await until(pilot, lambda: "left" in text(screen, "#batch-status"))
+            assert "4 runs: … 2 waiting  ▶ 2 running" in text(screen, "#batch-status")
+            table = text(screen, "#batch-table")
+            for words in ("small", "hqfa", "random", "/3000", "▶ running", "… waiting"):
+                assert words in table
+            assert ("━" in table) == (size[0] >= 110)
+
+            await pilot.press("enter")  # live
+            await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+            market = app.screen
+            assert isinstance(market, MarketScreen)
+            await until(pilot, lambda: len(market.session.history) > 20)
+            assert market.session.phase is Phase.GROWING
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+            await pilot.press("b")
+            screen = await batch(pilot)
+
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            await until(pilot, lambda: states(screen).get("interrupted") == 2)
+            assert "running" not in states(screen)
+            assert "■ interrupted" in text(screen, "#batch-table")
+            await pilot.press("n")
+            assert "continues it from its last checkpoint" in text(screen, "#batch-detail")
+
+
+async def test_failures_with_their_line_groups_and_comparison(small: Path) -> None:
+    out, plugin = small / "runs", small / "breaks.py"
+    plugin.write_text(BREAKS)
+    fast = ["--set", "training.backend=surrogate", "--rounds", "6", "--seeds", "2", "--jobs", "2", "--out", str(out)]
+    done = flmarket(
+        "run", str(small / "small.toml"), *fast, "--plugin", str(plugin), "--policy", "hqfa", "--policy", "breaks", "-q"
+    )
+    assert done.returncode == 1
+    app = MarketApp(batch=out, out=out, folder=small)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await batch(pilot)
+        assert states(screen) == {"complete": 2, "failed": 2}
+        table = screen.query_one(BatchTable)
+        await pilot.press("n")
+        assert "no luck in round 3" in text(screen, "#batch-detail")
+        assert "policy 'breaks'" in text(screen, "#batch-table")
+
+        await pilot.press("s")
+        assert screen.order == "state"
+        assert [line.standing.state for line in table.lines] == ["failed", "failed", "complete", "complete"]  # type: ignore[union-attr]
+        await pilot.press("g")
+        assert [line.first.policy for line in table.lines] == ["breaks", "hqfa"]  # type: ignore[union-attr]
+        assert "2 seeds" in text(screen, "#batch-table")
+        table.cursor = 1
+        await pilot.press("enter")
+        assert [line.standing.policy for line in table.lines] == ["hqfa", "hqfa"]  # type: ignore[union-attr]
+        await pilot.press("escape")
+        assert len(table.lines) == 2
+        assert screen.groups
+        await pilot.press("g", "c")
+        assert "Mark at least two runs first (space)." in notes(app)
+        table.cursor = 2
+        await pilot.press("space", "down", "space", "c")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        compared = app.screen
+        assert isinstance(compared, CompareScreen)
+        assert [session.policy for session in compared.sessions] == ["hqfa", "hqfa"]
+        await pilot.press("escape")
+        assert app.screen is screen
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+
+
+def notes(app: MarketApp) -> list[str]:
+    return [note.message for note in app._notifications]
+
+
+async def test_every_key_has_a_command_in_the_palette(small: Path) -> None:
+    announce(RunDirectory(small / "runs" / "small-0a0b0c0d" / "hqfa" / f"seed-{seed:04d}") for seed in (0, 1))
+    app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await batch(pilot)
+        offered = {command.title for command in app.get_system_commands(screen)}
+        assert offered >= {"Open", "Sort", "Group seeds", "Next problem", "Mark", "Compare", "Back", "Watch all runs"}
+        assert states(screen) == {"waiting": 2}
+        await pilot.press("enter")
+        assert notes(app) == ["This run has not begun; it opens once it has."]
+        await pilot.press("n", "space")
+        assert notes(app)[1:] == ["No run has failed or been interrupted.", "Only runs that have begun can be marked."]
+
+
+async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None:
+    out = small / "runs"
+    app = MarketApp(out=out, folder=small)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None))
+        await pilot.press("b")
+        screen = await batch_of(pilot)
+        await until(pilot, lambda: "cannot be read: No such file or directory" in text(screen, "#batch-status"))
+        out.mkdir()
+        await until(pilot, lambda: "no run yet; runs are shown as they begin" in text(screen, "#batch-status"))
+        await pilot.press("enter", "g", "s", "n", "c", "g")
+        place = out / "small-0a0b0c0d" / "hqfa" / "seed-0000"
+        place.mkdir(parents=True)
+        (place / "scenario.toml").write_text("rounds = 'ha")
+        (place / "meta.json").write_text(json.dumps({"status": "complete"})[:-4])
+        (place / "rounds.csv").write_bytes(b"\xff\xfe,,\n1")
+        await until(pilot, lambda: "✘ unreadable" in text(screen, "#batch-table"))
+        assert "meta.json: is damaged" in text(screen, "#batch-detail")
+
+
+async def batch_of(pilot: Pilot[None]) -> BatchScreen:
+    await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, BatchScreen)
+    return screen

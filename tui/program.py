@@ -1,0 +1,111 @@
+"""The commands of ``flmarket``, and what is done with the arguments that they are given.
+
+Results go to stdout, progress to stderr. Whatever is slow to import (torch, pandas, Textual) is imported by the command
+that needs it, when it runs.
+"""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from fl.crash import BAD_INPUT, INTERRUPTED
+from fl.installation import require_one_place, version
+from fl.printable import printable_lines
+from tui.commands.calibrate import calibrate
+from tui.commands.console import result
+from tui.commands.datasets import datasets
+from tui.commands.doctor import doctor
+from tui.commands.export import export
+from tui.commands.plugins import plugins
+from tui.commands.policies import policies
+from tui.commands.replay import replay
+from tui.commands.report import report
+from tui.commands.run import run
+from tui.commands.scenarios import scenarios
+from tui.commands.streams import guard_streams
+from tui.commands.train import train
+from tui.commands.tui import tui
+from tui.commands.validate import validate
+from tui.commands.verify import verify
+
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""What Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
+
+_EXAMPLES = """[bold]Examples[/bold]
+
+$ flmarket run quickstart
+
+$ flmarket run paper --policy random --policy hqfa --seeds 5
+
+$ flmarket run paper-cores --seeds 10 --jobs 4
+
+$ flmarket run my-market.toml --set clients.cores=3 --rounds 20
+
+$ flmarket report runs --baseline random --figures figures
+
+$ flmarket export runs --csv all-rounds.csv
+"""
+
+app = typer.Typer(
+    name="flmarket",
+    help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
+    epilog=_EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        result(f"flmarket {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command; the help of the app is its own."""
+
+
+# In the order in which --help lists them; groups come last.
+app.command(epilog=_EXAMPLES)(run)
+for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins, doctor):
+    app.command()(_command)
+app.add_typer(scenarios, name="scenarios")
+app.add_typer(calibrate, name="calibrate")
+
+
+def run_arguments() -> object:
+    """Do what the command's arguments ask for; return the exit status, or None for 0. Errors are left to the caller."""
+    guard_streams()
+    arguments = [_at_home(argument) for argument in sys.argv[1:]]
+    if arguments[:1] != ["doctor"]:  # which reports it, beside all the rest
+        require_one_place()
+    try:
+        if arguments == ["tui"]:
+            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
+            return None
+        return app(arguments, standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:  # what earlier versions of Typer make of Ctrl-C
+        return INTERRUPTED
+    except UsageError as error:
+        from typer.rich_utils import rich_format_error
+
+        error.message = printable_lines(error.message)
+        rich_format_error(error)
+        return BAD_INPUT
+
+
+def _at_home(argument: str) -> str:
+    """Put the home folder in place of the tilde in ``--out=~/runs``, where shells leave it, or in a quoted path."""
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument  # noqa: PTH111

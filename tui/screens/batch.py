@@ -1,0 +1,251 @@
+"""The batch screen: all runs of a folder, followed while other processes play them."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from fl.counting import counted
+from tui.watching import standing as states
+from tui.watching.folder import Look, RunLine, RunsFolder
+from tui.watching.ranking import ORDERS, RunGroup, grouped, ordered
+from tui.widgets.batchtable import COLORS, SIGNS, BatchTable
+from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import named
+from tui.widgets.look import duration, plain, tint
+
+if TYPE_CHECKING:
+    from tui.screens.navigation import Navigator
+
+INTERVAL = 0.5
+"""Seconds between two looks at the folder."""
+
+SHARE = 20
+"""A look takes at most this part of the time: one that takes long, in a folder of very many runs, comes less often."""
+
+NOT_BEGUN = "This run has not begun; it opens once it has."
+
+
+class BatchScreen(Screen[None]):
+    """Lists the runs of a folder, by run or by groups of seeds."""
+
+    BINDINGS = named(
+        "batch",
+        [
+            Binding("enter", "open", "Open", priority=False),
+            Binding("s", "sort", "Sort"),
+            Binding("g", "group", "Group seeds"),
+            Binding("n", "next_problem", "Next problem"),
+            Binding("space", "mark", "Mark"),
+            Binding("c", "compare", "Compare"),
+            Binding("escape", "back", "Back"),
+            Binding("q", "app.quit", "Quit", show=False),
+        ],
+    )
+    NAME = "Batch"
+    HELP = """All runs of a folder, also those that other programs play now, such as [b]flmarket run --jobs[/b].
+
+▶ running   … waiting for its turn   ✔ complete   ■ interrupted (the same command continues it)   ✘ failed
+
+[b]enter[/b]  open the run; of a group of seeds, its runs
+[b]s[/b]  sort by scenario and policy, state, time left, accuracy, or last change
+[b]g[/b]  one line for all seeds of a scenario and policy, with means of the complete runs
+[b]n[/b]  next run that failed or was interrupted; the line below the table says why
+[b]space[/b]  mark runs; [b]c[/b] compares the marked runs
+
+Time left is what is left at the present pace, at most: a run ends early when all its services have left."""
+    CSS_PATH = "batch.tcss"
+    AUTO_FOCUS = "#batch-table"
+
+    def __init__(self, folder: Path, navigator: "Navigator") -> None:
+        super().__init__()
+        self.folder = folder
+        self._navigator = navigator
+        self._runs = RunsFolder(folder)
+        self._timer: Timer | None = None
+        self._problem = ""
+        self.look: Look | None = None
+        self.order = next(iter(ORDERS))
+        self.groups = False
+        self.only: object = None  # the group whose runs are shown; None for all runs
+        self.marked: frozenset[object] = frozenset()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static("", id="batch-status")
+        yield BatchTable(id="batch-table")
+        yield Static("", id="batch-detail")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Start following the folder."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
+        self._follow()
+
+    def on_screen_suspend(self) -> None:
+        """Stop looking while another screen is shown."""
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def on_screen_resume(self) -> None:
+        """Show what happened in the meantime."""
+        if self.look is not None:
+            self._follow()
+
+    def on_resize(self) -> None:
+        """Show the columns for which there is room now."""
+        self.call_after_refresh(self.draw)
+
+    @work(thread=True, exclusive=True, group="look")
+    def _follow(self) -> None:
+        """Look at the folder, in a thread: its disk may be slow."""
+        began, look, problem = perf_counter(), None, ""
+        try:
+            look = self._runs.look()
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        self.app.call_from_thread(self._looked, look, problem, perf_counter() - began)
+
+    def _looked(self, look: Look | None, problem: str, took: float) -> None:
+        self.look, self._problem = look or self.look, problem
+        if not self.is_mounted:
+            return
+        self.draw()
+        self._rest()  # the screen may have gone and come back during one look
+        if self.is_current:
+            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
+
+    def draw(self) -> None:
+        """Show the runs as they are now."""
+        if not self.is_mounted or not self.query("#batch-table"):
+            return
+        self.query_one("#batch-status", Static).update(Text("\n").join(self._status()), layout=False)
+        if self.look is None:
+            return
+        runs = ordered(self.look.runs, self.order)
+        if self.only is not None:
+            runs = [run for run in runs if run.standing.path.parent == self.only]
+        lines: list[RunLine | RunGroup] = [*(grouped(runs) if self.groups else runs)]
+        self.query_one(BatchTable).show(lines, self.marked)
+        self._detail()
+
+    def _status(self) -> list[Text]:
+        where = plain(f" {self.folder} ", "bold")
+        if self._problem:
+            return [where, plain(f" {self._problem}", tint(self.app, "error"))]
+        if self.look is None:
+            return [where, plain(" looking …")]
+        if not self.look.runs:
+            return [where, plain(" no run yet; runs are shown as they begin")]
+        line = plain(f" {counted(len(self.look.runs), 'run')}: ")
+        for state in reversed(states.STATES):
+            if count := self.look.states[state]:
+                line.append(f"{SIGNS[state]} {count} {state}  ", tint(self.app, COLORS[state], bold=True))
+        if self.look.left is not None:
+            line.append(f"· at most {duration(self.look.left)} left")
+        order = plain(f" by {self.order}", tint(self.app, "foreground", dim=True))
+        if self.look.abandoned:
+            order.append(
+                f" · {counted(self.look.abandoned, 'run')} of an earlier batch not begun; the same command plays "
+                f"{'it' if self.look.abandoned == 1 else 'them'}"
+            )
+        return [line, where.append_text(order)]
+
+    def _detail(self) -> None:
+        """Show the chosen line's directory, and what is wrong with it."""
+        line = self.query_one(BatchTable).chosen
+        shown = plain("")
+        if isinstance(line, RunLine):
+            run = line.standing
+            shown = Text(str(run.path), tint(self.app, "foreground", dim=True))
+            if run.problem:
+                shown.append(f"\n{run.problem}", tint(self.app, "error"))
+            elif run.state == states.INTERRUPTED:
+                shown.append("\ninterrupted; the same command continues it from its last checkpoint")
+        elif isinstance(line, RunGroup):
+            shown = Text(str(line.key), tint(self.app, "foreground", dim=True))
+        self.query_one("#batch-detail", Static).update(shown)
+
+    @on(BatchTable.Moved)
+    def _moved(self) -> None:
+        self._detail()
+
+    @on(BatchTable.TitleClicked)
+    def _title_clicked(self, event: BatchTable.TitleClicked) -> None:
+        by = {"state": "state", "left": "time left", "accuracy": "accuracy", "age": "last change"}
+        self.order = by.get(event.key, next(iter(ORDERS)))
+        self.draw()
+
+    def action_open(self) -> None:
+        """Open the run, live or as a replay; of a group, show its runs."""
+        line = self.query_one(BatchTable).chosen
+        if isinstance(line, RunGroup):
+            self.only, self.groups = line.key, False
+            self.draw()
+        elif line is None:
+            self.notify("There is no run yet.", timeout=3)
+        elif line.standing.state == states.WAITING:
+            self.notify(NOT_BEGUN, timeout=3)
+        else:
+            self._navigator.show_market(self._navigator.runs.open(line.standing.path))
+
+    def action_sort(self) -> None:
+        """Sort by the next order."""
+        names = list(ORDERS)
+        self.order = names[(names.index(self.order) + 1) % len(names)]
+        self.draw()
+
+    def action_group(self) -> None:
+        """Show a line for all seeds of a scenario and policy, or for each run."""
+        self.groups, self.only = not self.groups, None
+        self.draw()
+
+    def action_next_problem(self) -> None:
+        """Go to the next run that has not ended well."""
+        table = self.query_one(BatchTable)
+        bad = {states.FAILED, states.DAMAGED, states.UNREADABLE, states.INTERRUPTED}
+        places = [i for i, line in enumerate(table.lines) if bad & _states_of(line)]
+        if not places:
+            self.notify("No run has failed or been interrupted.", timeout=3)
+            return
+        table.cursor = next((place for place in places if place > table.cursor), places[0])
+
+    def action_mark(self) -> None:
+        """Mark or unmark a run for comparison."""
+        line = self.query_one(BatchTable).chosen
+        if not isinstance(line, RunLine) or line.standing.state == states.WAITING:
+            self.notify("Only runs that have begun can be marked.", timeout=3)
+            return
+        self.marked ^= {line.standing.path}
+        self.draw()
+
+    def action_compare(self) -> None:
+        """Compare the marked runs."""
+        runs = [run.standing.path for run in (self.look.runs if self.look else ()) if run.standing.path in self.marked]
+        if len(runs) < 2:
+            self.notify("Mark at least two runs first (space).", timeout=4)
+            return
+        self._navigator.show_comparison([self._navigator.runs.open(path) for path in runs])
+
+    def action_back(self) -> None:
+        """Show all runs again, or go back."""
+        if self.only is not None:
+            self.only, self.groups = None, True
+            self.draw()
+        else:
+            self.app.pop_screen()
+
+
+def _states_of(line: RunLine | RunGroup) -> set[str]:
+    return {line.standing.state} if isinstance(line, RunLine) else set(line.states)

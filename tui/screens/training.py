@@ -1,0 +1,173 @@
+"""The training screen: trainings of MAHDRL, followed by their files while ``flmarket train`` writes them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from fl.counting import counted
+from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
+from tui.watching.training import METRICS, TrainingFeed
+from tui.widgets.keybar import KeyBar
+from tui.widgets.keys import named
+from tui.widgets.learning import LearningCurves, PreferenceTable, TrainingTable, in_words
+from tui.widgets.look import plain, tint
+from tui.widgets.table import TableView
+
+INTERVAL = 0.5
+"""Seconds between two looks at the files."""
+
+SHARE = 20
+"""A look takes at most this part of the time."""
+
+NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"
+
+
+class TrainingScreen(Screen[None]):
+    """Shows the learning curves of one training or of several, and what the chosen one's agent prefers."""
+
+    BINDINGS = named(
+        "training",
+        [
+            Binding("v", "next_metric", "Next curve"),
+            Binding("tab", "app.focus_next", "Next table"),
+            Binding("shift+tab", "app.focus_previous", "Previous table", show=False),
+            Binding("escape", "back", "Back"),
+            Binding("q", "app.quit", "Quit"),
+        ],
+    )
+    NAME = "Training"
+    HELP = """Trainings as their files show them: of a [b]flmarket train[/b] that runs now, was killed, or has ended.
+
+The curve joins the evaluations, which play without exploring on markets that no episode plays. Of a single training,
+the dim curve behind it is that of the episodes themselves. The lines ┄ are the paper's heuristics on the same markets;
+a training on the surrogate records them.
+
+The lower table shows what the agent did in its last evaluation: clients that it made offers to in a round, how many of
+them served it, and what it offered above their bids. The bars show where its offers went: clients of each round are
+cut into fifths by their bid, and again by their DQI.
+
+[b]v[/b]  AUC, reward, targets met, markup
+[b]↑ ↓[/b]  choose a training, or a service; [b]tab[/b] goes to the other table"""
+    CSS_PATH = "training.tcss"
+    AUTO_FOCUS = "#training-table"
+
+    def __init__(self, logs: Sequence[Path]) -> None:
+        super().__init__()
+        self.feeds = [TrainingFeed(log) for log in logs]
+        self.metric = METRICS[0]
+        self._timer: Timer | None = None
+        self._looked = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static("", id="training-status")
+        yield LearningCurves(id="training-curves")
+        yield TrainingTable(id="training-table")
+        yield PreferenceTable(id="training-preferences")
+        yield Static("", id="training-detail")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Start following the trainings."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
+        self._follow()
+
+    def on_screen_suspend(self) -> None:
+        """Stop looking while another screen is shown."""
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def on_screen_resume(self) -> None:
+        """Show what happened in the meantime."""
+        if self._looked:
+            self._follow()
+
+    def on_resize(self) -> None:
+        """Draw at the new size."""
+        self.call_after_refresh(self.draw)
+
+    @work(thread=True, exclusive=True, group="look")
+    def _follow(self) -> None:
+        """Read what is new, in a thread: the disk may be slow."""
+        began = perf_counter()
+        for feed in self.feeds:
+            feed.look()
+        self.app.call_from_thread(self._done, perf_counter() - began)
+
+    def _done(self, took: float) -> None:
+        self._looked = True
+        if not self.is_mounted:
+            return
+        self.draw()
+        self._rest()  # the screen may have gone and come back during one look
+        if self.is_current:
+            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
+
+    @property
+    def chosen(self) -> int:
+        """The place of the chosen training."""
+        return min(self.query_one(TrainingTable).cursor, len(self.feeds) - 1)
+
+    def draw(self) -> None:
+        """Show the trainings as they are now."""
+        if not self._looked or not self.is_mounted or not self.query("#training-table"):
+            return
+        self.query_one(TrainingTable).show(self.feeds)
+        self.query_one(LearningCurves).show(self.feeds, self.metric, self.chosen)
+        self.query_one(PreferenceTable).show(self.feeds[self.chosen])
+        self._words()
+
+    def _words(self) -> None:
+        feed = self.feeds[self.chosen]
+        table = self.query_one(PreferenceTable)
+        newest = feed.preferences[-1].episode if feed.preferences else 0
+        after = f" after episode {newest}" if newest else ": none recorded yet"
+        table.border_title = f"what {feed.name} prefers, evaluation{after}"
+        counts = [(sum(one.state == state for one in self.feeds), word) for state, word in _STATES]
+        line = plain(f" {counted(len(self.feeds), 'training')}", "bold")
+        line.append("".join(f" · {count} {word}" for count, word in counts if count))
+        if feed.evaluations and not feed.baselines:
+            line.append(f" · {NO_BASELINES}", tint(self.app, "foreground", dim=True))
+        self.query_one("#training-status", Static).update(line, layout=False)
+        self.query_one("#training-detail", Static).update(self._detail(feed))
+
+    def _detail(self, feed: TrainingFeed) -> Text:
+        """Return what is wrong, or what the table shows of the chosen service in words."""
+        if feed.problem:
+            return Text(feed.problem, tint(self.app, "error"))
+        found = self.query_one(PreferenceTable).chosen
+        if found is None:
+            return Text(str(feed.log), tint(self.app, "foreground", dim=True))
+        return Text(in_words(found))
+
+    @on(TableView.Moved)
+    def _moved(self) -> None:
+        self.draw()
+
+    def action_next_metric(self) -> None:
+        """Show the next curve."""
+        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        self.draw()
+
+    def action_back(self) -> None:
+        """Go back."""
+        self.app.pop_screen()
+
+
+_STATES = (
+    (RUNNING, "running"),
+    (COMPLETE, "complete"),
+    (INTERRUPTED, "interrupted (the command with --resume continues it)"),
+)

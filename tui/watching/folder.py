@@ -1,0 +1,180 @@
+"""A folder of runs as other processes fill it: what is there, how each run stands, how long all of them will take."""
+
+import os
+import re
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fl.files import read_own
+from scenarios.logs.directory import SCENARIO
+from tui.watching.standing import COMPLETE, RUNNING, WAITING, Standing, standing
+from tui.watching.tail import QUIET
+
+DEPTH = 4
+"""Folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above."""
+
+FRESH = 60.0
+"""Seconds after which an empty directory is not waited for, if nothing in the folder is being played."""
+
+LEAST = 2.0
+"""Seconds of progress before a run has a pace of its own; until then it is that since it began."""
+
+_RUN = re.compile(r"seed-[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run of the folder.
+
+    Attributes:
+        standing: how it stands.
+        rounds: how many it has at most; None where that is not known.
+        rate: rounds a second, of a run that is being played; None where that is not known.
+    """
+
+    standing: Standing
+    rounds: int | None
+    rate: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until it ends at most; None where that is not known."""
+        if self.rounds is None or not self.rate:
+            return None
+        return max(0, self.rounds - self.standing.round) / self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at the folder found.
+
+    Attributes:
+        runs: by scenario, policy and seed.
+        left: seconds until all that play or wait have ended, at most; None where that is not known.
+        abandoned: runs that a batch meant to play, and that no process is seen to work towards.
+    """
+
+    runs: tuple[RunLine, ...]
+    left: float | None
+    abandoned: int = 0
+
+    @property
+    def states(self) -> Counter[str]:
+        """How many runs are in each state."""
+        return Counter(run.standing.state for run in self.runs)
+
+
+class RunsFolder:
+    """Looks at a folder again and again. All calls come from one thread."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self._clock = clock
+        self._before: dict[Path, Standing] = {}
+        self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
+        self._rounds: dict[Path, int] = {}  # of each scenario's folder
+        self._played = float("-inf")  # when a run was last seen to play
+        self._usual: float | None = None  # rounds a second of the runs that are complete
+
+    def look(self) -> Look:
+        """Return how all runs stand now.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        found = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
+        self._before = found
+        self._usual = _usual(found.values())
+        if any(one.state == RUNNING for one in found.values()):
+            self._played = self._clock()
+        # Nobody will play what waits where nothing plays, unless a batch has only just begun.
+        runs = [self._line(one) for one in found.values() if one.state != WAITING or self._is_awaited(one)]
+        return Look(tuple(runs), _left(runs), len(found) - len(runs))
+
+    def _is_awaited(self, found: Standing) -> bool:
+        return self._clock() - self._played < QUIET or self._is_fresh(found)
+
+    def _is_fresh(self, found: Standing) -> bool:
+        try:
+            return self._clock() - found.path.stat().st_mtime < FRESH
+        except OSError:
+            return False
+
+    def _line(self, found: Standing) -> RunLine:
+        rounds = self._rounds_of(found.path)
+        if found.state != RUNNING:
+            self._first.pop(found.path, None)
+            return RunLine(found, rounds)
+        return RunLine(found, rounds, self._rate(found))
+
+    def _rate(self, found: Standing) -> float | None:
+        now = self._clock()
+        since, number = self._first.setdefault(found.path, (now, found.round))
+        if now - since >= LEAST and found.round > number:
+            return (found.round - number) / (now - since)
+        passed = found.changed - found.begun
+        return found.round / passed if found.round and passed > 0 else self._usual
+
+    def _rounds_of(self, path: Path) -> int | None:
+        """Return the number of rounds of a run; all runs below one scenario's folder have the same."""
+        folder = path.parent.parent
+        if folder not in self._rounds and (rounds := _read_rounds(path / SCENARIO)) is not None:
+            self._rounds[folder] = rounds
+        return self._rounds.get(folder)
+
+
+def run_directories(folder: Path) -> list[Path]:
+    """Return the run directories below a folder, in the order of their paths, and those that a batch will fill.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    return sorted(_below(folder, DEPTH))
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in names:
+        if _RUN.fullmatch(name):
+            yield folder / name
+        elif depth > 1 and not name.startswith("."):
+            try:
+                yield from _below(folder / name, depth - 1)
+            except (PermissionError, FileNotFoundError):
+                continue
+
+
+def _read_rounds(path: Path) -> int | None:
+    try:
+        rounds = tomllib.loads(read_own(path).decode()).get("rounds")
+    except (OSError, ValueError, RecursionError):
+        return None
+    return rounds if isinstance(rounds, int) else None
+
+
+def _usual(runs: Iterable[Standing]) -> float | None:
+    """Return the rounds a second of all runs that are complete; None if there is none."""
+    ended = [run for run in runs if run.state == COMPLETE and run.changed > run.begun > 0]
+    return sum(run.round for run in ended) / sum(run.changed - run.begun for run in ended) if ended else None
+
+
+def _left(runs: Iterable[RunLine]) -> float | None:
+    """Return the seconds until all runs that play or wait have ended, at the pace of those that play.
+
+    None where nothing plays, or where it is not known how much there is to do.
+    """
+    todo, rate, longest = 0, 0.0, 0.0
+    for run in runs:
+        if run.standing.state not in {RUNNING, WAITING}:
+            continue
+        if run.rounds is None or (run.standing.state == RUNNING and not run.rate):
+            return None
+        todo += max(0, run.rounds - run.standing.round)
+        rate += run.rate or 0.0
+        longest = max(longest, run.left or 0.0)
+    return max(longest, todo / rate) if rate else None

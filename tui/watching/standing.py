@@ -1,0 +1,204 @@
+"""How a run in a directory stands: its state, its last round, its result. The one place that reads this.
+
+A look costs a few calls of the system where nothing has changed since the one before, and reads the end of one table
+and meta.json where something has: hundreds of runs can be looked at every second.
+"""
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from des.records import Status
+from fl.counting import counted
+from fl.files import open_own
+from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
+from tui.watching.tail import QUIET, last_services
+
+WAITING = "waiting"
+RUNNING = "running"
+INCOMPLETE = "incomplete"
+INTERRUPTED = "interrupted"
+COMPLETE = "complete"
+DAMAGED = "damaged"
+FAILED = "failed"
+UNREADABLE = "unreadable"
+
+STATES = (FAILED, DAMAGED, UNREADABLE, INTERRUPTED, INCOMPLETE, RUNNING, WAITING, COMPLETE)
+"""In the order in which they ask for attention.
+
+``waiting`` is a run whose directory is empty; a run that is ``incomplete`` has stopped just now, or is played where
+files have no locks.
+"""
+
+_WATCHED = (META, "rounds.csv", LOG, SCENARIO)
+_LAST_LINES = 4_000
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one run stands.
+
+    Attributes:
+        path: its directory.
+        state: one of ``STATES``.
+        round: the last round that was played; 0 if none was.
+        accuracy: the services' mean accuracy after it, in [0, 1]; None before the first round.
+        met: services that have met their targets.
+        services: how many services there are; 0 before the first round.
+        problem: why it failed, or what is wrong with its files, in a line.
+        begun, changed: when it was begun and when its files last changed, in seconds since the epoch; 0 if they have
+            not been.
+        stamp: times and sizes of the files that it was read from.
+        locked: whether a process held the run.
+    """
+
+    path: Path
+    state: str
+    round: int = 0
+    accuracy: float | None = None
+    met: int = 0
+    services: int = 0
+    problem: str = ""
+    begun: float = 0.0
+    changed: float = 0.0
+    stamp: Stamp = ()
+    locked: bool = False
+
+    @property
+    def result(self) -> str:
+        """How many services have met their targets, in words; empty before the first round."""
+        return f"{self.met} of {counted(self.services, 'target')}" if self.services else ""
+
+    @property
+    def policy(self) -> str:
+        """The policy's label, as the directory's name has it."""
+        return self.path.parent.name
+
+    @property
+    def seed(self) -> str:
+        """The seed, as a number where the directory's name has one."""
+        return self.path.name.removeprefix("seed-").lstrip("0") or "0"
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name, without the hash that is for programs."""
+        return self.folder.rpartition("-")[0] or self.folder
+
+    @property
+    def folder(self) -> str:
+        """The scenario's name and hash."""
+        return self.path.parent.parent.name
+
+
+def standing(path: Path, before: Standing | None = None) -> Standing:
+    """Return how the run in a directory stands.
+
+    Args:
+        path: the directory.
+        before: how it stood at the last look, which need not be read again where no file has changed.
+    """
+    # A process that ends lets go of the lock last. So the lock is looked at first, and only where it may be held: for
+    # the moment of the look, no other process can take it.
+    if before is not None and before.state == COMPLETE and _stat(f"{path}/{META}") == before.stamp[0]:
+        return before
+    run = RunDirectory(path)
+    stamp = _stamp(path)
+    same = before is not None and before.stamp == stamp
+    if before is not None and same and before.state not in {RUNNING, INCOMPLETE}:
+        return before
+    locked = stamp[-1] is not None and run.being_played()
+    if before is not None and same and locked and before.locked:
+        return before
+    if before is not None and before.locked and not locked:
+        stamp = _stamp(path)  # it has ended since the first look
+    found = _files(path, stamp) if not (before and before.stamp == stamp) else replace(before, state="", problem="")
+    try:
+        state, problem = _state(run, found, locked=locked, was_locked=before is not None and before.locked)
+    except RunDirectoryError as error:
+        state, problem = UNREADABLE, str(error)
+    return replace(found, state=state, problem=" ".join(problem.split()), locked=locked)
+
+
+def run_state(path: Path) -> str:
+    """Return the state of a run in a word of ``STATES``.
+
+    Raises:
+        RunDirectoryError: the directory cannot be read.
+    """
+    run = RunDirectory(path)
+    return _state(run, _times(path, _stamp(path)), locked=run.being_played(), was_locked=False)[0]
+
+
+def _state(run: RunDirectory, found: Standing, *, locked: bool, was_locked: bool) -> tuple[str, str]:
+    """Return the state, and what is wrong.
+
+    Raises:
+        RunDirectoryError: the directory cannot be read.
+    """
+    if locked:
+        return RUNNING, ""
+    state = run.state
+    if state is State.COMPLETE:
+        damage = run.damage(digests=False)
+        return (DAMAGED, damage[0]) if damage else (COMPLETE, "")
+    if state is State.ABSENT:
+        return WAITING, ""
+    if (run.path / META).exists():
+        return FAILED, str(run.meta().get("error") or "see run.log")
+    if not (run.path / SCENARIO).exists():
+        return UNREADABLE, f"{run.path}: has no {SCENARIO}"
+    if was_locked or time.time() - found.changed > QUIET:
+        return INTERRUPTED, _last_failure(run.path / LOG)
+    return INCOMPLETE, ""
+
+
+def _files(path: Path, stamp: Stamp) -> Standing:
+    """Return what the tables and the files' times show."""
+    found = _times(path, stamp)
+    try:
+        number, services = last_services(path)
+    except (OSError, ValueError):
+        return found
+    if not services:
+        return found
+    return replace(
+        found,
+        round=number,
+        accuracy=sum(row.accuracy for row in services) / len(services),
+        met=sum(row.status is not Status.TRAINING for row in services),
+        services=len(services),
+    )
+
+
+def _times(path: Path, stamp: Stamp) -> Standing:
+    times = [file[0] / 1e9 for file in stamp if file is not None]
+    begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
+    return Standing(path, "", begun=begun, changed=max(times, default=0.0), stamp=stamp)
+
+
+def _stamp(path: Path) -> Stamp:
+    """Return time of change, size and number of each file; None for those that are not there."""
+    return tuple(_stat(f"{path}/{name}") for name in _WATCHED)
+
+
+def _stat(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - hundreds of times a second; a Path would cost more than the call
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _last_failure(log: Path) -> str:
+    """Return what the log of a run that did not end says last, if that is a failure."""
+    try:
+        with os.fdopen(open_own(log, os.O_RDONLY), "rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _LAST_LINES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].partition("failed: ")[2] if lines else ""

@@ -1,0 +1,197 @@
+"""What a training shows: its learning curve beside the levels of heuristics, and what the agent prefers."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual_plot import HiResMode
+
+from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
+from tui.watching.training import Point, Preference, TrainingFeed
+from tui.widgets.batchtable import COLORS, SIGNS
+from tui.widgets.look import duration, plain, series_color, sign, tint
+from tui.widgets.plot import Plot
+from tui.widgets.table import Column, TableView
+
+TITLES = {
+    "auc": "mean accuracy over all rounds (AUC)",
+    "reward": "mean reward over all rounds",
+    "reached": "share of services that met their target",
+    "markup": "offers above the bids, as a part of them",
+}
+BLOCKS = "▁▂▃▄▅▆▇█"
+ROOM = 0.06
+"""Part of the plot's height that is left above and below the curves."""
+LEVELS = 20
+"""The place of the first level's colour: far from those of the first curves."""
+
+
+class LearningCurves(Container):
+    """The evaluations of each training over its episodes; of a single one, the episodes too, dimmed."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the plot."""
+        yield Plot()
+
+    def on_mount(self) -> None:
+        """Begin with nothing drawn."""
+        self._drawn: object = None
+
+    def show(self, feeds: Sequence[TrainingFeed], metric: str, chosen: int) -> None:
+        """Draw a metric of all trainings.
+
+        Args:
+            feeds: the trainings.
+            metric: one of ``METRICS``.
+            chosen: the place of the one whose baselines are drawn.
+        """
+        plot = self.query_one(Plot)
+        lengths = tuple((len(feed.episodes), len(feed.evaluations), feed.total) for feed in feeds)
+        levels = feeds[chosen].baselines if feeds else {}
+        drawn = (lengths, metric, chosen, len(levels), self.app.theme, plot.size)
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        self.border_title = f"{TITLES[metric]} in evaluations (v: next)"
+        shown = [_series(feed.evaluations, metric) for feed in feeds]
+        played = _series(feeds[0].episodes, metric) if len(feeds) == 1 else ([], [])
+        known = {name: found[metric] for name, found in levels.items() if metric in found}
+        heights = [*played[1], *(y for _, ys in shown for y in ys), *known.values()]
+        with plot.drawing():
+            plot.clear()
+            last = max([10, *(feed.total or 0 for feed in feeds), *(x for xs, _ in [*shown, played] for x in xs[-1:])])
+            plot.set_xlimits(0, last)
+            low, high = min(heights, default=0.0), max(heights, default=1.0)
+            room = ROOM * (high - low) or 0.01
+            plot.set_ylimits(low - room, high + room)
+            if played[0]:
+                faint = str(tint(self.app, "foreground", dim=True))
+                plot.plot(*played, line_style=faint, hires_mode=HiResMode.BRAILLE)
+            for place, (name, y) in enumerate(known.items()):
+                color = series_color(LEVELS + 1 + place)
+                plot.level(y, color)
+                plot.end(last, y, name[0], f"bold {color}")
+            for place, (xs, ys) in enumerate(shown):
+                if xs:
+                    plot.plot(xs, ys, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
+                    plot.end(xs[-1], ys[-1], sign(place), f"bold {series_color(place)}")
+        self.border_subtitle = legend(feeds[chosen], metric) if feeds else ""
+
+
+def legend(feed: TrainingFeed, metric: str) -> str:
+    """Return the last evaluation and the baselines in words."""
+    known = [(name, found[metric]) for name, found in feed.baselines.items() if metric in found]
+    parts = [f"┄ {name} {value:.4f}" for name, value in known]
+    if feed.evaluations:
+        parts.insert(0, f"{feed.name} {feed.evaluations[-1].values[metric]:.4f}")
+    return "  ".join(parts)
+
+
+def _series(points: Sequence[Point], metric: str) -> tuple[list[float], list[float]]:
+    return [float(point.episode) for point in points], [point.values[metric] for point in points]
+
+
+class TrainingTable(TableView):
+    """A line for each training."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        columns = (
+            Column("sign", "#"), Column("name", "agent"), Column("state", "state"), Column("episode", "episode", True),
+            Column("rate", "episodes/s", True), Column("left", "left", True), Column("auc", "AUC", True),
+            Column("what", "what is trained"),
+        )  # fmt: skip
+        super().__init__(columns, id=id)
+        self._feeds: Sequence[TrainingFeed] = ()
+
+    def show(self, feeds: Sequence[TrainingFeed]) -> None:
+        """Show the trainings."""
+        self._feeds = feeds
+        self.rows(len(feeds))
+
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return the cells of a training."""
+        feed = self._feeds[index]
+        rate = feed.pace.rate() if feed.state == RUNNING else None
+        color = series_color(index)
+        return [
+            plain(sign(index), color),
+            plain(feed.name, color),
+            plain(*state_words(feed, self)),
+            plain(f"{len(feed.episodes)}/{'?' if feed.total is None else feed.total}"),
+            plain("" if rate is None else f"{rate:.3g}"),
+            plain("" if feed.left is None else duration(feed.left)),
+            plain(f"{feed.evaluations[-1].values['auc']:.4f}" if feed.evaluations else ""),
+            plain(feed.what),
+        ]
+
+
+def state_words(feed: TrainingFeed, widget: TableView) -> tuple[str, str]:
+    """Return the state of a training with its sign, and its style."""
+    words = {RUNNING: "training", COMPLETE: "complete", INTERRUPTED: "interrupted"}.get(feed.state, feed.state)
+    return f"{SIGNS[feed.state]} {words}", str(tint(widget.app, COLORS[feed.state], bold=True))
+
+
+class PreferenceTable(TableView):
+    """What an agent did in its last evaluation, service by service, beside its first."""
+
+    COLUMNS = (
+        Column("service", "service"), Column("offers", "clients a round", True), Column("served", "served %", True),
+        Column("markup", "markup %", True), Column("bids", "bids: low to high"), Column("dqis", "DQI: low to high"),
+    )  # fmt: skip
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(self.COLUMNS, id=id)
+        self._found: Sequence[tuple[Preference, Preference]] = ()
+
+    def show(self, feed: TrainingFeed) -> None:
+        """Show a training's newest preferences."""
+        newest = max((found.episode for found in feed.preferences), default=0)
+        first = {found.service: found for found in reversed(feed.preferences)}
+        oldest = min((found.episode for found in feed.preferences), default=0)
+        before = Column("before", f"after episode {oldest}" if oldest < newest else "")
+        self.choose((*self.COLUMNS, before))
+        self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
+        self.rows(len(self._found))
+
+    @property
+    def chosen(self) -> Preference | None:
+        """The preferences at the cursor."""
+        return self._found[self.cursor][0] if self.cursor < len(self._found) else None
+
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return the cells of a service."""
+        now, first = self._found[index]
+        before = f"bids {bars(first.bids)}  DQI {bars(first.dqis)}"
+        return [
+            plain(now.service),
+            plain(f"{now.offers:.1f}"),
+            plain("" if now.served is None else f"{100 * now.served:.0f}"),
+            plain("" if now.markup is None else f"{100 * now.markup:+.1f}"),
+            plain(bars(now.bids)),
+            plain(bars(now.dqis)),
+            plain(before if first is not now else ""),
+        ][: len(self.columns)]
+
+
+def bars(shares: Sequence[float]) -> str:
+    """Return a bar for each share, of 1 at most; every second cell is free, so that they can be told apart."""
+    return " ".join(BLOCKS[min(len(BLOCKS) - 1, int(share * len(BLOCKS)))] for share in shares)
+
+
+def in_words(found: Preference) -> str:
+    """Return a service's preferences in a sentence."""
+    if not found.bids or not found.dqis:
+        return f"{found.service} makes no offers."
+    bid, dqi = (
+        max(range(len(found.bids)), key=found.bids.__getitem__),
+        max(range(len(found.dqis)), key=found.dqis.__getitem__),
+    )
+    return (
+        f"{found.service}: {100 * found.bids[bid]:.0f} % of its offers go to the {_FIFTHS[bid]} fifth of clients by "
+        f"bid, {100 * found.dqis[dqi]:.0f} % to the {_FIFTHS[dqi]} fifth by DQI (evaluation after episode "
+        f"{found.episode})."
+    )
+
+
+_FIFTHS = ("lowest", "second", "middle", "fourth", "highest")
