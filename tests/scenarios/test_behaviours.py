@@ -309,3 +309,11 @@ def test_a_preview_says_what_clients_ask_and_how_they_behave(
     unknown = parse(two_services, overrides=with_behaviour("even"), catalogue=played_catalogue())
     said = "What it asks is not known: the behaviour even is not loaded here."
     assert any(line.endswith(said) for line in story(unknown))
+
+
+@pytest.mark.parametrize("mechanism", ["uniform-price", "proportional-share", "iterated"])
+def test_clients_learn_under_every_mechanism_and_verify_follows_both(mechanism: str, tmp_path: Path) -> None:
+    changes = [*SURROGATE, *with_behaviour("adaptive"), f"market.mechanism={mechanism}"]
+    [run] = plan([load("scarce", changes)], ["hqfa"], [0], tmp_path, Shelf())
+    execute(run, Shelf())
+    assert verify(run.directory).problems == []
