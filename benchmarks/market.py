@@ -7,6 +7,7 @@ The parts, of which ``--only`` picks some:
     paper     the paper's market on one core; nothing is written
     numpy     the paper's market on the surrogate, with the compiled extension and with NumPy alone
     growth    time per round and peak memory up to 10,000 clients x 50 services, each size in a process of its own
+    rules     the mechanisms in turns at 10,000 clients x 50 services, with the policies worth and random
 """
 
 import argparse
@@ -189,7 +190,38 @@ def bench_growth(report: Report, repeat: int) -> None:
     report.table("Growth of the market (stub federation, random policies, one core)", rows)
 
 
-PARTS = {"paper": bench_paper, "numpy": bench_numpy, "growth": bench_growth}
+MECHANISMS: Mapping[str, Mapping[str, Any]] = {
+    "pay-as-offered": {},
+    "uniform-price": {},
+    "posted-price": {"price_per_sample": 0.02},
+    "proportional-share": {},
+    "iterated": {},
+}
+
+
+def bench_rules(report: Report, repeat: int) -> None:
+    """Clear the same large markets by each mechanism."""
+    rows = []
+    for policy in ("random", "worth"):
+        contestants = {}
+        for name, options in MECHANISMS.items():
+            plain = large(10_000, 50)
+            rules = plain.market.model_copy(update={"mechanism": name, "options": dict(options)})
+            services = tuple(service.model_copy(update={"policy": policy}) for service in plain.services)
+            scenario = plain.model_copy(update={"market": rules, "services": services})
+            play = game(scenario, Stub([service.name for service in services]))
+            play(2)
+            contestants[name] = partial(play, 3)
+        timings = take_turns(contestants, repeat)
+        usual = timings["pay-as-offered"].cpu
+        rows += [
+            {"policy": policy, "mechanism": name, "CPU ms/round": 1e3 * timing.cpu / 3, "x usual": timing.cpu / usual}
+            for name, timing in timings.items()
+        ]
+    report.table("Mechanisms at 10,000 clients x 50 services (stub federation, one core)", rows)
+
+
+PARTS = {"paper": bench_paper, "numpy": bench_numpy, "growth": bench_growth, "rules": bench_rules}
 
 
 def main() -> None:

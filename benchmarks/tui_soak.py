@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -48,7 +49,7 @@ def soak(seconds: float, seed: int, keys: Sequence[str]) -> bool:
     draw = random.Random(seed)  # noqa: S311 - keys
     fine = True
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # exports go into the current folder
         app = MarketApp(out=Path(folder) / "runs", folder=Path(folder))
         start = Start(market(20, 3, 1_000_000), "soak", str(Path(folder) / "runs"))
 

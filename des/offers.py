@@ -8,7 +8,7 @@ import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import Offer
-from fl.arrays import IntArray
+from fl.arrays import BoolArray, IntArray
 from fl.blame import Foreign, blame, refusal
 from fl.errors import RunError
 
@@ -66,7 +66,7 @@ def check_offer(
     bids: MicroArray,
     budget: Micro,
     offline: AbstractSet[int] = frozenset(),
-    unwilling: AbstractSet[int] = frozenset(),
+    unwilling: BoolArray | None = None,
     over_budget: bool = False,
 ) -> CheckedOffer:
     """Return the offer with exact payments.
@@ -77,7 +77,8 @@ def check_offer(
         bids: [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more.
         budget: B_m, micro-units, or what is left of it.
         offline: clients that cannot be selected.
-        unwilling: clients that do not serve at the price that the mechanism asks for, or have refused already.
+        unwilling: [C] whether a client does not serve at the price that the mechanism asks for, or has refused already;
+            None if all serve.
         over_budget: whether the offers may add up to more than the budget, because the mechanism keeps it.
 
     Raises:
@@ -115,7 +116,7 @@ def check_offer(
             raise refuse("a client can be offered only one payment", client)
         if client in offline:
             raise refuse("the client is offline", client)
-        if client in unwilling:
+        if unwilling is not None and unwilling[client]:
             raise refuse("the client does not serve this service in this round, or has refused it already", client)
         if not math.isfinite(payment):
             raise refuse("the payment is not a finite number", client)

@@ -1,9 +1,7 @@
-"""Posted prices: the platform names a price per sample, services choose, and a draw decides where too many choose."""
+"""Posted prices: the platform names a price per sample, services choose, then clients where too many want them."""
 
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from des.allocation import NO_CORE, allocate
 from des.mechanism import Asks, Book, Clearing, Mechanism
@@ -14,15 +12,17 @@ from fl.arrays import IntArray
 class PostedPrice(Mechanism):
     """Every service pays the posted price per sample, whatever it offers; clients that ask for more do not serve it.
 
-    Where more services want a client than it has cores, a keyed draw decides. With ``step`` the price follows demand,
-    in the manner of Walras's auctioneer: after each round it rises by up to that share if offers were refused, and
-    falls if cores were left idle.
+    Where more services want a client than it has cores, it serves those that leave it the most above its bid; a keyed
+    draw breaks ties. With ``step`` the price follows demand, in the manner of Walras's auctioneer: after each round it
+    rises by up to that share if offers were refused, and falls if cores were left idle.
 
-    As neither side's word moves the price of the round, no client gains by a bid other than its cost, and no service by
-    an offer other than what it wants, as long as ``step`` is 0 (see docs/mechanisms/posted-price.md).
+    As neither side's word moves the price of the round, no client gains by a bid other than its cost, and no service
+    whose budget does not bind by an offer other than what it wants, as long as ``step`` is 0 (see
+    docs/mechanisms/posted-price.md). If a draw alone decided, a client would gain by asking too much of those services
+    that cost it the most.
     """
 
-    summary = "the platform posts a price per sample; services choose, and a draw breaks ties"
+    summary = "the platform posts a price per sample; services choose, then clients, and a draw breaks ties"
 
     def __init__(self, *, price_per_sample: float, step: float = 0.0, least: float = 0.0, most: float = 1000.0) -> None:
         """Post a price.
@@ -57,8 +57,8 @@ class PostedPrice(Mechanism):
     def clear(self, book: Book) -> Clearing:
         """See ``Mechanism.clear``."""
         # Whoever offers more has no better chance.
-        equal = np.zeros_like(book.payments)
-        return Clearing(allocate(book.services, book.clients, equal, book.cores, book.tie_order), book.asks)
+        gain = book.asks - book.bids
+        return Clearing(allocate(book.services, book.clients, gain, book.cores, book.tie_order), book.asks)
 
     def close(self, book: Book, clearing: Clearing) -> None:
         """Let the price follow demand: by the share of offers refused, less that of willing clients' idle cores."""

@@ -51,6 +51,8 @@ class Observation:
         key: identifies the service's own random stream of this round; use ``rng()``.
         offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
         privileged: what only policies that declare ``privileged`` see; otherwise None.
+        unwilling: [C] whether a client does not serve this service at the price that the mechanism asks for, or has
+            refused it already in this round; None if all serve. See ``available``.
         over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
             do not. See ``offer_limit``.
     """
@@ -68,6 +70,7 @@ class Observation:
     key: bytes
     offline: frozenset[int] = frozenset()
     privileged: Privileged | None = None
+    unwilling: BoolArray | None = None
     over_budget: bool = False
 
     @property
@@ -89,7 +92,7 @@ class Observation:
     @property
     def available(self) -> BoolArray:
         """Whether each client can be selected, [C]."""
-        mask = np.ones(self.clients, dtype=np.bool_)
+        mask = np.ones(self.clients, dtype=np.bool_) if self.unwilling is None else ~self.unwilling
         if self.offline:
             mask[list(self.offline)] = False
         return mask

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from des.client import Job
 from des.conditions import Conditions
 from des.journal import Journal
@@ -10,6 +12,7 @@ from des.mechanism import Asks
 from des.offers import CheckedOffer
 from des.population import Qualities
 from des.service import ServiceSpec
+from fl.arrays import BoolArray
 from fl.jobs import TrainingOutcome
 
 
@@ -51,9 +54,15 @@ class Round:
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
 
-    def unwilling(self, m: int) -> frozenset[int]:
-        """Return the clients that service ``m`` cannot have: they do not serve it, or it has tried them already."""
-        tried = self.tried.get(m, frozenset())
-        if self.asks.willing is None:
-            return tried
-        return tried.union((~self.asks.willing[m]).nonzero()[0].tolist())
+    def unwilling(self, m: int) -> BoolArray | None:
+        """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.
+
+        None if there are none.
+        """
+        tried = self.tried.get(m)
+        if self.asks.willing is None and not tried:
+            return None
+        mask = np.zeros(self.world.bid.shape[1], dtype=np.bool_) if self.asks.willing is None else ~self.asks.willing[m]
+        mask[list(tried or ())] = True
+        mask.setflags(write=False)
+        return mask

@@ -1,6 +1,6 @@
 """VCG: the set of services and clients with the highest joint surplus, and Clarke payments to the clients."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from des.money import MICRO, Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray
 
 SIDES = ("clients", "services")
+
+MOST_CUTS = 1000
+"""How often the solver may be told that its answer breaks a constraint by some micro-units."""
 
 
 class VCG(Mechanism):
@@ -55,9 +58,11 @@ class VCG(Mechanism):
         for party in np.unique(parties[served]).tolist():
             without = optimum(book, surplus, parties != party)
             mine = (served & (parties == party)).nonzero()[0]
-            # What the client adds to the joint surplus, or what the service takes from the others.
-            added, taken = total - without, without - (total - int(surplus[mine].sum()))
-            price[mine] += shared(added if self._side == "clients" else taken, surplus[mine])
+            # What the client adds to the joint surplus, or what the service takes from the others; optima are found
+            # to within some micro-units.
+            own = int(surplus[mine].sum())
+            amount = total - without if self._side == "clients" else without - (total - own)
+            price[mine] += shared(min(max(amount, 0), own), surplus[mine])
         for client in np.unique(book.clients[served]).tolist():
             mine = (served & (book.clients == client)).nonzero()[0]
             core[mine[np.lexsort((draws[mine], -price[mine]))]] = np.arange(len(mine))
@@ -113,16 +118,15 @@ def _solve(
         return np.zeros(count, dtype=np.bool_)
     columns = np.arange(count)
     _, client = np.unique(book.clients, return_inverse=True)
-    budgets, slack = book.budgets / MICRO, 0.4 / MICRO
-    for _ in range(5):
-        limits = [
-            LinearConstraint(csr_array((np.ones(count), (client, columns))), ub=book.cores),
-            LinearConstraint(
-                csr_array((book.payments / MICRO, (book.services, columns)), shape=(len(budgets), count)),
-                ub=budgets + slack,
-            ),
-            *(LinearConstraint(weights[None, :], lb=least - 0.5 / MICRO) for weights, least in floors),
-        ]
+    limits = [
+        LinearConstraint(csr_array((np.ones(count), (client, columns))), ub=book.cores),
+        LinearConstraint(
+            csr_array((book.payments / MICRO, (book.services, columns)), shape=(len(book.budgets), count)),
+            ub=(book.budgets + 0.4) / MICRO,
+        ),
+        *(LinearConstraint(weights[None, :], lb=least - 0.5 / MICRO) for weights, least in floors),
+    ]
+    for _ in range(MOST_CUTS):
         found = milp(
             -worth, constraints=limits, integrality=np.ones(count), bounds=Bounds(0, present.astype(float)),
             options={"mip_rel_gap": 0.0, "presolve": False},  # presolved, HiGHS prints where its answer needs repair
@@ -130,10 +134,25 @@ def _solve(
         if found.x is None:
             raise ArithmeticError(f"the joint optimum was not found: {found.message}")
         chosen = np.asarray(found.x) > 0.5
-        spent = np.zeros(len(budgets), dtype=np.int64)
-        np.add.at(spent, book.services[chosen], book.payments[chosen])
-        over = int((spent - book.budgets).max())
-        if over <= 0:
+        # The solver keeps its constraints to within some micro-units. What breaks one is excluded, and nothing else.
+        cuts = [LinearConstraint(row[None, :], ub=most) for row, most in _broken(book, chosen, floors)]
+        if not cuts:
             return chosen
-        slack -= (over + 1) / MICRO  # the solver's tolerance: a budget was exceeded by a few micro-units
+        limits += cuts
     raise ArithmeticError("the joint optimum could not be kept within the budgets")
+
+
+def _broken(
+    book: Book, chosen: BoolArray, floors: Sequence[tuple[FloatArray, float]]
+) -> Iterator[tuple[FloatArray, float]]:
+    """Yield for each budget that the chosen offers exceed, or floor that they miss, a row and the most it may reach.
+
+    A row excludes what is wrong: the offers of that service together, or this very choice.
+    """
+    spent = np.zeros(len(book.budgets), dtype=np.int64)
+    np.add.at(spent, book.services[chosen], book.payments[chosen])
+    for m in (spent > book.budgets).nonzero()[0]:
+        together = (chosen & (book.services == m)).astype(np.float64)
+        yield together, together.sum() - 1
+    if any(weights[chosen].sum() < least - 0.5 / MICRO for weights, least in floors):
+        yield np.where(chosen, 1.0, -1.0), chosen.sum() - 1.0

@@ -48,8 +48,9 @@ def observations(
             accuracy=states[m].accuracy,
             target_accuracy=spec.target_accuracy,
             key=stream_key(seed, "policy", spec.name, current.number),
-            offline=current.conditions.offline | current.unwilling(m),
+            offline=current.conditions.offline,
             privileged=Privileged(world.data_size[m], world.emd[m]) if spec.privileged else None,
+            unwilling=current.unwilling(m),
             over_budget=over_budget,
         )
         for m, spec in ((m, current.services[m]) for m in current.asked)

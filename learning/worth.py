@@ -1,11 +1,40 @@
 """Worth: says what each client is worth, by its data quality, and lets the mechanism find the price."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from des.money import MICRO, to_micro
+from des.offers import MOST
 from des.records import Observation, Offer
+from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
+
+
+def name_best(
+    worth: FloatArray,
+    asked: FloatArray,
+    limit: float,
+    *,
+    available: BoolArray,
+    order: IntArray,
+    payments: FloatArray | None = None,
+) -> Offer:
+    """Offer clients what they are worth, where that is at least what they ask; the best worth per ask comes first.
+
+    Args:
+        worth: [C] money with six decimals.
+        asked: [C] the least that each can be offered, money.
+        limit: what the payments may add up to, money; ``observation.offer_limit``.
+        available: [C] who can be selected.
+        order: [C] all clients; of equal ratios, the first in this order goes first.
+        payments: [C] what is offered in place of the worth.
+    """
+    wanted = available & (worth >= asked)
+    ratio = worth / np.where(asked > 0, asked, 1 / MICRO)
+    best_first = order[np.argsort(-ratio[order], kind="stable")]
+    return fill_budget(best_first, worth if payments is None else payments, limit, available=wanted)
 
 
 class Worth(Policy):
@@ -17,29 +46,41 @@ class Worth(Policy):
 
     summary = "offers what clients are worth by their data quality, best worth per bid first"
 
-    def __init__(self, context: PolicyContext, *, markup: float = 1.5) -> None:
+    def __init__(self, context: PolicyContext, *, markup: float = 1.5, values: Sequence[float] | None = None) -> None:
         """Fix how much quality is worth.
 
         Args:
             context: the market.
             markup: what a client of mean DQI is worth, in mean bids of the round; above 0.
+            values: [C] what each client is worth in every round, money, whatever its DQI.
 
         Raises:
-            ValueError: it is out of range.
+            ValueError: an option is out of range.
         """
         super().__init__(context)
         if not 0 < markup < float("inf"):
             raise ValueError(f"markup must be a finite number above 0, not {markup}")
         self._markup = markup
+        self._values = None if values is None else _checked(values, context.clients)
 
     def act(self, observation: Observation) -> Offer:
         """Offer what clients are worth."""
-        bids, quality = observation.own_bids, np.maximum(observation.dqi, 0)
+        bids = observation.own_bids
+        worth = self._by_quality(bids, observation.dqi) if self._values is None else self._values
+        shuffled = observation.rng().permutation(observation.clients)
+        return name_best(worth, bids, observation.offer_limit, available=observation.available, order=shuffled)
+
+    def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
+        quality = np.maximum(dqi, 0)
         mean = float(quality.mean())
         unit = self._markup * float(bids.mean()) / mean if mean else 0.0
-        worth = to_micro(unit * quality) / MICRO
-        wanted = observation.available & (worth >= bids)
-        shuffled = observation.rng().permutation(observation.clients)
-        ratio = worth / np.where(bids > 0, bids, 1 / MICRO)
-        order = shuffled[np.argsort(-ratio[shuffled], kind="stable")]
-        return fill_budget(order, worth, observation.offer_limit, available=wanted)
+        return to_micro(unit * quality) / MICRO
+
+
+def _checked(values: Sequence[float], clients: int) -> FloatArray:
+    given = np.asarray(values)
+    if given.shape != (clients,) or given.dtype.kind not in "if":
+        raise ValueError(f"values must be {clients} numbers, one for each client")
+    if not ((given >= 0) & (given <= MOST / MICRO)).all():
+        raise ValueError(f"values must be numbers from 0 to {MOST // MICRO:,}")
+    return to_micro(given.astype(np.float64)) / MICRO

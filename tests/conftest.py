@@ -26,8 +26,8 @@ def pytest_configure() -> None:
 
 
 LONG = (
-    "docs", "examples", "learning/mahdrl", "scenarios/running", "scenarios/judging", "scenarios/test_train.py",
-    "tui/screens", "tui/watching", "tui/commands",
+    "docs", "examples", "learning/mahdrl", "scenarios/certify", "scenarios/running", "scenarios/judging",
+    "scenarios/test_train.py", "tui/screens", "tui/watching", "tui/commands",
 )  # fmt: skip
 """Where the tests are that take seconds."""
 

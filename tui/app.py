@@ -267,6 +267,7 @@ class MarketApp(SteadyApp):
     def action_help(self) -> None:
         """Show help for what has the focus."""
         from tui.screens.help import HelpScreen
+        from tui.widgets.keys import working
 
         if isinstance(self.screen, HelpScreen):
             return
@@ -276,12 +277,8 @@ class MarketApp(SteadyApp):
             if text := getattr(widget, "HELP", None):
                 title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
                 break
-        active = self.screen.active_bindings.values()
-        keys = dict.fromkeys(
-            (self.get_key_display(found.binding), found.binding.description)
-            for found in active
-            if found.enabled and found.binding.description
-        )
+        found = [active.binding for active in working(self.screen)]
+        keys = dict.fromkeys((self.get_key_display(binding), binding.description) for binding in found)
         self.push_screen(HelpScreen(title, words, keys))
 
     @property

@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, Screen
 
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
+from tui.widgets.keys import working
 
 if TYPE_CHECKING:
     from tui.watching.catalogue import Entry
@@ -28,12 +29,8 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
 
 def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
     """Yield what the keys of a screen do."""
-    offered: set[str] = set()
-    for active in screen.active_bindings.values():
+    for active in working(screen):
         binding = active.binding
-        if not active.enabled or not binding.description or binding.action in offered:
-            continue
-        offered.add(binding.action)
         key = app.get_key_display(binding)
         run = partial(app.run_action, binding.action, active.node)
         yield SystemCommand(binding.description, f"key {key}", run)

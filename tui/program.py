@@ -14,6 +14,7 @@ from fl.crash import BAD_INPUT, INTERRUPTED
 from fl.installation import require_one_place, version
 from fl.printable import printable_lines
 from tui.commands.calibrate import calibrate
+from tui.commands.certify import certify
 from tui.commands.console import result
 from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
@@ -76,7 +77,7 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, policies, datasets, plugins, doctor):
+for _command in (train, report, export, verify, replay, tui, validate, certify, policies, datasets, plugins, doctor):
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
 app.add_typer(calibrate, name="calibrate")

@@ -89,7 +89,7 @@ def payments(logs: Logs) -> Iterator[str]:
 
 
 def cores(logs: Logs) -> Iterator[str]:
-    """A client serves at most K services, one on each core (eq. 2): by the paper's mechanism, the highest payments."""
+    """A client serves at most K services, one on each core (eq. 2): the highest payments, or the mechanism's choice."""
     paper = logs.scenario.market.mechanism == DEFAULT
     if not paper:
         yield from clearing(logs)

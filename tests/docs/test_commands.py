@@ -50,6 +50,7 @@ SHORT = {
         "rounds=8",
         "--quiet",
     ],
+    "certify": ["--markets", "1", "--tries", "10", "--quiet"],
 }
 SCREENS = {"tui", "replay"}
 LONG = {"calibrate"}  # hours of training; tests/tui/commands/test_calibrate.py runs small ones
@@ -121,7 +122,7 @@ def runnable() -> dict[str, list[list[str]]]:
         if words[1] in SCREENS | LONG:
             continue
         short = [*words, *SHORT.get(words[1], [])]
-        if words[1] in SHORT and not {"quickstart", "surrogate"} & set(words):
+        if words[1] in ("run", "train") and not {"quickstart", "surrogate"} & set(words):
             short += ["--set", "training.backend=surrogate"]
         if short not in found[page]:
             found[page].append(short)
@@ -236,7 +237,7 @@ def test_there_are_scripts_to_run() -> None:
         f"benchmarks/{name}.py"
         for name in (
             *("batch", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table", "market"),
-            *("regime", "tui_screens", "verify_mutations"),
+            *("regime", "tui_screens", "tui_soak", "verify_mutations"),
         )
     }
 

@@ -39,3 +39,34 @@ def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
 def test_impossible_markups(context, markup) -> None:
     with pytest.raises(PolicyOptionsError, match="markup must be a finite number above 0"):
         create("worth", context, {"markup": markup})
+
+
+def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes(observe, context) -> None:
+    seen, four = observe([2, 1, 1, 1.5], budget=6), replace(context, clients=4)
+    offer = create("worth", four, {"values": [4, 3.0, 2.0, 1.0]}).act(seen)
+    assert offer.clients.tolist() == [1, 2]
+    assert offer.payments.tolist() == [3.0, 2.0]
+    assert sum(create("worth", four, {"values": [4, 3, 2, 1]}).act(replace(seen, over_budget=True)).payments) == 9
+
+
+def test_with_given_values_too_nobody_is_named_who_is_offline(observe, context) -> None:
+    seen = replace(observe([2, 1, 1, 1.5], budget=6), offline=frozenset({1}))
+    offer = create("worth", replace(context, clients=4), {"values": [4, 3, 2, 1]}).act(seen)
+    assert offer.payments.tolist() in ([4.0, 2.0], [2.0, 4.0])  # both are worth twice their bid
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([1.0, 2.0], "values must be 3 numbers, one for each client"),
+        ([1.0, 2.0, "3"], "values must be 3 numbers, one for each client"),
+        (7, "values must be 3 numbers, one for each client"),
+        ([1.0, 2.0, -1.0], "values must be numbers from 0 to 10,000,000"),
+        ([1.0, 2.0, float("nan")], "values must be numbers from 0 to 10,000,000"),
+        ([1.0, 2.0, 1e300], "values must be numbers from 0 to 10,000,000"),
+    ],
+)
+def test_impossible_values(context, values, problem: str) -> None:
+    with pytest.raises(PolicyOptionsError) as caught:
+        create("worth", replace(context, clients=3), {"values": values})
+    assert str(caught.value) == f"policy 'worth' of service {context.service!r}: {problem}"

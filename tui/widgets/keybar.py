@@ -9,6 +9,8 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui.widgets.keys import working
+
 
 class KeyBar(Widget):
     """Shows the keys of the screen and of what has the focus; a click on one presses it."""
@@ -33,12 +35,9 @@ class KeyBar(Widget):
     def _follow(self, screen: Screen[object]) -> None:
         if not self.is_attached or screen is not self.screen:
             return
-        shown: dict[str, tuple[str, str, str]] = {}  # several keys of one action are shown as one
-        for _, binding, enabled, _ in screen.active_bindings.values():
-            if binding.show and enabled:
-                words = (binding.key, self.app.get_key_display(binding), binding.description)
-                shown.setdefault(binding.action, words)
-        if (keys := list(shown.values())) != self._keys:
+        shown = (active.binding for active in working(screen) if active.binding.show)
+        keys = [(binding.key, self.app.get_key_display(binding), binding.description) for binding in shown]
+        if keys != self._keys:
             self._keys = keys
             self.refresh()
 

@@ -1,9 +1,11 @@
-"""Names for keys, by which a user's settings change them."""
+"""The keys of a screen: their names, by which a user's settings change them, and which of them work now."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.screen import Screen
 
 
 def named(screen: str, bindings: Iterable[Binding]) -> list[BindingType]:
@@ -18,3 +20,12 @@ def named(screen: str, bindings: Iterable[Binding]) -> list[BindingType]:
         found.append(binding if name in names else replace(binding, id=name))
         names.add(name)
     return found
+
+
+def working(screen: Screen[Any]) -> Iterator[ActiveBinding]:
+    """Yield the keys that do something on a screen now and are described, each action once."""
+    seen: set[str] = set()
+    for active in screen.active_bindings.values():
+        if active.enabled and active.binding.description and active.binding.action not in seen:
+            seen.add(active.binding.action)
+            yield active

@@ -1,0 +1,1 @@
+"""Certificates of mechanisms: whether anybody gains by misreporting, attacked by search in small sampled markets."""

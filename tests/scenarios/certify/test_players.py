@@ -1,0 +1,44 @@
+"""What players do who tell the truth, and what comes of it."""
+
+from des.money import MICRO
+
+
+def test_a_service_offers_the_value_best_value_per_bid_first_as_far_as_its_budget_goes(bench) -> None:
+    played = bench("pay-as-offered", [[4.0, 3.0, 2.0, 1.0]], [[2.0, 1.0, 1.0, 1.5]], [6.0]).play()
+    assert played.offered.tolist() == [[-1, 3 * MICRO, 2 * MICRO, -1]]  # 3 for 1 before 2 for 1, then 4 is too much
+
+
+def test_where_the_mechanism_keeps_budgets_it_names_all_that_are_worth_their_bid(bench) -> None:
+    played = bench("proportional-share", [[4.0, 3.0, 2.0, 1.0]], [[2.0, 1.0, 1.0, 1.5]], [6.0]).play()
+    assert played.offered.tolist() == [[4 * MICRO, 3 * MICRO, 2 * MICRO, -1]]
+
+
+def test_where_prices_are_posted_it_offers_them_to_the_willing(bench) -> None:
+    posted = bench("posted-price", [[4.0, 3.0, 1.9]], [[2.1, 1.0, 1.0]], price_per_sample=0.0004).play()
+    assert posted.offered.tolist() == [[-1, 2 * MICRO, -1]]
+    assert posted.price.tolist() == [[0, 2 * MICRO, 0]]
+
+
+def test_who_is_refused_offers_again_where_the_mechanism_has_several_steps(bench) -> None:
+    market = ([[4.0, 3.9], [3.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]], [4.0, 3.0])
+    once = bench("iterated", *market, steps=1).play()
+    again = bench("iterated", *market, steps=2).play()
+    assert once.offered.tolist() == [[4 * MICRO, -1], [3 * MICRO, -1]]
+    assert again.offered.tolist() == [[4 * MICRO, -1], [3 * MICRO, 2 * MICRO]]
+    assert again.served.tolist() == [[True, False], [False, True]]
+
+
+def test_gains_are_true_values_less_prices_and_prices_less_true_costs(bench) -> None:
+    market = bench("uniform-price", [[4.0], [3.0]], [[1.0], [0.5]])
+    played = market.play()
+    assert played.price.tolist() == [[3 * MICRO], [0]]
+    assert played.service_gains(market.market.values).tolist() == [MICRO, 0]
+    assert played.client_gains(market.market.costs).tolist() == [2 * MICRO]
+
+
+def test_reports_take_the_place_of_the_truth(bench) -> None:
+    market = bench("uniform-price", [[4.0], [3.0]], [[1.0], [0.5]])
+    dear = market.market.costs + 5 * MICRO // 2
+    assert market.play(bids=dear).price.tolist() == [[3_500_000], [0]]
+    assert not market.play(values=market.market.values // 10).served.any()
+    assert market.plays == 2

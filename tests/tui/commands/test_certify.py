@@ -1,0 +1,86 @@
+"""`flmarket certify`."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.shell import Done
+
+
+def test_the_witness_that_it_writes_can_be_run(process: Callable[..., Done], tmp_path: Path) -> None:
+    done = process("certify", "uniform-price", "--markets", "2", "--tries", "30", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "1 of 2 markets attacked\n2 of 2 markets attacked\n"
+    assert done.stdout.startswith("uniform-price: 2 markets with 2 to 4 services, 2 to 5 clients, 1 to 2 cores and ")
+    assert re.search(
+        r"truthfulness of services +│ fails +│ \d+ of \d+ services gain; the largest gain is \d", done.stdout
+    )
+    commands = re.findall(r"^  flmarket (run certificates/uniform-price-.*)$", done.stdout, re.M)
+    assert len(commands) == 2
+    ran = process(*commands[0].split(), "--quiet", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert len(list(tmp_path.glob("runs/uniform-price-services-*/as-configured/*/offers.csv"))) == 2
+    checked = process("verify", "runs", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_same_seed_gives_the_same_bytes(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ["certify", "pay-as-offered", "--clients", "2", "--markets", "2", "--tries", "20", "--quiet"]
+    first, again = (flmarket(*arguments, "--out", str(tmp_path / name), cwd=tmp_path) for name in ("a", "b"))
+    assert first.stderr == again.stderr == ""
+    assert first.stdout.replace(str(tmp_path / "a"), "") == again.stdout.replace(str(tmp_path / "b"), "")
+    written = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert "pay-as-offered-services.toml" in written
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in written)
+
+
+def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import flmarket\nfrom des.pay_as_offered import PayAsOffered\n\n\n"
+        '@flmarket.mechanism("mine")\nclass Mine(PayAsOffered):\n'
+        '    """Pays as offered."""\n\n    def __init__(self, *, share: float) -> None:\n        self.share = share\n'
+    )
+    small = ["--markets", "1", "--services", "2", "--clients", "1", "--cores", "1", "--tries", "5", "--quiet"]
+    done = flmarket("certify", "mine", "--plugin", "mine.py", "--option", "share=0.5", *small, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "mine share=0.5: 1 market with 2 services, 1 client, 1 core and budgets that can bind"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["vgc"], "unknown mechanism 'vgc'; did you mean 'vcg'? (--plugin FILE loads your own)"),
+        (["vcg", "--option", "sid=1"], "mechanism 'vcg' takes no option 'sid'; did you mean 'side'?"),
+        (["vcg", "--option", "side"], "--option side: must be key=value"),
+        (["vcg", "--option", "side=[1"], "--option side=[1: the value is not valid TOML"),
+        (
+            ["vcg", "--option", "side=services", "--option", "side=clients"],
+            "--option side=clients: side is given twice",
+        ),
+        (["posted-price"], "mechanism 'posted-price' needs the option 'price_per_sample'"),
+        (
+            ["iterated", "--option", "steps=0"],
+            "mechanism 'iterated': steps must be a whole number from 1 to 1000, not 0",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(flmarket: Callable[..., Done], arguments: list[str], problem: str) -> None:
+    done = flmarket("certify", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.sub(r" \(/.*\)$", "", done.stderr.strip()) == problem
+
+
+def test_a_folder_that_cannot_be_written_is_named(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    small = ["--markets", "1", "--services", "2", "--clients", "2", "--tries", "5", "--quiet"]
+    done = flmarket("certify", "pay-as-offered", *small, "--out", "file/certificates", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "file/certificates/pay-as-offered-services.toml: cannot be written: Not a directory; "
+        "choose another folder with --out\n"
+    )

@@ -1,0 +1,87 @@
+"""``flmarket certify``: attacks a mechanism by search, and shows what was found."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fl.errors import InputError
+from tui.commands.arguments import Plugins, Quiet, load_plugins
+from tui.commands.console import note, result, stdout
+
+
+def certify(
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A mechanism, as `flmarket plugins` lists it.")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An option of the mechanism, such as side=services. Repeatable."),
+    ] = None,
+    services: Annotated[
+        int | None, typer.Option(min=1, max=6, help="Services of each market; 2 to 4 if not given.")
+    ] = None,
+    clients: Annotated[
+        int | None, typer.Option(min=1, max=8, help="Clients of each market; 2 to 5 if not given.")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, max=6, help="Cores of each client; 1 or 2 if not given.")] = None,
+    no_budgets: Annotated[bool, typer.Option("--no-budgets", help="Give services budgets that never bind.")] = False,
+    markets: Annotated[int, typer.Option(min=1, max=1_000_000, help="Markets to sample.")] = 50,
+    tries: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Misreports to try for each service and each client, at most.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.0, help="Begin no further market after so many seconds.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the scenario files of the markets that show a gain.")] = Path(
+        "certificates"
+    ),
+    plugin: Plugins = None,
+    quiet: Quiet = False,
+) -> None:
+    """Attack a mechanism: does anybody gain by misreporting, and do prices keep bids, offers and budgets?
+
+    In small sampled markets each service reports other values, and each client other bids, while all others tell the
+    truth; the misreports are searched for. That no gain is found proves nothing, a gain does: the market that shows the
+    largest one is written as a scenario.
+    """
+    from rich.table import Table
+
+    from scenarios.certify.certificate import Plan, certify
+    from scenarios.certify.report import rows, title, write_witnesses
+    from scenarios.certify.sampling import Shape
+
+    load_plugins(plugin)
+    shape = Shape(services, clients, cores, budgets=not no_budgets)
+    plan = Plan(mechanism, _options(option or []), shape, markets, tries, seed, seconds)
+    certificate = certify(plan, (lambda _: None) if quiet else note)
+    lines = list(write_witnesses(certificate, out))
+    result(title(certificate))
+    table = Table("property", "verdict", "what was found")
+    for row in rows(certificate):
+        table.add_row(*row)
+    stdout().print(table)
+    for line in lines:
+        result(line)
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Return the options of the mechanism.
+
+    Raises:
+        InputError: one is not ``key=value``, or is given twice.
+    """
+    from scenarios.file.addresses import AddressError
+    from scenarios.file.overrides import read_value
+
+    options: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            raise InputError(f"--option {text}: must be key=value")
+        if key in options:
+            raise InputError(f"--option {text}: {key} is given twice")
+        try:
+            options[key] = read_value(value)
+        except AddressError as error:
+            raise InputError(f"--option {text}: {error}") from error
+    return options
