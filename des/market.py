@@ -84,8 +84,7 @@ class Market:
         self.ledger = Ledger(self._names, population.count)
         self._bidding = Bidding(self._platform, self.ledger)
         self._interventions = tuple(interventions)
-        self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
-        self._conditions = self._at_first
+        self._conditions = self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self._env = simpy.Environment(initial_time=0.0)
         self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
@@ -259,9 +258,9 @@ class Market:
 
         self.ledger.check()
         self.round = number
-        truthful = self._population.truthful
-        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=truthful)
-        self._population.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
+        people = self._population
+        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
+        people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
         for state in self.states:
             if state.status is Status.REACHED:
                 state.status = Status.LEFT
