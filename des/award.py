@@ -86,7 +86,9 @@ class Platform:
         services, clients, payments = book.services, book.clients, book.payments
         samples = current.world.data_size[services, clients]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = samples * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
+        truth = current.world.held.data_size
+        held = samples if truth is current.world.data_size else truth[services, clients]
+        compute = held * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
         columns = (services, clients, payments, clearing.core, clearing.price, samples, compute)
         current.jobs = {m: [] for m in current.offers}
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -121,9 +123,16 @@ def tie_order_of(key: UInt32Array, round_: int, services: int, client: int | Int
 
 def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
-    emd = current.world.emd
+    world, emd = current.world, current.world.held.emd
+    truth = None if world.held.data_size is world.data_size else world.held.data_size
     return [
-        TrainingJob(job.service, job.client, job.samples, float(emd[m, job.client]))
+        TrainingJob(
+            job.service,
+            job.client,
+            job.samples if truth is None else int(truth[m, job.client]),
+            float(emd[m, job.client]),
+            None if truth is None else job.samples,
+        )
         for m, jobs in current.jobs.items()
         for job in jobs
         if job and job.outcome is Outcome.SERVED

@@ -1,20 +1,103 @@
-"""What clients ask for their work, given what it costs them: the one seam for client behaviour."""
+"""What clients ask for their work, and what they say of their data: the one seam for client behaviour.
+
+What the work costs a client and what it asks for it are two things. So are the data that it holds and the data that it
+reports: services see the reports, and training uses what is there.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from des.money import MicroArray
+import numpy as np
+
+from des.money import Micro, MicroArray
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.blame import Foreign, blame, represent
+from fl.errors import RunError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The market that clients behave in, as it is known before its first round.
+
+    Attributes:
+        seed: the run's seed.
+        services: M.
+        clients: C.
+        cores: K, how many services a client can serve at once.
+        highest: [M] the highest cost of any data that a client can report to each service, micro-units.
+    """
+
+    seed: int
+    services: int
+    clients: int
+    cores: int
+    highest: MicroArray
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What came of a round's offers, one entry for each: what clients learn of their bids. Money is in micro-units.
+
+    Attributes:
+        services: [offers] index of the service.
+        clients: [offers] index of the client that it wanted.
+        served: [offers] whether the client served it.
+        paid: [offers] what the client was paid; 0 where it did not serve.
+        cost: [offers] what the work costs the client.
+    """
+
+    services: IntArray
+    clients: IntArray
+    served: BoolArray
+    paid: MicroArray
+    cost: MicroArray
+
+    @classmethod
+    def of(cls, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str], costs: MicroArray) -> "Outcomes":
+        """Return the outcomes of offers.
+
+        Args:
+            offers: service, client, and what it was paid, None if it did not serve; in the order of offers.csv.
+            names: of the services.
+            costs: [M, C] what the work costs each client, micro-units.
+        """
+        rows = list(offers)
+        places = {name: m for m, name in enumerate(names)}
+        services = np.array([places[name] for name, _, _ in rows], dtype=np.int64)
+        clients = np.array([client for _, client, _ in rows], dtype=np.int64)
+        served = np.array([paid is not None for _, _, paid in rows], dtype=np.bool_)
+        amounts = np.array([paid or 0 for _, _, paid in rows], dtype=np.int64)
+        return cls(services, clients, served, amounts, costs[services, clients])
 
 
 class Behaviour(ABC):
-    """Makes a round's bids. They are part of the world, which is drawn first, so they depend on no policy's actions."""
+    """How all clients of one market behave. Subclasses may take keyword arguments: ``clients.behaviour.options``.
+
+    What a client bids may depend on the round, on the cost of the data that it reports, on keyed draws and on the
+    outcomes of earlier rounds, which it gets through ``close``. It must not depend on anything else, so that the same
+    run gives the same bytes and can be replayed from its logs.
+    """
+
+    summary: ClassVar[str] = ""
+    """One line for ``flmarket plugins``; by default the first line of the docstring."""
+
+    misreports: ClassVar[bool] = False
+    """Whether clients may report other data than they hold; only then ``report`` and ``misreporting`` are called."""
+
+    def begin(self, setting: Setting) -> None:  # noqa: B027 - many behaviours do without
+        """Start in a market, before its first round. An object serves one market at a time."""
 
     @abstractmethod
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
         """Return the bids [M, C] of all clients to all services, micro-units, none of them negative.
 
+        Called with equal arguments between two calls of ``close``, it must return equal bids.
+
         Args:
             round_: n, from 1.
-            costs: [M, C] what the work costs each client, micro-units; read-only.
+            costs: [M, C] what work on the data costs that each client reports, micro-units; read-only.
         """
 
     @abstractmethod
@@ -24,6 +107,35 @@ class Behaviour(ABC):
         Args:
             lowest, highest: [M] the range of the costs for each service, micro-units.
         """
+
+    def report(self, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return what a client that misreports says of data; each element depends on the same element alone.
+
+        Args:
+            data_size: [...] D, images.
+            emd: [...] realised EMD (eq. 1).
+            largest_emd: [...] the largest EMD that data with as many labels can have; broadcasts.
+        """
+        return data_size, emd
+
+    def misreporting(self, round_: int) -> BoolArray | None:
+        """Return which clients [C] misreport in a round; None for nobody."""
+        return None
+
+    def close(self, round_: int, outcomes: Outcomes) -> None:  # noqa: B027 - most behaviours learn nothing
+        """Learn from what came of a round's bids, for those of the next one. Called once in each round."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what ``close`` has learned as plain data, from which a run resumes; by default nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - most behaviours learn nothing
+        """Take back what ``state`` returned."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether bids depend on what came of earlier ones, and so on what services do."""
+        return type(self).close is not Behaviour.close
 
 
 class Truthful(Behaviour):
@@ -36,3 +148,89 @@ class Truthful(Behaviour):
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
         """See ``Behaviour.bid_range``."""
         return lowest, highest
+
+
+class BehaviourError(RunError):
+    """A behaviour failed, or returned what cannot be meant."""
+
+
+def asked(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
+    """Return the bids [M, C] of a round as int64, micro-units.
+
+    Raises:
+        BehaviourError: the behaviour raised an exception, or did not return whole numbers of at least 0, one for each
+            service and client.
+    """
+    if type(behaviour) is Truthful:
+        return costs
+    where = f"behaviour {type(behaviour).__name__}, round {round_}"
+    with Foreign(lambda error: BehaviourError(f"{where}: failed to bid: {represent(error)}{blame(error)}")):
+        bids = np.asarray(behaviour.bids(round_, costs))
+    if bids.shape != costs.shape or bids.dtype.kind != "i":
+        raise BehaviourError(
+            f"{where}: bids() must return whole numbers of shape {costs.shape}, not {bids.dtype} of shape {bids.shape}"
+        )
+    if (bids < 0).any():
+        raise BehaviourError(f"{where}: a bid is negative")
+    return bids.astype(np.int64)
+
+
+def begin(behaviour: Behaviour, setting: Setting) -> None:
+    """Start a behaviour in a market.
+
+    Raises:
+        BehaviourError: it raised an exception.
+    """
+    where = f"behaviour {type(behaviour).__name__}"
+    with Foreign(lambda error: BehaviourError(f"{where}: failed to begin: {represent(error)}{blame(error)}")):
+        behaviour.begin(setting)
+
+
+def reported(
+    behaviour: Behaviour, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Return what clients that misreport say of data; see ``Behaviour.report``.
+
+    Raises:
+        BehaviourError: the behaviour raised an exception, or returned what no data set can be.
+    """
+    where = f"behaviour {type(behaviour).__name__}"
+    with Foreign(lambda error: BehaviourError(f"{where}: failed to report: {represent(error)}{blame(error)}")):
+        size, other = map(np.asarray, behaviour.report(data_size, emd, largest_emd))
+        possible = size.shape == other.shape == emd.shape and size.dtype.kind == "i" and other.dtype.kind == "f"
+        possible = possible and bool((size >= 1).all() and ((other >= 0) & (other <= largest_emd)).all())
+    if not possible:
+        raise BehaviourError(
+            f"{where}: report() must return whole numbers of at least 1 and EMDs from 0 to the largest one, "
+            f"each of shape {emd.shape}"
+        )
+    return size.astype(np.int64), other.astype(np.float64)
+
+
+def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray | None:
+    """Return which clients [C] misreport in a round; None for nobody.
+
+    Raises:
+        BehaviourError: the behaviour raised an exception, or did not return one truth value for each client.
+    """
+    if not behaviour.misreports:
+        return None
+    where = f"behaviour {type(behaviour).__name__}, round {round_}"
+    with Foreign(lambda error: BehaviourError(f"{where}: failed to report: {represent(error)}{blame(error)}")):
+        found = behaviour.misreporting(round_)
+    if found is None:
+        return None
+    if np.shape(found) != (clients,) or np.asarray(found).dtype != np.bool_:
+        raise BehaviourError(f"{where}: misreporting() must return {clients} truth values, one for each client")
+    return np.asarray(found)
+
+
+def learn(behaviour: Behaviour, round_: int, outcomes: Outcomes) -> None:
+    """Let clients learn from a round.
+
+    Raises:
+        BehaviourError: the behaviour raised an exception.
+    """
+    where = f"behaviour {type(behaviour).__name__}, round {round_}"
+    with Foreign(lambda error: BehaviourError(f"{where}: failed to close: {represent(error)}{blame(error)}")):
+        behaviour.close(round_, outcomes)

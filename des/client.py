@@ -41,7 +41,7 @@ class Job:
         client: index.
         core: index of the client's core, 0 to K - 1.
         price: what the service pays for the update, micro-units.
-        samples: D, how many images it trains on.
+        samples: D, the images that the client reports; it trains on those that it holds.
         compute, upload: how long each takes, seconds.
         limit: when the job is cut off because the platform stops waiting or the client leaves, seconds.
         outcome: ``served`` when the update arrives in time, else ``dropped``; certain from the award on.

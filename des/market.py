@@ -15,7 +15,7 @@ import simpy
 
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
-from des.client import Client, Job, Timeline
+from des.client import Timeline
 from des.conditions import Conditions, Intervention
 from des.journal import Journal
 from des.ledger import Ledger
@@ -28,6 +28,7 @@ from des.round import Round
 from des.rows import Kind, Outcome, RoundReport
 from des.service import ServiceSpec, ServiceState
 from des.views import observations
+from des.workforce import Workforce
 from fl.jobs import Federation
 from fl.names import unknown
 
@@ -83,10 +84,9 @@ class Market:
         self.ledger = Ledger(self._names, population.count)
         self._bidding = Bidding(self._platform, self.ledger)
         self._interventions = tuple(interventions)
-        self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
-        self._conditions = self._at_first
+        self._conditions = self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self._env = simpy.Environment(initial_time=0.0)
-        self._clients: dict[int, Client] = {}
+        self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
         self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
         self._slot: simpy.Event = self._offers_in
@@ -117,17 +117,14 @@ class Market:
         Raises:
             MarketError: a round is open.
         """
-        if self._current is not None:
-            raise MarketError(f"round {self._current.number} is still open")
+        self._require_closed()
         return {
             "round": self.round,
             "now": self.now,
-            "services": {
-                name: {"accuracy": state.accuracy, "status": state.status.value}
-                for name, state in zip(self._names, self.states, strict=True)
-            },
+            "services": {name: state.plain() for name, state in zip(self._names, self.states, strict=True)},
             "ledger": self.ledger.state(),
             "mechanism": dict(self._platform.state()),
+            "behaviour": dict(self._population.state()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -137,11 +134,11 @@ class Market:
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
-        self._clients.clear()  # they belong to the old clock; between rounds nobody is at work
-        kept = state["services"]
-        self.states = [ServiceState(kept[name]["accuracy"], Status(kept[name]["status"])) for name in self._names]
+        self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
+        self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
         self._platform.restore(state["mechanism"])
+        self._population.restore(state["behaviour"])
 
     def seat(self, service: str, policy: str, *, privileged: bool) -> None:
         """Name the policy that decides for a service from the next round on, in place of the one in its spec.
@@ -154,8 +151,7 @@ class Market:
         Raises:
             MarketError: a round is open, or the service is unknown.
         """
-        if self._current is not None:
-            raise MarketError(f"round {self._current.number} is still open")
+        self._require_closed()
         if service not in self._names:
             raise MarketError(unknown("service", service, self._names))
         self.services = tuple(
@@ -176,8 +172,7 @@ class Market:
         Raises:
             MarketError: a round is open, or the market is finished.
         """
-        if self._current is not None:
-            raise MarketError(f"round {self._current.number} is still open")
+        self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
         bids_closed = self._env.event()
@@ -219,6 +214,7 @@ class Market:
             MarketError: no round is open, or there is not exactly one offer from each service that takes part.
             OfferError: an offer breaks a constraint. The round stays open, and nothing in it has changed.
             ClearingError: the mechanism broke a rule.
+            BehaviourError: a client behaviour of a plug-in failed.
             Diverged: a model's training diverged.
         """
         if offers is not None:
@@ -232,6 +228,10 @@ class Market:
         if self._current is None:
             raise MarketError("no round is open")
         return self._current
+
+    def _require_closed(self) -> None:
+        if self._current is not None:
+            raise MarketError(f"round {self._current.number} is still open")
 
     def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
         """Play one time slot. This is the platform's process."""
@@ -258,7 +258,9 @@ class Market:
 
         self.ledger.check()
         self.round = number
-        report = round_report(current, self.states, end=self.now, last=self.finished)
+        people = self._population
+        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
+        people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
         for state in self.states:
             if state.status is Status.REACHED:
                 state.status = Status.LEFT
@@ -270,7 +272,7 @@ class Market:
         name, state, record = self._names[m], self.states[m], current.journal.record
         jobs = current.jobs[m]
         if at_work := [job for job in jobs if job]:
-            yield self._all_done(at_work, current.journal)
+            yield self._workforce.work(at_work, current.journal)
         outcome = current.trained.get(name)
         if outcome is not None:
             arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
@@ -286,32 +288,12 @@ class Market:
             state.status = Status.REACHED
             record(Kind.EXIT, name, amount=state.accuracy)
 
-    def _all_done(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
-        """Let clients work for a service; return the event at which the last of them is done."""
-        all_done, left = self._env.event(), len(jobs)
-
-        def done() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                all_done.succeed()
-
-        for job in jobs:
-            self._client(job.client).work(job, journal, done)
-        return all_done
-
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
         now = self._at_first.at(number, self._interventions)
         if now == self._conditions:
             return
         if now.cores != self._conditions.cores:
-            self._clients.clear()  # between rounds nobody is at work; with their next job they get the new cores
+            self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now
         self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)
-
-    def _client(self, index: int) -> Client:
-        """Return a client's part of the simulation; only clients that have been awarded something have one."""
-        if index not in self._clients:
-            self._clients[index] = Client(self._env, self._conditions.cores)
-        return self._clients[index]

@@ -1,23 +1,26 @@
 """The clients as a population: what data they hold in each round, its quality, and what they bid.
 
-What a client has for a service in a round is a function of (seed, round, service, client) alone: no policy can change
-the world that the others meet, services that have left are drawn like the rest, and neither more clients nor services
-added at the end change what there was. All of it is drawn at once, as arrays (``fl.draws``).
+What a client has for a service in a round, and what that costs it, is a function of (seed, round, service, client)
+alone: no policy can change the data that the others meet, services that have left are drawn like the rest, and neither
+more clients nor services added at the end change what there was. All of it is drawn at once, as arrays (``fl.draws``).
+What clients report and bid follows from that by their behaviour (``des.behaviour``), and where clients learn, from what
+came of their earlier bids, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from des.behaviour import Behaviour, Truthful
-from des.money import MicroArray, to_micro
+from des.behaviour import Behaviour, Outcomes, Setting, Truthful, asked, begin, learn, misreporting, reported
+from des.money import Micro, MicroArray, to_micro
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, integers, uniforms
 from fl.elementary import rounded
 from fl.partition import realised_emd
-from fl.quality import DQIParameters, dqi
+from fl.quality import DQIParameters, dqi, largest_emd
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class PopulationSpec:
         cost_per_sample, cost_per_emd: a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``.
         speeds: each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample.
         departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
-        behaviour: what clients bid, given their costs.
+        behaviour: what clients bid, given their costs, and what they report of their data.
     """
 
     count: int
@@ -47,20 +50,37 @@ class PopulationSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Qualities:
-    """One round's world, read-only: arrays [M, C] over services and clients.
+class Held:
+    """The data that clients hold in a round, read-only: arrays [M, C] over services and clients.
 
     Attributes:
         data_size: D, images.
         emd: the realised EMD (eq. 1).
-        dqi: Psi (eq. 6), 12 significant digits.
+        cost: what training on them costs the client, in micro-units.
+    """
+
+    data_size: IntArray
+    emd: FloatArray
+    cost: MicroArray
+
+
+@dataclass(frozen=True, slots=True)
+class Qualities:
+    """One round's world as services see it, read-only: arrays [M, C] over services and clients.
+
+    Attributes:
+        data_size: D, images, as the client reports it.
+        emd: the EMD (eq. 1) that the client reports; the realised one, unless it misreports.
+        dqi: Psi (eq. 6) of the data that is reported, 12 significant digits.
         bid: O, in micro-units.
+        held: the truth, which services do not see.
     """
 
     data_size: IntArray
     emd: FloatArray
     dqi: FloatArray
     bid: MicroArray
+    held: Held
 
 
 BLOCK = 4096
@@ -91,10 +111,14 @@ class Population:
         """Tabulate the quality and the cost of every (D, EMD) pair for every service.
 
         Args:
-            spec: the clients.
+            spec: the clients; their behaviour begins anew.
             labels: [M] L of each service's data set.
             parameters: [M] DQI parameters of each service's data set.
             seed: the run's seed.
+
+        Raises:
+            ValueError: data costs less than nothing.
+            BehaviourError: a behaviour of a plug-in failed.
         """
         self.spec = spec
         self._quality, self._departure = draw_key(seed, "quality"), draw_key(seed, "departure")
@@ -105,28 +129,110 @@ class Population:
         wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
         self._pairs = len(sizes)
         self._row = np.arange(len(labels))[:, None] * self._pairs  # where each service's pairs begin in the flat tables
-        self._size = np.tile(sizes, (len(labels), 1))
-        self._emd = np.array(
+        size = np.tile(sizes, (len(labels), 1))
+        emd = np.array(
             [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
         )
-        self._dqi = rounded(np.array([dqi(sizes, row, p) for row, p in zip(self._emd, parameters, strict=True)]))
-        self._cost = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
-        if (self._cost < 0).any():
+        tables = [(size, emd)]
+        if spec.behaviour.misreports:  # behind what clients hold, what they say of it if they misreport
+            limits = np.array([[largest_emd(count)] for count in labels])
+            tables.append(reported(spec.behaviour, size, emd, limits))
+        # Arrays of tables, services and pairs.
+        self._size, self._emd = (np.stack(found) for found in zip(*tables, strict=True))
+        self._dqi = rounded(
+            np.array(
+                [
+                    [dqi(d, v, p) for d, v, p in zip(*table, parameters, strict=True)]
+                    for table in zip(self._size, self._emd, strict=True)
+                ]
+            )
+        )
+        cost = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
+        if (cost[0] < 0).any():
             raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
+        self._cost = np.maximum(cost, 0)  # nobody asks less than nothing, whatever it says of its data
+        self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._cost.max(axis=(0, 2)))
+        self.reset()
         draw = integers(draw_key(seed, "speed"), len(spec.speeds), 0, 0, np.arange(spec.count))
         self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
 
+    def reset(self) -> None:
+        """Let the clients forget what they have learned, as before the first round."""
+        begin(self.spec.behaviour, self._setting)
+
     def draw(self, round_: int) -> Qualities:
-        """Return the data, DQI and bids of all clients for all services in a round."""
-        block, position = divmod(round_, self._ahead)
-        at = self._drawn(block)[position]
-        costs = self._cost.take(at)
-        costs.setflags(write=False)
-        bids = self.spec.behaviour.bids(round_, costs)
-        world = Qualities(self._size.take(at), self._emd.take(at), self._dqi.take(at), bids)
-        for array in (world.data_size, world.emd, world.dqi, world.bid):
-            array.setflags(write=False)
+        """Return the data, DQI and bids of all clients for all services in a round.
+
+        Where clients learn, bids follow from the rounds that were closed so far.
+
+        Raises:
+            BehaviourError: a behaviour of a plug-in failed.
+        """
+        at = self._places(round_)
+        held = self._held(at)
+        size, emd, costs = held.data_size, held.emd, held.cost
+        if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
+            at = at + liars * self._size[0].size
+            size, emd, costs = self._size.take(at), self._emd.take(at), self._cost.take(at)
+            for array in (size, emd, costs):
+                array.setflags(write=False)
+        world = Qualities(size, emd, self._dqi.take(at), asked(self.spec.behaviour, round_, costs), held)
+        world.dqi.setflags(write=False)
+        world.bid.setflags(write=False)
         return world
+
+    def held(self, round_: int) -> Held:
+        """Return what data clients hold in a round, whatever they say of it."""
+        return self._held(self._places(round_))
+
+    def close(self, round_: int, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str]) -> None:
+        """Let clients learn from a round.
+
+        Args:
+            round_: n; every round is closed once, in order.
+            offers: service, client, and what it was paid, None if it did not serve; in the order of offers.csv.
+            names: of the services.
+
+        Raises:
+            BehaviourError: a behaviour of a plug-in failed.
+        """
+        if self.learns:
+            learn(self.spec.behaviour, round_, Outcomes.of(offers, names, self.held(round_).cost))
+
+    @property
+    def truthful(self) -> bool:
+        """Whether clients bid their costs and report what they hold, as in the paper."""
+        return isinstance(self.spec.behaviour, Truthful)
+
+    @property
+    def learns(self) -> bool:
+        """Whether bids depend on what came of earlier ones."""
+        return self.spec.behaviour.learns
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the clients have learned so far."""
+        return self.spec.behaviour.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``."""
+        self.spec.behaviour.restore(state)
+
+    @property
+    def data_sizes(self) -> frozenset[int]:
+        """All data sizes that a client can report."""
+        return frozenset(self._size.ravel().tolist())
+
+    def _places(self, round_: int) -> IntArray:
+        """Return where each client's pair of a round is in the flat tables, [M, C]."""
+        block, position = divmod(round_, self._ahead)
+        places: IntArray = self._drawn(block)[position]
+        return places
+
+    def _held(self, at: IntArray) -> Held:
+        held = Held(self._size.take(at), self._emd.take(at), self._cost.take(at))
+        for array in (held.data_size, held.emd, held.cost):
+            array.setflags(write=False)
+        return held
 
     def _draw_ahead(self, block: int) -> IntArray:
         """Return where each client's pair is in the flat tables, [rounds of the block, M, C]."""
@@ -140,12 +246,12 @@ class Population:
     @property
     def dqi_range(self) -> tuple[FloatArray, FloatArray]:
         """The lowest [M] and the highest [M] DQI that a client's data can have for each service."""
-        return self._dqi.min(axis=1), self._dqi.max(axis=1)
+        return self._dqi.min(axis=(0, 2)), self._dqi.max(axis=(0, 2))
 
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
         """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
-        return self.spec.behaviour.bid_range(self._cost.min(axis=1), self._cost.max(axis=1))
+        return self.spec.behaviour.bid_range(self._cost.min(axis=(0, 2)), self._cost.max(axis=(0, 2)))
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""

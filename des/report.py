@@ -1,6 +1,6 @@
 """From a round that was played to its report: the rows of offers.csv and rounds.csv, and what each service learns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -11,12 +11,14 @@ from des.offers import CheckedOffer
 from des.population import Qualities
 from des.records import Feedback
 from des.round import Round
-from des.rows import OfferReport, Outcome, RoundReport, ServiceReport
+from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward
 from fl.jobs import TrainingOutcome
 
 
-def round_report(current: Round, states: Sequence[ServiceState], *, end: float, last: bool) -> RoundReport:
+def round_report(
+    current: Round, states: Sequence[ServiceState], *, end: float, last: bool, truthful: bool
+) -> RoundReport:
     """Return everything that happened in a round that was played to its end.
 
     Args:
@@ -24,6 +26,7 @@ def round_report(current: Round, states: Sequence[ServiceState], *, end: float, 
         states: the states of all services, as the round left them.
         end: simulated time at which the slot ended, seconds.
         last: whether no further round follows.
+        truthful: whether clients tell the truth, so that what they know stands in their offers already.
     """
     offers: dict[str, list[OfferReport]] = {spec.name: [] for spec in current.services}
     for m, offer in current.offers.items():
@@ -45,6 +48,7 @@ def round_report(current: Round, states: Sequence[ServiceState], *, end: float, 
             for name in (current.services[m].name for m in current.active)
         },
         last=last,
+        clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
     )
 
 
@@ -63,6 +67,28 @@ def _offer_reports(
         map(_fate, jobs),
     )
     return [OfferReport(round_, name, *offered, *fate) for *offered, fate in zip(*columns, strict=True)]
+
+
+def _client_reports(current: Round, offers: Mapping[str, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
+    """Yield each service's rows of clients.csv, given all rows of offers.csv by service."""
+    for m, spec in enumerate(current.services):
+        held = current.world.held
+        yield [
+            ClientReport(
+                offer.round,
+                offer.service,
+                offer.client,
+                int(held.data_size[m, offer.client]),
+                offer.data_size,
+                float(held.emd[m, offer.client]),
+                offer.emd,
+                int(held.cost[m, offer.client]),
+                offer.bid,
+                offer.paid,
+                None if offer.paid is None else offer.paid - int(held.cost[m, offer.client]),
+            )
+            for offer in offers[spec.name]
+        ]
 
 
 def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | None, float | None]:

@@ -42,6 +42,26 @@ class OfferReport(NamedTuple):
     end: float | None
 
 
+class ClientReport(NamedTuple):
+    """What an offer was to its client: a row of clients.csv. Money is in micro-units.
+
+    ``data_size``, ``emd`` and ``cost`` are the truth; ``reported_size`` and ``reported_emd`` what services see.
+    ``paid`` and ``profit``, which is what it was paid less the cost, are None unless it served.
+    """
+
+    round: int
+    service: str
+    client: int
+    data_size: int
+    reported_size: int
+    emd: float
+    reported_emd: float
+    cost: Micro
+    bid: Micro
+    paid: Micro | None
+    profit: Micro | None
+
+
 class Kind(StrEnum):
     """The events of a round, in the order of the paper's slot."""
 
@@ -149,6 +169,7 @@ class RoundReport:
         events: the timeline, in order of time.
         feedback: by name, for each service that acted.
         last: whether no further round follows.
+        clients: what each offer was to its client, in the order of ``offers``; None where all clients are truthful.
     """
 
     round: int
@@ -159,3 +180,4 @@ class RoundReport:
     events: tuple[MarketEvent, ...]
     feedback: Mapping[str, Feedback]
     last: bool
+    clients: tuple[ClientReport, ...] | None = None

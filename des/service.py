@@ -1,6 +1,8 @@
 """A federated-learning service (FLSD): what it is, how far it has come, and when it leaves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 from des.money import Micro
 from des.records import Status
@@ -53,6 +55,15 @@ class ServiceState:
     def active(self) -> bool:
         """Whether the service still takes part."""
         return self.status is Status.TRAINING
+
+    def plain(self) -> dict[str, Any]:
+        """Return the state as JSON can hold it."""
+        return {"accuracy": self.accuracy, "status": self.status.value}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the state that ``plain`` returned."""
+        return cls(plain["accuracy"], Status(plain["status"]))
 
 
 def reward(spec: ServiceSpec, accuracy: float) -> float:

@@ -6,7 +6,8 @@ are played in lockstep draw their worlds in one call, and meet those that each o
 
 The counter's four words mean, in each stream (docs/decisions/data.md):
 
-    quality, departure, speed, ties       round, service (its index), client, 0
+    quality, departure, speed, ties,
+        behaviour                         round, service (its index), client, 0
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position
     surrogate, evaluation (by name)       round, 0, 0, position

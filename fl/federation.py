@@ -154,7 +154,7 @@ class RealFederation(Federation):
                     raise Diverged(service, round_, jobs[index].client)
             # By client, so that the sum does not depend on the order in which a policy chose.
             by_client = sorted(own, key=lambda index: jobs[index].client)
-            merged = fedavg([trained[index][0] for index in by_client], [jobs[index].size for index in by_client])
+            merged = fedavg([trained[index][0] for index in by_client], [jobs[index].weight for index in by_client])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged

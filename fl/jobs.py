@@ -21,12 +21,19 @@ class TrainingJob:
         client: index of the client.
         size: D, images in the client's data set.
         emd: its realised EMD (eq. 1).
+        reported: the images that the client says it has, by which its update is weighted; None where that is D.
     """
 
     service: str
     client: int
     size: int
     emd: float
+    reported: int | None = None
+
+    @property
+    def weight(self) -> int:
+        """The weight of its update in FedAvg: a server knows no other size than the one that is reported."""
+        return self.size if self.reported is None else self.reported
 
 
 @dataclass(frozen=True, slots=True)

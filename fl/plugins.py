@@ -68,9 +68,9 @@ class Registration:
 class Registry(Generic[T]):
     """The plug-ins of one kind.
 
-    There is one registry object for each kind (policies, models, data sets, mechanisms), and what a process registers
-    lives in it. This is the only process-wide state that flmarket keeps: it changes when plug-ins are loaded, before
-    anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
+    There is one registry object for each kind (policies, models, data sets, mechanisms, behaviours), and what a process
+    registers lives in it. This is the only process-wide state that flmarket keeps: it changes when plug-ins are loaded,
+    before anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
     """
 
     def __init__(

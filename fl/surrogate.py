@@ -95,13 +95,15 @@ class _Progress:
         """Play one round with standard normal noise ``z``."""
         # Plain floats: NumPy's overhead on a handful of numbers would be most of a round's time.
         c, before = self.curve, 1.0 - self.accuracy
-        samples, weighted, squares = 0, 0.0, 0
+        samples, weights, weighted, squares = 0, 0, 0.0, 0
         for job in jobs:
+            weight = job.weight  # the size, unless the client misreports it
             samples += job.size
-            weighted += job.size * job.emd
-            squares += job.size * job.size
-        a, b, v = log(samples / REFERENCE), log(samples * samples / squares), weighted / samples
-        s = v * sqrt(squares) / samples
+            weights += weight
+            weighted += weight * job.emd
+            squares += weight * weight
+        a, b, v = log(samples / REFERENCE), log(weights * weights / squares), weighted / weights
+        s = v * sqrt(squares) / weights
         first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * self.luck
         step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
         u = self.u = self.u + exp(step + first / (1.0 + self.u))

@@ -25,6 +25,8 @@ from flmarket._face import load, parallel_env, read, run, service_env, train  # 
 
 if TYPE_CHECKING:
     from des.allocation import allocate
+    from des.behaviour import Behaviour, Outcomes, Setting
+    from des.behaviours import behaviour
     from des.mechanism import Book, Clearing, Mechanism
     from des.mechanisms import mechanism
     from des.records import Feedback, Observation, Offer
@@ -43,6 +45,7 @@ __version__ = version()
 
 __all__ = [
     "BatchFailed",
+    "Behaviour",
     "Book",
     "Clearing",
     "Feedback",
@@ -50,6 +53,7 @@ __all__ = [
     "Mechanism",
     "Observation",
     "Offer",
+    "Outcomes",
     "PluginError",
     "Policy",
     "PolicyContext",
@@ -57,7 +61,9 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Setting",
     "allocate",
+    "behaviour",
     "dataset",
     "fill_budget",
     "load",
@@ -74,19 +80,23 @@ __all__ = [
 
 _ELSEWHERE = {
     "BatchFailed": "scenarios.running.batch",
+    "Behaviour": "des.behaviour",
     "Book": "des.mechanism",
     "Clearing": "des.mechanism",
     "Feedback": "des.records",
     "Mechanism": "des.mechanism",
     "Observation": "des.records",
     "Offer": "des.records",
+    "Outcomes": "des.behaviour",
     "PluginError": "fl.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
     "Results": "scenarios.judging.frames",
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",
+    "Setting": "des.behaviour",
     "allocate": "des.allocation",
+    "behaviour": "des.behaviours",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
     "load_plugin": "scenarios.plugins",

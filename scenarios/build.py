@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from des.behaviour import Behaviour, Truthful
+from des.behaviour import Behaviour
+from des.behaviours import create as create_behaviour
 from des.client import Timeline
 from des.conditions import Intervention
 from des.market import Market
@@ -112,7 +113,8 @@ def build(
 
     Raises:
         DatasetError: a data set is missing or corrupt.
-        PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
+        PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError: a policy, the mechanism or the clients'
+            behaviour does not take its options.
     """
     # Policies first: they fail fast, and training set-up is slow.
     policies = {service.name: (create or build_policy)(scenario, service) for service in scenario.services}
@@ -216,6 +218,7 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
 
     Raises:
         MechanismOptionsError: its mechanism does not take its ``market.options``.
+        BehaviourOptionsError: the clients' behaviour does not take its ``clients.behaviour.options``.
     """
     specs = [service_spec(scenario, service) for service in scenario.services]
     shocks = tuple(interventions(scenario))
@@ -241,8 +244,8 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
     )
 
 
-def population_spec(scenario: Scenario) -> PopulationSpec:
-    """Return the clients as the market knows them."""
+def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
+    """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
     clients = scenario.clients
     return PopulationSpec(
         count=clients.count,
@@ -253,13 +256,18 @@ def population_spec(scenario: Scenario) -> PopulationSpec:
         cost_per_emd=clients.cost.per_emd,
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
-        behaviour=behaviour_of(scenario),
+        behaviour=behaviour or behaviour_of(scenario),
     )
 
 
-def behaviour_of(scenario: Scenario) -> Behaviour:  # noqa: ARG001 - there is no key for it: one behaviour exists
-    """Return what the scenario's clients bid, given their costs. Whoever must know it asks here."""
-    return Truthful()
+def behaviour_of(scenario: Scenario) -> Behaviour:
+    """Return how the scenario's clients behave, for one market. Whoever must know it asks here.
+
+    Raises:
+        UnknownPluginError, PluginError: it is a plug-in's that is not here, or cannot be used.
+        BehaviourOptionsError: it does not take its options.
+    """
+    return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
 
 
 def interventions(scenario: Scenario) -> Iterator[Intervention]:

@@ -1,4 +1,4 @@
-"""Plug-in files: custom policies, models, data sets and mechanisms from a file of the user's own, without packaging.
+"""Plug-in files: custom policies, models, mechanisms and the like from a file of the user's own, without packaging.
 
 A scenario names plug-ins; it never loads code. Plug-in files are loaded because the user asks for it, and only here.
 Processes and machines that play runs for this one are sent the files as text.
@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
+from des.behaviours import BEHAVIOURS
 from des.mechanisms import MECHANISMS
 from fl.blame import Foreign, describe
 from fl.datasets import DATASETS
@@ -29,7 +30,7 @@ from fl.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
 """All kinds of plug-ins."""
 
 Records = Mapping[str, Mapping[str, str]]
@@ -121,7 +122,7 @@ def _reason(error: BaseException) -> str:
 
 
 def load_plugin(path: str | os.PathLike[str]) -> None:
-    """Load a plug-in file: its policies, models, data sets and mechanisms then work by their names.
+    """Load a plug-in file: what it registers then works by its name.
 
     Args:
         path: a Python file that registers what it defines by decorators: ``@flmarket.policy("big-spender")``.
@@ -289,6 +290,7 @@ def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterat
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
         "mechanism": {scenario.market.mechanism},
+        "behaviour": {scenario.clients.behaviour.kind},
     }
     for registry in REGISTRIES:
         for name in sorted(used[registry.kind]):

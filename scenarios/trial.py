@@ -13,7 +13,15 @@ from fl.downloaded import AbsentError
 from fl.errors import InputError
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.model_names import require_fit
-from scenarios.build import CreatePolicy, Shelf, agents_of, build_policy, images_of, require_federation
+from scenarios.build import (
+    CreatePolicy,
+    Shelf,
+    agents_of,
+    behaviour_of,
+    build_policy,
+    images_of,
+    require_federation,
+)
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario, Service
 
@@ -43,7 +51,8 @@ def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = bu
         create: creates each policy.
 
     Raises:
-        PolicyOptionsError, MechanismOptionsError: a policy or the mechanism does not take its options.
+        PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError: a policy, the mechanism or the clients'
+            behaviour does not take its options.
         PluginError: a plug-in cannot be used; of a model: for the images of a data set.
         ModelError: a built-in model does not fit the images of a data set.
         CheckpointError: a learned agent cannot be read.
@@ -59,6 +68,8 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
     market = scenario.market
     key = "options" if market.options else "mechanism"
     yield ("market", key), partial(create_mechanism, market.mechanism, market.options)
+    key = "options" if scenario.clients.behaviour.options else "kind"
+    yield ("clients", "behaviour", key), partial(behaviour_of, scenario)
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
         yield ("services", i, key), partial(_create_policy, scenario, service, create)

@@ -1,15 +1,18 @@
 """From a scenario to what its market is made of, without training anything (and without torch).
 
-A round's data, bids and conditions follow from the scenario, the seed and the round alone. So a screen that replays a
-run, or watches one in another process, sees the whole order book although the logs hold only the offers.
+A round's data and conditions follow from the scenario, the seed and the round alone, and so do bids, unless clients
+learn: then they follow from what earlier offers came to, too, which the logs hold. So a screen that replays a run, or
+watches one in another process, sees the whole order book although the logs hold only the offers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
+from des.behaviour import BehaviourError
 from des.conditions import Conditions
 from des.money import to_micro
 from des.population import Population, Qualities
+from des.rows import OfferReport
 from fl.datasets import info
 from fl.errors import InputError
 from scenarios.build import dqi_parameters, interventions, population_spec
@@ -17,10 +20,10 @@ from scenarios.file.schema import Scenario
 
 
 class World:
-    """What every service and client of a scenario meets under one seed, whatever the policies do.
+    """What every service and client of a scenario meets under one seed.
 
-    Bids depend on how many labels the data sets have, so each must be known here, or its number be given; policies,
-    models and the mechanism need not be known.
+    Bids depend on how many labels the data sets have, so each must be known here, or its number be given; the clients'
+    behaviour must be known, too. Policies, models and the mechanism need not be.
     """
 
     def __init__(self, scenario: Scenario, seed: int, labels: Mapping[str, int] | None = None) -> None:
@@ -33,25 +36,52 @@ class World:
                 now.
 
         Raises:
-            InputError: a data set is not known here, or the scenario is not one that can be played.
+            InputError: a data set or the clients' behaviour is not known here, or the scenario is not one that can be
+                played.
         """
         services, given = scenario.services, labels or {}
         counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
         parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
         try:
             self._population = Population(population_spec(scenario), counts, parameters, seed)
-        except ValueError as error:  # of a run whose scenario.toml was changed
+        except (ValueError, BehaviourError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
         budgets = {service.name: to_micro(service.budget) for service in services}
         self._at_first = Conditions(budgets, scenario.clients.cores)
+        self._names = [service.name for service in services]
+        self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.
-        self.qualities = lru_cache(maxsize=16)(self._draw)
+        self._drawn = lru_cache(maxsize=16)(self._population.draw)
 
-    def _draw(self, round_: int) -> Qualities:
-        """Return the data, DQI and bids [M, C] of a round."""
-        return self._population.draw(round_)
+    def qualities(self, round_: int, offers: Callable[[int], Iterable[OfferReport]] | None = None) -> Qualities:
+        """Return the data, DQI and bids [M, C] of a round.
+
+        Args:
+            round_: n, from 1.
+            offers: returns the offers of an earlier round, with what came of them. Needed where clients learn, which
+                they then do again up to this round.
+
+        Raises:
+            ValueError: clients learn, and ``offers`` is not given.
+            BehaviourError: a behaviour of a plug-in failed.
+        """
+        if self._population.learns:
+            if offers is None:
+                raise ValueError("clients learn: their bids follow from the offers of earlier rounds")
+            self._learn(round_ - 1, offers)
+        return self._drawn(round_)
+
+    def _learn(self, last: int, offers: Callable[[int], Iterable[OfferReport]]) -> None:
+        """Let clients learn from all rounds up to one, and no others."""
+        if self._closed > last:
+            self._population.reset()
+            self._closed = 0
+        for number in range(self._closed + 1, last + 1):
+            paid = ((offer.service, offer.client, offer.paid) for offer in offers(number))
+            self._population.close(number, paid, self._names)
+            self._closed = number
 
     def conditions(self, round_: int) -> Conditions:
         """Return the budgets, K and who is offline in a round."""

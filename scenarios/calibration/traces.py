@@ -20,7 +20,7 @@ from scenarios.build import (
     service_spec,
     timeline,
 )
-from scenarios.file.schema import Scenario, Service
+from scenarios.file.schema import ClientBehaviour, Scenario, Service
 from scenarios.loader import digest
 
 EXPLORER = "explorer"
@@ -37,8 +37,16 @@ def stripped(scenario: Scenario) -> Scenario:
         for service in first.values()
     )
     training = scenario.training.model_copy(update={"backend": REAL.name, "eval_samples": None})
+    clients = scenario.clients.model_copy(update={"behaviour": ClientBehaviour()})
     return scenario.model_copy(
-        update={"services": services, "training": training, "dqi": "published", "description": "", "sweep": {}}
+        update={
+            "services": services,
+            "training": training,
+            "clients": clients,
+            "dqi": "published",
+            "description": "",
+            "sweep": {},
+        }
     )
 
 

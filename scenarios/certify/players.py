@@ -21,7 +21,7 @@ from des.journal import Journal
 from des.ledger import Ledger
 from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
-from des.population import Population, PopulationSpec, Qualities
+from des.population import Held, Population, PopulationSpec, Qualities
 from des.records import Offer
 from des.round import Round
 from des.service import ServiceSpec
@@ -99,7 +99,8 @@ class Bench:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         nothing = np.zeros(bids.shape)
-        world = Qualities(self._sizes, nothing, nothing, bids)
+        held = Held(self._sizes, nothing, self.market.costs)
+        world = Qualities(self._sizes, nothing, nothing, bids, held)
         asks = self._platform.ask(world, 1)
         self.posted = asks.least is not bids
         ledger = Ledger(self._names, len(self._order))

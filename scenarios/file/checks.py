@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.money import to_micro
 from fl.backends import BACKENDS, REAL
@@ -19,7 +20,7 @@ from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.interventions import check_interventions
-from scenarios.file.option_checks import mechanism_options, policy_options
+from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
 from scenarios.file.regimes import KEYS, choose
@@ -62,6 +63,7 @@ class Catalogue:
         policies: names of the policies.
         models: names of the models.
         mechanisms: names of the mechanisms.
+        behaviours: names of the client behaviours.
         fits: whether the fits that it needs must be there; calibration, which makes them, does without.
         played: whether the scenario is that of a run that was played before; plug-ins that it names need not be here.
         obstacles: yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``).
@@ -72,19 +74,20 @@ class Catalogue:
     policies: Collection[str]
     models: Collection[str] = tuple(BUILTIN_MODELS)
     mechanisms: Collection[str] = (DEFAULT,)
+    behaviours: Collection[str] = (TRUTHFUL,)
     fits: bool = False
     played: bool = False
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
 
 def installed(*, fits: bool = True) -> Catalogue:
-    """Return the data sets, policies, models and mechanisms of this installation. ``fits`` as in ``Catalogue``."""
+    """Return what a scenario may name in this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: scenarios with problems of an earlier kind do without these imports.
     from fl.datasets import info, names
     from fl.model_names import MODELS
     from learning.policy import POLICIES
 
-    return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), fits)
+    return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), BEHAVIOURS.names(), fits=fits)
 
 
 def played() -> Catalogue:
@@ -103,6 +106,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     if not catalogue.played:
         yield from _known_names(readable, catalogue)
         yield from mechanism_options(readable, catalogue.mechanisms)
+        yield from behaviour_options(readable, catalogue.behaviours)
     if catalogue.obstacles:
         yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
@@ -145,6 +149,7 @@ def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
     named += [((*table, "model"), "model", catalogue.models) for table in tables]
     named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
+    named.append((("clients", "behaviour", "kind"), "behaviour", catalogue.behaviours))
     for path, kind, known in named:
         name = readable.get(*path)
         if name is not None and name not in known and not (kind == "data set" and is_path(name)):
@@ -231,7 +236,7 @@ def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Fi
 def _costs(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
     """No data set costs a client a negative or absurd amount, at the EMD that it really gets.
 
-    What clients bid for a cost is up to their behaviour, of which the file knows nothing.
+    What clients bid for a cost is up to their behaviour, which keeps bids from becoming negative.
     """
     cost = readable.get("clients", "cost")
     if cost is None:

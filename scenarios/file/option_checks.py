@@ -1,8 +1,13 @@
-"""Whether policies and the mechanism take the options that a scenario gives them, as far as their names go."""
+"""Whether plug-ins (policies, the mechanism, the clients' behaviour) take the options that a scenario gives them.
+
+Only names are checked here, and the values of built-in behaviours; creating the others checks their values.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from des.behaviours import BEHAVIOURS, TRUTHFUL
+from des.behaviours import create as create_behaviour
 from des.mechanisms import DEFAULT, MECHANISMS
 from fl.errors import InputError
 from fl.options import option_problems
@@ -21,6 +26,30 @@ def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
     if name in known and (given or name != DEFAULT):
         yield from _check(MECHANISMS, name, given, ("market", "mechanism"))
         yield from _too_large(readable, name)
+
+
+def behaviour_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:
+    """Yield options of the clients' behaviour that do not exist, or that it lacks; its name is checked elsewhere."""
+    table = ("clients", "behaviour")
+    name = readable.get(*table, "kind") if "kind" in readable.keys(*table) else TRUTHFUL
+    given: dict[Path, tuple[str, Any]] = {
+        (*table, "options", key): (key, value) for key, value in _table(readable, *table, "options")
+    }
+    if name in known and (given or name != TRUTHFUL):
+        problems = list(_check(BEHAVIOURS, name, given, (*table, "kind")))
+        yield from problems
+        if not problems and BEHAVIOURS.is_builtin(name):  # creating a plug-in's may do anything; a trial comes later
+            yield from _values(name, given)
+
+
+def _values(name: str, given: Mapping[Path, tuple[str, Any]]) -> Iterator[Finding]:
+    """Yield what a built-in behaviour says of its options' values, at the option that it names first."""
+    try:
+        create_behaviour(name, dict(given.values()))
+    except InputError as error:
+        reason = str(error).removeprefix(f"behaviour {name!r}: ")
+        places = {key: path for path, (key, _) in given.items()}
+        yield Finding(places.get(reason.partition(" ")[0], ("clients", "behaviour", "kind")), str(error))
 
 
 def _too_large(readable: Readable, name: str) -> Iterator[Finding]:

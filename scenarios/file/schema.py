@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, create_model
 from pydantic_core import PydanticCustomError
 
+from des.behaviours import TRUTHFUL
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
 from fl.names import LONGEST_NAME, NAME_PATTERN
@@ -63,16 +64,29 @@ class Table(BaseModel):
 
 
 class Cost(Table):
-    """What a client bids for a data set: ``per_sample * D - per_emd * EMD``."""
+    """What a data set costs a client: ``per_sample * D - per_emd * EMD``. A truthful client bids that."""
 
     per_sample: float = Field(
-        ge=0, le=1_000_000, description="Money asked for each image (D).", json_schema_extra={"unit": "money per image"}
+        ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
     )
     per_emd: float = Field(
         ge=-1_000_000,
         le=1_000_000,
-        description="Money taken off for each unit of EMD; the bid must stay at or above 0.",
+        description="Money taken off for each unit of EMD; the cost must stay at or above 0.",
         json_schema_extra={"unit": "money per unit of EMD"},
+    )
+
+
+class ClientBehaviour(Table):
+    """How clients behave: what they bid, given their costs, and what they report of their data."""
+
+    kind: str = Field(
+        default=TRUTHFUL,
+        description="truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a "
+        "plug-in; docs/behaviours.md.",
+    )
+    options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="Settings of the behaviour, as the behaviour documents them."
     )
 
 
@@ -92,7 +106,7 @@ class Clients(Table):
         max_length=100,
         description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels.",
     )
-    cost: Cost = Field(description="What a client bids: per_sample * D - per_emd * EMD, money.")
+    cost: Cost = Field(description="What a data set costs a client: per_sample * D - per_emd * EMD, money.")
     speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
         default=(1.0,),
         min_length=1,
@@ -106,6 +120,9 @@ class Clients(Table):
         lt=1,
         description="Probability that a client that was awarded something leaves during the round; "
         "what it has not delivered by then is dropped.",
+    )
+    behaviour: ClientBehaviour = Field(
+        default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
     )
 
 

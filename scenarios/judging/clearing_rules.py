@@ -26,18 +26,17 @@ from scenarios.judging.wording import at_client
 def clearing(logs: Logs) -> Iterator[str]:
     """Who is served and what is paid is what the scenario's mechanism makes of the offers, round after round."""
     market = logs.scenario.market
-    if market.mechanism == DEFAULT or not logs.known:
+    if market.mechanism == DEFAULT or not logs.known or logs.behaviour is None:
         return
     try:
         mechanism = create(market.mechanism, market.options)
     except InputError:
         return  # of a plug-in that is not here; the general rules hold for it, too
-    for number in logs.numbers:
+    for number, drawn in logs.worlds():
         rows = logs.offers_in.get(number, [])
         known = (row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count for row in rows)
         if not all(known):
             return  # the rule ``shape`` names it
-        drawn = logs.population.draw(number)
         try:
             asks = ask(mechanism, drawn.bid, drawn.data_size, number)
             yield from _asked(logs, asks, rows)

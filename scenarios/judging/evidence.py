@@ -1,16 +1,19 @@
 """A run's logs as the rules of ``flmarket verify`` see them: rows of values, and what they should follow from.
 
 That is the scenario, and the world that it makes with the seed: the clients' data and bids are drawn again, because
-their draws define them (``des.population``). Nothing here is asked of the market.
+their draws define them (``des.population``); clients that learn learn again, from what the logs say they were paid.
+Nothing here is asked of the market.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from des.population import Population
+from des.behaviour import Behaviour, BehaviourError, Truthful
+from des.behaviours import BEHAVIOURS
+from des.population import Held, Population, Qualities
 from des.rows import Outcome
 from fl.arrays import UInt32Array
 from fl.dataset import DatasetInfo
@@ -49,7 +52,8 @@ class Logs:
         scenario: the one that was played.
         meta: what meta.json records.
         seed: the run's seed.
-        rounds, offers, events: the rows of the three tables.
+        rounds, offers, events: the rows of the tables that every run has.
+        clients: the rows of clients.csv; None where all clients are truthful.
     """
 
     scenario: Scenario
@@ -58,6 +62,7 @@ class Logs:
     rounds: Sequence[Row]
     offers: Sequence[Row]
     events: Sequence[Row]
+    clients: Sequence[Row] | None = None
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -124,6 +129,16 @@ class Logs:
         return all(service.dataset in self.labels for service in self.scenario.services)
 
     @cached_property
+    def behaviour(self) -> Behaviour | None:
+        """How clients behave; None if that is up to a plug-in that is not here, or has changed since."""
+        thing = f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}"
+        try:
+            require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
+            return population_spec(self.scenario).behaviour
+        except (InputError, KeyError, TypeError, AttributeError):
+            return None
+
+    @cached_property
     def ties(self) -> UInt32Array:
         """The key of the draws that break ties between equal payments."""
         return draw_key(self.seed, "ties")
@@ -133,7 +148,7 @@ class Logs:
         """The clients, whose data and bids can be drawn again for each round.
 
         What depends on labels is meaningless for a service whose data set is not in ``labels``; if there is one, so are
-        all bids.
+        all bids. Without a ``behaviour``, so are bids and reports.
 
         Raises:
             InputError: meta.json does not have the parameters of eq. (6) that the run was played with, or the scenario
@@ -141,13 +156,41 @@ class Logs:
         """
         services = self.scenario.services
         labels = [self.labels.get(it.dataset, _ANY_LABELS) for it in services]
-        spec = population_spec(self.scenario)
+        spec = population_spec(self.scenario, self.behaviour or Truthful())
         if not self.known:
             spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
         try:
             return Population(spec, labels, [self._dqi(it.dataset) for it in services], self.seed)
-        except ValueError as error:  # a scenario that no run has played
+        except (ValueError, BehaviourError) as error:  # a scenario that no run has played
             raise InputError(f"scenario.toml: clients: {error}") from error
+
+    def worlds(self) -> Iterator[tuple[int, Qualities]]:
+        """Yield each round's world as services saw it, in order; clients learn again from what they were paid.
+
+        Raises:
+            InputError: as ``population``, or a behaviour of a plug-in failed.
+        """
+        self.population.reset()
+        names = list(self.places)
+        try:
+            for number in self.numbers:
+                yield number, self.population.draw(number)
+                paid = [(it["service"], it["client"], it["paid"]) for it in self.offers_in.get(number, [])]
+                known = [it for it in paid if it[0] in self.places and 0 <= it[1] < self.scenario.clients.count]
+                self.population.close(number, known, names)
+        except BehaviourError as error:
+            raise InputError(str(error)) from error
+
+    def held(self, number: int) -> Held:
+        """Return what data clients hold in a round, whatever they report."""
+        if number not in self._held:
+            self._held.clear()  # rules go from round to round
+            self._held[number] = self.population.held(number)
+        return self._held[number]
+
+    @cached_property
+    def _held(self) -> dict[int, Held]:
+        return {}
 
     def _dqi(self, dataset: str) -> DQIParameters:
         if self.scenario.dqi == "published" or dataset not in self.labels:
@@ -196,13 +239,20 @@ class Logs:
         found: dict[tuple[int, str], float] = {}
         for number in self.numbers:
             served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
-            jobs = [TrainingJob(it["service"], it["client"], it["data_size"], it["emd"]) for it in served]
             try:
-                federation.train_round(number, jobs)
-            except (KeyError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
+                federation.train_round(number, [self._job(number, it) for it in served])
+            except (LookupError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
                 return found
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
+
+    def _job(self, number: int, row: Row) -> TrainingJob:
+        """Return what a served client trained on: what it reports, unless clients may misreport."""
+        size, emd, claimed = row["data_size"], row["emd"], None
+        if self.behaviour is None or self.behaviour.misreports:
+            at, held = (self.places[row["service"]], row["client"]), self.held(number)
+            size, emd, claimed = int(held.data_size[at]), float(held.emd[at]), size
+        return TrainingJob(row["service"], row["client"], size, emd, claimed)
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions up to it."""

@@ -10,8 +10,8 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
 from fl.printable import is_plain_row
-from scenarios.judging.tables import TableName, fronts, names_beside_keys
-from scenarios.logs.columns import TABLES
+from scenarios.judging.tables import TableName, fronts, names_beside_keys, require_table
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 
@@ -67,7 +67,7 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
             pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
             wide = pivot[order].sort_index(key=lambda level: level.astype(float))
         except (ValueError, KeyError) as error:  # no number, or two rows for one service
-            raise InputError(f"{TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
+            raise InputError(f"{ALL_TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
         for position, (name, value) in enumerate(zip(names, front, strict=True)):
@@ -77,17 +77,18 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
 
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
+    require_table(run, table)
     try:
-        with reading_own(TABLES[table].check(run.path)) as file:
-            reader = csv.reader(_plain(file, TABLES[table].path(run.path)))
+        with reading_own(ALL_TABLES[table].check(run.path)) as file:
+            reader = csv.reader(_plain(file, ALL_TABLES[table].path(run.path)))
             next(reader)  # the header
             for row in reader:
-                if len(row) != len(TABLES[table].names):
-                    where = f"{TABLES[table].path(run.path)}, line {reader.line_num}"
-                    raise InputError(f"{where}: has {len(row)} values, not {len(TABLES[table].names)}")
+                if len(row) != len(ALL_TABLES[table].names):
+                    where = f"{ALL_TABLES[table].path(run.path)}, line {reader.line_num}"
+                    raise InputError(f"{where}: has {len(row)} values, not {len(ALL_TABLES[table].names)}")
                 yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{TABLES[table].path(run.path)}: cannot be read: {error}") from error
+        raise InputError(f"{ALL_TABLES[table].path(run.path)}: cannot be read: {error}") from error
 
 
 def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:

@@ -36,9 +36,9 @@ class Summary(pd.DataFrame):
 class Results:
     """What complete runs came to. Logs are read when they are first asked for, and kept.
 
-    ``rounds``, ``offers`` and ``events`` hold the runs' logs (docs/logs.md), with the columns ``scenario``, ``policy``
-    and ``seed`` in front and one more for each swept key, NaN for runs without it. In ``rounds``, ``service_policy`` is
-    the policy of the service, beside the run's ``policy``.
+    ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
+    ``scenario``, ``policy`` and ``seed`` in front and one more for each swept key, NaN for runs without it. In
+    ``rounds``, ``service_policy`` is the policy of the service, beside the run's ``policy``.
     """
 
     @in_python()
@@ -75,6 +75,15 @@ class Results:
     def offers(self) -> pd.DataFrame:
         """One row for each offer."""
         return self._table("offers")
+
+    @cached_property
+    def clients(self) -> pd.DataFrame:
+        """One row for each offer: what it is to its client; only of runs whose clients are not truthful.
+
+        Raises:
+            InputError: a run has none.
+        """
+        return self._table("clients")
 
     @cached_property
     def events(self) -> pd.DataFrame:

@@ -26,6 +26,7 @@ class Measure:
         services: returns a run's [M] values; None for a measure of the market alone.
         market: returns the value of the whole market.
         digits: decimals in Markdown and HTML.
+        applies: returns whether a run has the measure at all.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Measure:
     services: Callable[[RunResult], FloatArray] | None
     market: Callable[[RunResult], float]
     digits: int = 2
+    applies: Callable[[RunResult], bool] = lambda _: True
 
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as tables show it; ``sign`` is ``+`` for differences."""
@@ -59,6 +61,16 @@ def gini(values: npt.ArrayLike) -> float:
     x = np.sort(np.asarray(values, dtype=np.float64))
     total, n = float(x.sum()), len(x)
     return 0.0 if total == 0 else float((2 * np.arange(1, n + 1) - n - 1) @ x) / (n * total)
+
+
+def hhi(values: npt.ArrayLike) -> float:
+    """Return the Herfindahl-Hirschman index, the sum of squared shares: 1/n when all are equal, 1 when one has all.
+
+    0 for zeros. Source: Hirschman, "The paternity of an index", American Economic Review 54(5), 1964.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    total = float(x.sum())
+    return 0.0 if total == 0 else float(((x / total) ** 2).sum())
 
 
 def _final(run: RunResult) -> FloatArray:
@@ -87,6 +99,29 @@ def _cost_per_point(run: RunResult) -> FloatArray:
     # A model that gets nothing right has no price.
     price: FloatArray = run.spent.sum(axis=0) / np.maximum(_final(run), 1e-9)
     return price
+
+
+def _wasted(run: RunResult) -> FloatArray:
+    wasted: FloatArray = (run.offered - run.spent).sum(axis=0)
+    return wasted
+
+
+def _misreport_profit(run: RunResult) -> FloatArray:
+    found = run.earnings
+    profit = np.where(found.misreported, found.profit, 0.0)
+    return np.bincount(found.service, profit, len(run.setting.services)).astype(np.float64)
+
+
+def _overstated(run: RunResult) -> FloatArray:
+    """Return [M] images that served clients reported and did not have, and the market's behind them, in %."""
+    found, count = run.earnings, len(run.setting.services)
+    missing, reported = (np.bincount(found.service, values, count) for values in (found.missing, found.reported))
+    share: FloatArray = 100 * np.append(missing, missing.sum()) / np.maximum(np.append(reported, reported.sum()), 1)
+    return share
+
+
+def _interested(run: RunResult) -> bool:
+    return not run.truthful
 
 
 def _rounds_with_offers(run: RunResult) -> int:
@@ -141,7 +176,47 @@ MEASURES = (
         lambda r: float(r.refused.sum()),
         1,
     ),
+    Measure(
+        "wasted",
+        "money offered and not spent: in refused offers, and what winners offered above their price",
+        -1,
+        _wasted,
+        lambda r: float(_wasted(r).sum()),
+    ),
     Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3),
+    Measure("income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3),
+    Measure(
+        "spending HHI",
+        "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends",
+        0,
+        None,
+        lambda r: hhi(r.spent.sum(axis=0)),
+        3,
+    ),
+    Measure(
+        "client profit",
+        "what served clients were paid above their costs; truthful clients' costs are their bids",
+        0,
+        lambda r: r.profit,
+        lambda r: float(r.profit.sum()),
+    ),
+    Measure(
+        "misreport profit",
+        "the part of the client profit that comes from data that was not as reported",
+        0,
+        _misreport_profit,
+        lambda r: float(_misreport_profit(r).sum()),
+        applies=_interested,
+    ),
+    Measure(
+        "overstated",
+        "images that served clients reported and did not have, % of those that they reported",
+        -1,
+        lambda r: _overstated(r)[:-1],
+        lambda r: float(_overstated(r)[-1]),
+        1,
+        applies=_interested,
+    ),
     Measure(
         "services Jain",
         "Jain index over services of final accuracy / target, at most 1",
@@ -162,7 +237,12 @@ MEASURES = (
 
 
 def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
-    """Return a run's values of a measure: one for each service, and the market's under ``MARKET``."""
+    """Return a run's values of a measure: one for each service, and the market's under ``MARKET``.
+
+    Empty where the measure does not apply to the run.
+    """
+    if not measure.applies(run):
+        return {}
     per_service = (
         {} if measure.services is None else dict(zip(run.setting.services, measure.services(run).tolist(), strict=True))
     )

@@ -12,7 +12,6 @@ from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
 from des.rows import Kind, Outcome
-from scenarios.build import population_spec
 from scenarios.judging.clearing_rules import clearing
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
@@ -23,16 +22,18 @@ _ROUNDING = 0.5 + 1e-3
 
 
 def bids(logs: Logs) -> Iterator[str]:
-    """Each bid follows from the cost of the client's data, their size and EMD; a truthful client bids the cost."""
+    """Each bid follows from the cost of the data that the client reports; a truthful client bids the cost."""
     cost = logs.scenario.clients.cost
-    behaviour = population_spec(logs.scenario).behaviour
+    if logs.behaviour is None:
+        return  # of a plug-in that is not here
+    behaviour = logs.population.spec.behaviour
     places = {service.name: m for m, service in enumerate(logs.scenario.services)}
     for row in logs.offers:
         if row["service"] not in places:
             continue  # the rule ``shape`` names it
         asked = cost.per_sample * row["data_size"] - cost.per_emd * row["emd"]
         # The range of micro-units that the cost can have been rounded to; one number, but for ties.
-        near = math.ceil(asked * MICRO - _ROUNDING), math.floor(asked * MICRO + _ROUNDING)
+        near = max(0, math.ceil(asked * MICRO - _ROUNDING)), max(0, math.floor(asked * MICRO + _ROUNDING))
         low, high = behaviour.bid_range(*(np.full(len(places), amount, np.int64) for amount in near))
         if not low[places[row["service"]]] <= row["bid"] <= high[places[row["service"]]]:
             bid = money(row["bid"])
@@ -41,13 +42,12 @@ def bids(logs: Logs) -> Iterator[str]:
 
 def world(logs: Logs) -> Iterator[str]:
     """Data sizes, EMDs, DQI and bids are those that the run's seed draws for the round, the service and the client."""
-    for number in logs.numbers:
-        drawn = logs.population.draw(number)
+    for number, drawn in logs.worlds():
         for row in logs.offers_in.get(number, []):
             if row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count:
                 yield from _drawn(logs, drawn, row)
         for row in logs.events_in.get(number, []):
-            if row["event"] is Kind.BID and row["service"] in logs.places and logs.known:
+            if row["event"] is Kind.BID and row["service"] in logs.places and logs.known and logs.behaviour:
                 lowest = int(drawn.bid[logs.places[row["service"]]].min())
                 if row["amount"] != lowest:
                     found = "nothing" if row["amount"] is None else money(row["amount"])
@@ -56,6 +56,8 @@ def world(logs: Logs) -> Iterator[str]:
 
 def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
     """Yield how an offer's client differs from the one that was drawn."""
+    if logs.behaviour is None:
+        return  # the rule ``interests`` holds what the client has against the draw
     m = logs.places[row["service"]]
     at = m, row["client"]
     expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}

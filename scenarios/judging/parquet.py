@@ -7,8 +7,18 @@ from typing import Any
 from fl.errors import InputError, shortened
 from fl.extras import needs_extra
 from fl.files import replacing
-from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, require_plain, sweep_text, swept
-from scenarios.logs.columns import TABLES
+from scenarios.judging.tables import (
+    KEYS,
+    TableName,
+    fronts,
+    keys,
+    names_beside_keys,
+    require_plain,
+    require_table,
+    sweep_text,
+    swept,
+)
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 
@@ -28,7 +38,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
-    columns = TABLES[table].columns
+    columns = ALL_TABLES[table].columns
     types = {
         name: pa.type_for_alias(column.type.dtype)
         for name, column in zip(names_beside_keys(table), columns, strict=True)
@@ -71,7 +81,8 @@ def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
     from pyarrow import ArrowInvalid, csv
     from pyarrow import types as types_of
 
-    table = TABLES[name]
+    table = ALL_TABLES[name]
+    require_table(run, name)
     # A service may be called NA.
     convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:

@@ -11,7 +11,7 @@ from textwrap import fill
 from fl.crash import guarded
 from scenarios.file.reference import renew_named
 from scenarios.judging.rules import RULES
-from scenarios.logs.columns import AMOUNTS, FREE, RERUN, TABLES
+from scenarios.logs.columns import ALL_TABLES, AMOUNTS, EVENTS, FREE, RERUN
 from scenarios.logs.table import TYPES, Column
 
 _RERUN = (
@@ -23,13 +23,16 @@ _RERUN = (
 def reference() -> str:
     """Return the columns, types and rules as Markdown."""
     parts = []
-    for table in TABLES.values():
-        parts += [f"### {table.name}.csv", f"{_sentence(table.row)}.", _columns(table.columns)]
     amounts = [(f"`{kind}`", each.type.name, each.unit, each.meaning, _rule(each)) for kind, each in AMOUNTS.items()]
+    for table in ALL_TABLES.values():
+        parts += [f"### {table.name}.csv", f"{_sentence(table.row)}.", _columns(table.columns)]
+        if table is EVENTS:
+            parts += [
+                "#### Amounts of events",
+                "Which `amount` an event has; other events have none.",
+                _table(("event", "type", "unit", "amount", "checked by"), amounts),
+            ]
     parts += [
-        "#### Amounts of events",
-        "Which `amount` an event has; other events have none.",
-        _table(("event", "type", "unit", "amount", "checked by"), amounts),
         "### Types",
         _table(("type", "in the file", "in data frames and Parquet"), [(t.name, t.form, t.dtype) for t in TYPES]),
         "In data frames, an integer column that may be empty is float64, because NumPy's integers cannot be missing;\n"

@@ -10,7 +10,7 @@ from scenarios.build import Shelf, kernels_of
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
 from scenarios.logs.arithmetic import arithmetic
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
 from scenarios.running.pool import Pool
@@ -62,7 +62,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
-    for name in (SCENARIO, *(table.path(one).name for table in TABLES.values())):
+    for name in (SCENARIO, *(table.path(one).name for table in tables_in(other).values())):
         first, second = (read_own(path / name).splitlines() for path in (one, other))
         if first != second:
             line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)

@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 
 from des.records import Status
-from des.rows import Outcome
 from fl.arrays import FloatArray
 from fl.errors import InputError, shortened
 from fl.names import folder_problem, name_problem
 from fl.printable import printable
 from learning.targets import RoundsToTarget
+from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
 from scenarios.logs.arithmetic import arithmetic, mixtures
+from scenarios.logs.columns import CLIENTS
 from scenarios.logs.directory import META, SCENARIO, RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _MOST = 1_000_000
-_QUANTITIES = ("accuracy", "reward", "spent", "wanted", "served", "refused")
+_QUANTITIES = ("accuracy", "reward", "offered", "spent", "wanted", "served", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class RunResult:
         version: the version of flmarket that played it.
         accuracy: after each round, in [0, 1].
         reward: Omega^accuracy, as in the paper.
-        spent, wanted, served, refused: money and offers in each round.
+        offered, spent, wanted, served, refused: money and offers in each round.
         to_target: [M] when each target was met.
     """
 
@@ -89,6 +90,7 @@ class RunResult:
     version: str
     accuracy: FloatArray
     reward: FloatArray
+    offered: FloatArray
     spent: FloatArray
     wanted: FloatArray
     served: FloatArray
@@ -96,19 +98,28 @@ class RunResult:
     to_target: RoundsToTarget
 
     @cached_property
-    def income(self) -> FloatArray:
-        """[C] money that each client earned in the run. Read from offers.csv when it is first asked for.
+    def earnings(self) -> Earnings:
+        """What clients earned, and what it cost them. Read from the logs when it is first asked for.
 
         Raises:
-            InputError: offers.csv is not what it should be.
+            InputError: a log is not what it should be.
         """
-        offers = read_table(self.directory, "offers", ["client", "paid", "outcome"])
-        served = offers[offers["outcome"] == Outcome.SERVED]
-        clients, paid = served["client"].to_numpy(), served["paid"].to_numpy(dtype=np.float64)
-        if not (np.isfinite(paid).all() and ((clients >= 0) & (clients < self.setting.clients)).all()):
-            raise InputError(f"{self.directory.path}: offers.csv pays a client that there is not, or no sum of money")
-        income = np.bincount(clients, paid, self.setting.clients)
-        return np.asarray(income, dtype=np.float64)
+        return read_earnings(self.directory, self.setting.services, self.setting.clients)
+
+    @property
+    def income(self) -> FloatArray:
+        """[C] money that each client earned in the run. Errors as in ``earnings``."""
+        return np.bincount(self.earnings.client, self.earnings.paid, self.setting.clients).astype(np.float64)
+
+    @property
+    def profit(self) -> FloatArray:
+        """[M] what the clients of each service were paid above their costs. Errors as in ``earnings``."""
+        return np.bincount(self.earnings.service, self.earnings.profit, len(self.setting.services)).astype(np.float64)
+
+    @cached_property
+    def truthful(self) -> bool:
+        """Whether the clients are: they bid what the work costs them, and report what they have."""
+        return not CLIENTS.path(self.directory.path).exists()
 
 
 def read(sources: Iterable[Path]) -> list[RunResult]:

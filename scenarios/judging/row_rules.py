@@ -63,8 +63,9 @@ def scenario(logs: Logs) -> Iterator[str]:
             if row[key] != wanted:
                 yield f"{place(row)}: the {key} {row[key]!r} is not the scenario's {wanted!r}"
     clients = logs.scenario.clients
+    sizes = clients.data_size if logs.behaviour is None or not logs.behaviour.misreports else logs.population.data_sizes
     for row in logs.offers:
-        if row["data_size"] not in clients.data_size:
+        if row["data_size"] not in sizes and logs.behaviour is not None:
             yield f"{at_client(row)}: a data size of {row['data_size']} is not in the scenario"
         if not 0 <= row["client"] < clients.count:
             yield f"{at_client(row)}: unknown client; clients are 0 to {clients.count - 1}"

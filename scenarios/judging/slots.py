@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
+from des.behaviours import TRUTHFUL
 from des.mechanisms import DEFAULT
 from des.records import Status
 from des.rows import Kind, Outcome
@@ -165,7 +166,10 @@ def _jobs(logs: Logs, number: int, active: Sequence[str] | dict[str, Row]) -> It
             continue
         if not 0 <= client < population.spec.count:
             continue
-        work = offer["data_size"] * epochs[name] * clock.seconds_per_sample / float(population.speed[client])
+        size = offer["data_size"]
+        if logs.scenario.clients.behaviour.kind != TRUTHFUL:  # it may report other data than it trains on
+            size = int(logs.held(number).data_size[logs.places[name], client])
+        work = size * epochs[name] * clock.seconds_per_sample / float(population.speed[client])
         part = population.departs(number, client)
         limit = patience if part is None else min(patience, part * (work + clock.upload_seconds))
         yield _Job(at, offer, work, clock.upload_seconds, limit)

@@ -10,11 +10,11 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.printable import is_plain
 from scenarios.judging.identity import recorded
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.table import Column
 
-TableName = Literal["rounds", "offers", "events"]
+TableName = Literal["rounds", "offers", "events", "clients"]
 
 _LONGEST_SHOWN = 60
 
@@ -42,7 +42,13 @@ def sweep_text(value: Any) -> str:
 
 def names_beside_keys(name: TableName) -> list[str]:
     """Return a table's columns behind ``KEYS``: the service's policy is ``service_policy`` beside the run's."""
-    return ["service_policy" if column == "policy" else column for column in TABLES[name].names]
+    return ["service_policy" if column == "policy" else column for column in ALL_TABLES[name].names]
+
+
+def require_table(run: RunDirectory, name: TableName) -> None:
+    """Raise an InputError if a run has no such table because its clients are truthful."""
+    if name == CLIENTS.name and not CLIENTS.path(run.path).exists():
+        raise InputError(f"{run.path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
 
 
 def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -51,7 +57,8 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
     Raises:
         InputError: the file cannot be read, is not what the table should be, or has a text that no run writes.
     """
-    table = TABLES[name]
+    table = ALL_TABLES[name]
+    require_table(run, name)
     chosen = list(table.names if columns is None else columns)
     try:
         with np.errstate(invalid="raise"):  # a number that is too large for its column

@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from des.behaviours import TRUTHFUL
 from des.money import Micro
 from fl.errors import InputError
 from fl.files import reading_own
@@ -21,7 +22,7 @@ from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded
 from scenarios.judging.rules import RULES
 from scenarios.loader import parse
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
 
@@ -86,7 +87,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     problems: list[str] = []
     readable = True
     tables: dict[str, list[Row]] = {}
-    for name, table in TABLES.items():
+    for name, table in tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL).items():
         text = _text(table, run.path)
         lines = _rows(table, text, run.path)
         if (line := _misplaced(table, lines, text)) is not None:

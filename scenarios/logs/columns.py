@@ -1,10 +1,13 @@
-"""The columns of rounds.csv, offers.csv and events.csv, each declared once.
+"""The columns of rounds.csv, offers.csv, events.csv and clients.csv, each declared once.
 
 Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
 The values are those of the records in ``des.rows``, in the same order: docs/logs.md shows how a column is added.
 """
 
+import os
+from collections.abc import Mapping
 from operator import attrgetter
+from pathlib import Path
 
 from des.records import Status
 from des.rows import Kind, Outcome, RoundReport
@@ -107,10 +110,43 @@ EVENTS = Table(
     attrgetter("events"),
 )
 
+CLIENTS = Table(
+    "clients",
+    "one row for each offer, in the order of offers.csv: what it is to the client; only where clients are not truthful",
+    (
+        Column("round", INTEGER, "the round, from 1", "interests"),
+        Column("service", WORD, "service that makes the offer", "interests"),
+        Column("client", INTEGER, "index of the client, from 0", "interests"),
+        Column("data_size", INTEGER, "D, images that the client holds and trains on", "interests", "images"),
+        Column("reported_size", INTEGER, "D as the client reports it, as in offers.csv", "interests", "images"),
+        Column("emd", NUMBER, "realised EMD of the images that it holds", "interests"),
+        Column("reported_emd", NUMBER, "EMD as the client reports it, as in offers.csv", "interests"),
+        Column("cost", MONEY, "what the work costs the client", "interests"),
+        Column("bid", MONEY, "what it asks, as in offers.csv", "interests"),
+        Column("paid", MONEY, "what it is paid, as in offers.csv", "interests", "", UNSERVED),
+        Column("profit", MONEY, "what it is paid, less the cost", "interests", "", UNSERVED),
+    ),
+    lambda report: report.clients or (),
+)
+
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
+"""The tables that every run has, by name, in the order in which they are written."""
+
+ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}
 """All tables by name, in the order in which they are written."""
+
+
+def tables_of(*, truthful: bool) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name; ``truthful``: whether its clients are."""
+    return TABLES if truthful else ALL_TABLES
+
+
+def tables_in(directory: Path) -> Mapping[str, Table]:
+    """Return the tables that a run's directory has, by name: clients.csv is there or not."""
+    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)))
 
 
 def round_text(report: RoundReport) -> dict[str, str]:
     """Return a round's lines of each table, as the files get them."""
-    return {name: table.text(report) for name, table in TABLES.items()}
+    tables = tables_of(truthful=report.clients is None)
+    return {name: table.text(report) for name, table in tables.items()}

@@ -1,7 +1,8 @@
 """Run directories: where a run's results are kept, and how complete runs are recognised.
 
 OUT/<scenario>-<hash8>/<policy>/seed-0003/
-scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs
+scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs, and clients.csv
+                                                           where clients are not truthful
 run.log         what happened, with times      meta.json   written last: whether the run is complete, and the digests
                                                            of all files
 checkpoint/     only in an incomplete run: where it resumes
@@ -22,7 +23,7 @@ from typing import Any, Literal
 from fl.errors import InputError
 from fl.files import WriteError, is_locked, read_own, unfinished, write_durably
 from fl.names import folder_problem
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
 META = "meta.json"
@@ -33,7 +34,9 @@ FRESH = "choose another --out, or run again with --fresh to start over"
 PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
-_RESULTS = {*(table.path(Path()).name for table in TABLES.values()), META, CHECKPOINT}
+_MAYBE = CLIENTS.path(Path()).name
+"""One more, which only runs have whose clients are not truthful."""
+_RESULTS = {*(table.path(Path()).name for table in ALL_TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
@@ -141,7 +144,11 @@ class RunDirectory:
         Raises:
             RunDirectoryError: meta.json cannot be read.
         """
-        return list(damage(self.path, _SEALED, self.meta(), growing=LOG, digests=digests))
+        meta = self.meta()
+        recorded = meta.get("files")
+        known = isinstance(recorded, dict) and _MAYBE in recorded
+        names = (*_SEALED, _MAYBE) if known or os.path.lexists(self.path / _MAYBE) else _SEALED
+        return list(damage(self.path, names, meta, growing=LOG, digests=digests))
 
     def require_whole(self, *, digests: bool) -> None:
         """Check that the files of a complete run are what meta.json records; see ``damage``.
@@ -232,7 +239,7 @@ class RunDirectory:
             WriteError: it cannot be written.
         """
         try:
-            content = seal(self.path, _SEALED, meta)
+            content = seal(self.path, (*_SEALED, _MAYBE), meta)
         except OSError as error:
             raise WriteError(self.path / META, error) from error
         write_durably(self.path / META, content)

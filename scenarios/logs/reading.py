@@ -1,4 +1,4 @@
-"""A run's tables, read back: from the text of the three CSV files to the records that they were written from.
+"""A run's tables, read back: from the text of the CSV files to the records that they were written from.
 
 The inverse of ``scenarios.logs.writing``. A screen that watches a run gets through a pipe the same text that replay
 reads from the files, so both go through here.
@@ -22,7 +22,7 @@ from des.records import Status
 from des.rows import MarketEvent, OfferReport, ServiceReport
 from fl.errors import shortened
 from fl.files import read_own
-from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, TABLES
+from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
@@ -158,7 +158,7 @@ def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
     Raises:
         OSError: a table cannot be read.
     """
-    contents = {name: read_own(table.path(directory)) for name, table in TABLES.items()}
+    contents = {name: read_own(table.path(directory)) for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     for number in spans["rounds"]:
         yield {name: contents[name][slice(*found.get(number, (0, 0)))].decode() for name, found in spans.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, RunDirectory, RunDirectoryError
 
 
@@ -29,7 +29,7 @@ def check_is(
         TableError: a table was written by another version of flmarket.
     """
     directory.require_whole(digests=True)
-    for table in TABLES.values():
+    for table in tables_in(directory.path).values():
         table.check(directory.path)
     meta = directory.meta()
     for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):

@@ -81,12 +81,15 @@ class _File:
 class TableWriter:
     """Writes a run's tables as it goes: an observer of rounds. Use as a context manager."""
 
-    def __init__(self, directory: Path, marks: Mapping[str, Mark] | None = None) -> None:
+    def __init__(
+        self, directory: Path, marks: Mapping[str, Mark] | None = None, tables: Mapping[str, Table] = TABLES
+    ) -> None:
         """Open the tables of a run: new ones with their headers, or those of a run that continues, cut to its marks.
 
         Args:
             directory: the run's directory.
             marks: by table, where the run continues; without them there are no tables yet.
+            tables: those that the run has, by name.
 
         Raises:
             ValueError: a table does not hold what it held at its mark.
@@ -95,12 +98,13 @@ class TableWriter:
             WriteError: the directory cannot be written.
         """
         self._files: dict[str, _File] = {}
+        self._tables = tables
         try:
-            for name, table in TABLES.items():
+            for name, table in tables.items():
                 path = table.path(directory)
                 self._files[name] = _File(table, directory, marks[name] if marks else None)
             # Only when all tables are known to be right is any of them changed.
-            for name, table in TABLES.items():
+            for name, table in tables.items():
                 if marks is None:
                     self._files[name].write(table.header)
                 else:
@@ -127,7 +131,7 @@ class TableWriter:
         Raises:
             WriteError: the disk is full; the last round may be there in part.
         """
-        for name, table in TABLES.items():
+        for name, table in self._tables.items():
             self._files[name].write(table.text(report))
 
     def sync(self) -> dict[str, Mark]:

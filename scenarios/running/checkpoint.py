@@ -25,7 +25,7 @@ from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.writing import Mark, TableWriter
 
@@ -187,9 +187,10 @@ def resume(
     Raises:
         RunDirectoryError: there are checkpoints, and none can be used; or they belong to another run.
     """
+    own = tables_of(truthful=setup.market.population.truthful)
     for checkpoint in candidates(folder, identity):
         try:
-            tables = TableWriter(folder.parent, checkpoint.marks)
+            tables = TableWriter(folder.parent, checkpoint.marks, own)
         except ValueError as error:
             warn(f"the checkpoint of round {checkpoint.round} cannot be used: {error}")
             continue
@@ -200,9 +201,9 @@ def resume(
             f"{folder}: every checkpoint, or a table that belongs to it, is damaged; "
             "run again with --fresh to start over"
         )
-    for table in TABLES:  # of a run that was interrupted before its first checkpoint
+    for table in ALL_TABLES:  # of a run that was interrupted before its first checkpoint
         (folder.parent / f"{table}.csv").unlink(missing_ok=True)
-    return TableWriter(folder.parent), None
+    return TableWriter(folder.parent, tables=own), None
 
 
 class Checkpointer:

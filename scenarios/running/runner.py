@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
+from des.behaviours import BehaviourOptionsError
 from des.mechanisms import MechanismOptionsError
 from des.rows import RoundReport
 from fl.blame import blame, represent
@@ -131,7 +132,7 @@ def _play(
     clock = time.perf_counter()
     try:
         setup = build(run.scenario, run.seed, shelf, workers=workers, create=create)
-    except (PluginError, PolicyOptionsError, MechanismOptionsError) as error:
+    except (PluginError, PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError) as error:
         raise RunError(str(error)) from error  # it could be created when that was tried
     try:
         meta["kernel"] = dict(setup.federation.kernels)

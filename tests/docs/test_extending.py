@@ -67,7 +67,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
-    assert set(BY_FILE[0]) == {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "bars.toml"}
+    files = {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "patient.py", "bars.toml"}
+    assert set(BY_FILE[0]) == files
     printed = "".join(map(run, BY_FILE[1]))
     assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
     assert "valid: 2 rounds" in printed
@@ -81,6 +82,10 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
     offers = pd.concat(map(pd.read_csv, Path("runs").glob("bars-*/as-configured/*/offers.csv")))
     served = offers[offers["outcome"] == "served"]
     assert (served["paid"] < served["payment"]).any()  # next-price
+    clients = pd.concat(map(pd.read_csv, Path("runs").glob("quickstart-*/as-configured/*/clients.csv")))
+    markups = (clients["bid"] / clients["cost"] - 1).groupby(clients["round"]).min()
+    assert markups[1] == pytest.approx(0.5, abs=1e-5)
+    assert markups[5] < 0.45  # patient
 
 
 def test_the_policy_copes_with_clients_that_are_offline(run: Run) -> None:

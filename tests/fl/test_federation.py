@@ -10,6 +10,7 @@ import torch
 
 from fl.dataset import Shape
 from fl.draws import draw_key
+from fl.fedavg import fedavg
 from fl.federation import RealFederation, Task
 from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
@@ -101,6 +102,18 @@ def test_accuracy_is_correct_by_tested(federation_of, dataset) -> None:
     federation = federation_of("alpha")
     correct = federation.accuracy("alpha") * len(dataset.test_labels)
     assert correct == pytest.approx(round(correct), abs=1e-9)
+
+
+def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
+    """Clients train on what they hold; the server knows no other size than the one they report."""
+    told = [replace(job("alpha", 0, 30), reported=90), replace(job("alpha", 1, 60), reported=30)]
+    found, parts = federation_of("alpha"), []
+    found.train_round(1, told)
+    for one in told:
+        alone = federation_of("alpha")
+        alone.train_round(1, [replace(one, reported=None)])
+        parts.append(alone.state()["alpha/model"])
+    assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
 
 
 def test_the_number_of_workers_changes_no_bit(federation_of) -> None:

@@ -27,7 +27,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE.py",
-        help="Load a file with policies, models, data sets or mechanisms of your own. Repeatable.",
+        help="Load a file with policies, models, data sets, mechanisms or client behaviours of your own. Repeatable.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]

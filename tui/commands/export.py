@@ -20,7 +20,9 @@ def export(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Parquet file to write; needs pyarrow.")
     ] = None,
-    table: Annotated[Literal["rounds", "offers", "events"], typer.Option(help="The log to export.")] = "rounds",
+    table: Annotated[
+        Literal["rounds", "offers", "events", "clients"], typer.Option(help="The log to export.")
+    ] = "rounds",
     shape: Annotated[
         Literal["long", "wide"],
         typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),

@@ -1,11 +1,11 @@
-"""``flmarket plugins``: a table of all that a scenario can name: policies, models, data sets and mechanisms."""
+"""``flmarket plugins``: a table of all plug-ins that a scenario can name, of every kind."""
 
 from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.console import stdout
 
 
 def plugins(plugin: Plugins = None) -> None:
-    """List all policies, models, data sets and mechanisms, built in and your own."""
+    """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
     from rich.table import Table
 
     from fl.dataset import Source

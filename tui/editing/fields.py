@@ -35,11 +35,18 @@ def _mechanisms() -> Sequence[str]:
     return MECHANISMS.names()
 
 
+def _behaviours() -> Sequence[str]:
+    from des.behaviours import BEHAVIOURS
+
+    return BEHAVIOURS.names()
+
+
 CHOICES: dict[str, Callable[[], Sequence[str]]] = {
     "dataset": _datasets,
     "policy": _policies,
     "model": _models,
     "mechanism": _mechanisms,
+    "kind": _behaviours,
 }
 """Keys whose values are the names of what is installed."""
 

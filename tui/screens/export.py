@@ -9,8 +9,9 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
+from des.behaviours import TRUTHFUL
 from scenarios.judging.tables import TableName
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import tables_of
 from tui.screens.dialog import Box, Dialog
 from tui.watching.export import write_csv, write_picture
 from tui.watching.session import Session
@@ -32,7 +33,9 @@ class ExportDialog(Dialog[Path]):
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        tables = TABLES if self._session is not None else ()
+        known = None if self._session is None else self._session.scenario
+        truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
+        tables = () if self._session is None else tuple(tables_of(truthful=truthful))
         kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
         kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
         with Box():

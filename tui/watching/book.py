@@ -1,5 +1,6 @@
 """The order book of a round: every client's bid to every service, what was offered, who won, and the reason."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -72,14 +73,15 @@ class Book:
 
     Attributes:
         logged: the round's records.
-        qualities: the data, DQI and bids, [M, C].
+        qualities: the data, DQI and bids, [M, C], as services see them.
         conditions: the budgets, K and who is offline.
         holders: of each client that serves, the offers that hold its cores, the lowest payment last.
     """
 
-    def __init__(self, logged: LoggedRound, world: World) -> None:
+    def __init__(self, logged: LoggedRound, world: World, earlier: Callable[[int], LoggedRound] | None = None) -> None:
+        """Make the book of a round; ``earlier`` returns an earlier one, and is needed where clients learn."""
         self.logged = logged
-        self.qualities = world.qualities(logged.number)
+        self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)
         self._mechanism = world.mechanism
         self._names = [row.service for row in logged.services]

@@ -11,6 +11,7 @@ from typing import Any
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from des.behaviour import BehaviourError
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
@@ -236,18 +237,30 @@ class Session:
             self._looked.append(logged)
             if len(self._looked) > LOOKED:
                 self._looked.popleft().forget()
+        return self._checked(number)
+
+    def _checked(self, number: int) -> LoggedRound:
+        """Return a round that can be shown. As ``look``."""
+        logged = self.history[number]
         if number in self._unseen and self.scenario is not None:
             logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
             self._unseen.discard(number)
         return logged
 
     def book(self, logged: LoggedRound) -> Book | None:
-        """Return a round's order book; None as long as the world is not known."""
+        """Return a round's order book; None as long as the world is not known.
+
+        Raises:
+            LogError: what clients have learned from an earlier round cannot be told.
+        """
         if self.world is None:
             return None
         # Screens look at one round again and again, while the user moves around in it.
         if self._book is None or self._book.logged is not logged:
-            self._book = Book(logged, self.world)
+            try:
+                self._book = Book(logged, self.world, self._checked)
+            except BehaviourError as error:
+                raise LogError(f"round {logged.number}: {error}") from error
         return self._book
 
     def spoil(self, error: LogError) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fl.files import open_own, read_own
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in, tables_of
 from scenarios.logs.reading import LogError, round_spans
 
 
@@ -22,11 +22,11 @@ class StoredText(Mapping[str, str]):
             spans: the first byte of the round in each table, and the byte after its last.
         """
         self._directory = directory
-        self._spans = tuple(spans[table] for table in TABLES)
+        self._spans = tuple(spans[table] for table in tables_of(truthful=CLIENTS.name not in spans))
 
     def __getitem__(self, table: str) -> str:
-        start, stop = self._spans[list(TABLES).index(table)]
-        path = TABLES[table].path(self._directory)
+        start, stop = self._spans[self._names.index(table)]
+        path = ALL_TABLES[table].path(self._directory)
         try:
             descriptor = open_own(path, os.O_RDONLY)
             try:
@@ -42,10 +42,14 @@ class StoredText(Mapping[str, str]):
             raise LogError(f"{path.name}: is not UTF-8 text") from error
 
     def __iter__(self) -> Iterator[str]:
-        return iter(TABLES)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(TABLES)
+        return len(self._spans)
+
+    @property
+    def _names(self) -> list[str]:
+        return list(ALL_TABLES)[: len(self._spans)]  # clients.csv, which not every run has, is the last one
 
 
 def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
@@ -56,8 +60,8 @@ def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
         TableError: a table has other columns.
         UnicodeError: rounds.csv is not UTF-8 text.
     """
-    contents = {table: read_own(TABLES[table].check(directory)) for table in TABLES}
-    spans = {table: round_spans(contents[table]) for table in TABLES}
+    contents = {name: read_own(table.check(directory)) for name, table in tables_in(directory).items()}
+    spans = {name: round_spans(content) for name, content in contents.items()}
     rounds = contents.pop("rounds")
     contents.clear()
     for number, (start, stop) in spans["rounds"].items():
@@ -70,12 +74,13 @@ class Spill:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._ends = {name: len(table.header.encode()) for name, table in TABLES.items()}
+        self._ends: dict[str, int] = {}
 
     def place(self, text: Mapping[str, str]) -> dict[str, tuple[int, int]]:
         """Return where the next round will be; rounds come in order."""
         spans = {}
-        for table, end in self._ends.items():
+        for table in text:
+            end = self._ends.setdefault(table, len(ALL_TABLES[table].header.encode()))
             self._ends[table] = end + len(text[table].encode())
             spans[table] = (end, self._ends[table])
         return spans
@@ -83,7 +88,7 @@ class Spill:
     def written(self, spans: Mapping[str, tuple[int, int]]) -> bool:
         """Whether a round is in the files."""
         try:
-            sizes = {table: TABLES[table].path(self._directory).stat().st_size for table in spans}
+            sizes = {table: ALL_TABLES[table].path(self._directory).stat().st_size for table in spans}
         except OSError:
             return False
         return all(sizes[table] >= stop for table, (_, stop) in spans.items())

@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
+from des.behaviours import BEHAVIOURS
 from des.records import Status
 from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
@@ -15,7 +16,7 @@ from fl.errors import InputError
 from fl.files import open_own, reading_own
 from fl.plugins import PluginError
 from scenarios.loader import ScenarioError
-from scenarios.logs.columns import TABLES
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State
 from scenarios.logs.labels import labels_of, require_same_files
 from scenarios.logs.reading import LogError, LoggedRound
@@ -78,8 +79,9 @@ class DirectoryFeed:
             used = run.meta().get("plugins", {})
             if not isinstance(used, dict):
                 raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
-            datasets = {thing: record for thing, record in used.items() if thing.startswith(f"{DATASETS.kind} ")}
-            require_loaded(datasets, str(self._path))  # bids depend on them; nothing else is needed to show a run
+            kinds = DATASETS.kind, BEHAVIOURS.kind
+            needed = {thing: record for thing, record in used.items() if thing.rpartition(" ")[0] in kinds}
+            require_loaded(needed, str(self._path))  # bids depend on them; nothing else is needed to show a run
             labels = labels_of(run.meta())
             require_same_files(run.meta(), besides=labels)
             if whole := run.state is State.COMPLETE:
@@ -124,19 +126,19 @@ class DirectoryFeed:
 
     def _changed(self) -> float:
         """Return when the tables last grew, by the files' clock."""
-        times = [path.stat().st_mtime for table in TABLES.values() if (path := table.path(self._path)).exists()]
+        times = [path.stat().st_mtime for table in ALL_TABLES.values() if (path := table.path(self._path)).exists()]
         return max(times, default=0.0)
 
     def _take_rounds(self) -> None:
         """Read all rounds that are complete."""
-        for table in TABLES:
+        for table in ALL_TABLES:
             self._read_lines(table)
         while (text := self._next_round()) is not None:
             self.session.add(text)
 
     def _read_lines(self, table: str) -> None:
         if table not in self._files:
-            path = TABLES[table].path(self._path)
+            path = ALL_TABLES[table].path(self._path)
             if not path.exists():
                 return
             self._files[table] = reading_own(path)
@@ -144,7 +146,7 @@ class DirectoryFeed:
         lines = text.split("\n")
         self._partial[table] = lines.pop()
         if lines and table not in self._headed:
-            TABLES[table].check_header(lines.pop(0).split(","), TABLES[table].path(self._path))
+            ALL_TABLES[table].check_header(lines.pop(0).split(","), ALL_TABLES[table].path(self._path))
             self._headed.add(table)
         self._lines[table] += lines
 
@@ -152,13 +154,14 @@ class DirectoryFeed:
         """Return the text of the next round, or None if it is not complete yet."""
         number = f"{len(self.session.history) + 1},"
         text = {}
-        for table in TABLES:
+        tables = tables_in(self._path)
+        for table in tables:
             lines = self._lines[table]
             end = next((i for i, line in enumerate(lines) if not line.startswith(number)), len(lines))
             text[table] = "".join(line + "\n" for line in lines[:end])
         if not self._is_complete(text):
             return None
-        for table in TABLES:
+        for table in tables:
             del self._lines[table][: text[table].count("\n")]
         return text
 
@@ -170,7 +173,8 @@ class DirectoryFeed:
             return False
         logged = LoggedRound.read(text)
         logged.check([service.name for service in scenario.services], scenario.clients.count)
-        if len(logged.offers) < sum(row.wanted for row in logged.services):
+        wanted = sum(row.wanted for row in logged.services)
+        if len(logged.offers) < wanted or text.get(CLIENTS.name, "\n" * wanted).count("\n") < wanted:
             return False
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
         for event in logged.events:

@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import App
 
+from des.behaviours import TRUTHFUL
 from des.money import MICRO, to_micro
 from fl.counting import counted
+from fl.errors import InputError
 from scenarios.build import population_spec
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
@@ -57,18 +59,24 @@ def story(scenario: Scenario) -> Iterator[str]:
         f"{counted(clients.count, 'client')} with {cores} each, over at most {counted(scenario.rounds, 'round')}."
     )
     low, high = min(clients.data_size), max(clients.data_size)
+    holds = (
+        f"In each round a client has {low} to {high} images for each service, with EMD {min(clients.emd):g} to "
+        f"{max(clients.emd):g}"
+    )
     cost = clients.cost
-    cheap = max(0.0, cost.per_sample * low - max(cost.per_emd * emd for emd in clients.emd))
-    dear = cost.per_sample * high - min(cost.per_emd * emd for emd in clients.emd)
     mean = cost.per_sample * sum(clients.data_size) / len(clients.data_size)
     mean -= cost.per_emd * sum(clients.emd) / len(clients.emd)
-    least, most = bid_range(scenario, cheap, dear)
-    typical = sum(bid_range(scenario, mean, mean)) / 2
+    kind = clients.behaviour.kind
+    typical = 0.0
+    try:
+        least, most = bid_range(scenario, *_costs(scenario))
+        typical = sum(bid_range(scenario, mean, mean)) / 2
+        yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
+    except InputError:  # of a run that was played with somebody's plug-in
+        yield f"{holds}. What it asks is not known: the behaviour {kind} is not loaded here."
+    if kind != TRUTHFUL:
+        yield f"Client behaviour: {kind}."
     budgets = sorted({service.budget for service in services})
-    yield (
-        f"In each round a client has {low} to {high} images for each service, with EMD {min(clients.emd):g} to "
-        f"{max(clients.emd):g}, and asks {least:.2f} to {most:.2f} for training on them."
-    )
     if typical > 0:
         counts = " to ".join(f"{budget / typical:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
         yield f"A budget buys about {counts} clients a round."
@@ -78,6 +86,22 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"Shocks: {changes}."
     if scenario.sweep:
         yield f"A sweep of {len(points(scenario))} scenarios over {', '.join(scenario.sweep)}."
+
+
+def _costs(scenario: Scenario) -> tuple[float, float]:
+    """Return the lowest and the highest cost of data that a client can report, whatever the labels; money.
+
+    Raises:
+        InputError: the clients' behaviour is not known here.
+    """
+    clients, behaviour = scenario.clients, population_spec(scenario).behaviour
+    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, clients.emd))
+    costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
+    if behaviour.misreports:
+        size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
+        costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
+    found = np.concatenate(costs)
+    return max(0.0, float(found.min())), float(found.max())
 
 
 def bid_range(scenario: Scenario, lowest: float, highest: float) -> tuple[float, float]:

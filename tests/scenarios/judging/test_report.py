@@ -56,7 +56,8 @@ def write_run(
             money = 0.0 if status == "left" else spent
             row = dict.fromkeys(ROUNDS.names, "") | {
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
-                "reward": base ** min(curve[n], target), "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
+                "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
+                "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
                 "refused": 1,
             }  # fmt: skip
             rounds.append(row)

@@ -7,7 +7,7 @@ from pathlib import Path
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 MINE = '''
-from flmarket import Mechanism, Offer, Policy, mechanism, model, policy
+from flmarket import Behaviour, Mechanism, Offer, Policy, behaviour, mechanism, model, policy
 
 
 @policy("hermit")
@@ -29,6 +29,17 @@ class Lottery(Mechanism):
         raise NotImplementedError
 
 
+@behaviour("modest")
+class Modest(Behaviour):
+    """Asks for nothing."""
+
+    def bids(self, round_, costs):
+        return 0 * costs
+
+    def bid_range(self, lowest, highest):
+        return 0 * lowest, 0 * highest
+
+
 @model("narrow")
 def narrow(labels):
     """One thin layer."""
@@ -42,11 +53,12 @@ def test_all_kinds_are_listed_by_their_summary_or_docstring(
     done = process("plugins", "--plugin", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
-    assert {row[0] for row in rows} == {"policy", "model", "data set", "mechanism"}
+    assert {row[0] for row in rows} == {"policy", "model", "data set", "mechanism", "behaviour"}
     assert all(row[3] for row in rows if row[0]), rows
     for own in (
         ["policy", "hermit", "mine.py", "Wants nobody."],
         ["mechanism", "lottery", "mine.py", "Draws the winners."],
+        ["behaviour", "modest", "mine.py", "Asks for nothing."],
         ["model", "narrow", "mine.py", "One thin layer."],
     ):
         assert own in rows

@@ -1,0 +1,62 @@
+"""The client behaviours by name: those that come with flmarket, and plug-ins (group ``flmarket.behaviours``)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from des.behaviour import Behaviour
+from fl.blame import Foreign, blame, refusal
+from fl.errors import InputError
+from fl.options import option_problems
+from fl.plugins import Registry, subclass_problem
+
+TRUTHFUL = "truthful"
+"""The default: clients bid their costs, as in the paper."""
+
+
+BUILTIN: Mapping[str, str] = {
+    TRUTHFUL: "des.behaviour:Truthful",
+    "markup": "des.markup:Markup",
+    "adaptive": "des.adaptive:Adaptive",
+    "misreport": "des.misreport:Misreport",
+    "ring": "des.ring:Ring",
+}
+"""The behaviours that come with flmarket, as module:class; imported when used."""
+
+
+def _problem(thing: Any) -> str | None:
+    return subclass_problem(thing, Behaviour, "flmarket.Behaviour")
+
+
+BEHAVIOURS: Registry[type[Behaviour]] = Registry("behaviour", "flmarket.behaviours", BUILTIN, _problem)
+
+
+B = TypeVar("B", bound=type[Behaviour])
+
+
+def behaviour(name: str) -> Callable[[B], B]:
+    """Return a class decorator that registers a client behaviour: ``@behaviour("greedy")``.
+
+    Raises:
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Behaviour``.
+    """
+    return BEHAVIOURS.decorator(name)
+
+
+class BehaviourOptionsError(InputError):
+    """A scenario's ``clients.behaviour.options`` are not what the behaviour takes."""
+
+
+def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
+    """Return a new behaviour, for one market.
+
+    Raises:
+        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        BehaviourOptionsError: it does not take these options, or fails with them.
+    """
+    found = BEHAVIOURS.load(name)
+    for _, problem in option_problems(found, options or {}):
+        raise BehaviourOptionsError(f"behaviour {name!r} {problem}")
+    with Foreign(
+        lambda error: BehaviourOptionsError(f"behaviour {name!r}: {refusal(error)}{blame(error)}"), InputError
+    ):
+        return found(**(options or {}))

@@ -1,0 +1,30 @@
+"""The program of each tutorial makes its table and its figure from the runs of the page's commands, here fewer."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from support.shell import flmarket
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "interests.md"
+
+
+def labels(table: str) -> list[list[str]]:
+    """Return the header and the first two cells of each row of a table in Markdown."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+    return [rows[0], *(row[:2] for row in rows[2:])]
+
+
+def test_the_program_on_interests_makes_a_table_and_a_figure_like_the_pages(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    done = flmarket("run", "interests", "--seeds", "2", "--rounds", "20", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [program] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    command = [sys.executable, "-W", "error", "-c", program]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert made.returncode == 0, made.stderr
+    answer = text.partition("## The answer")[2].partition("```\n")[2]
+    assert labels(made.stdout) == labels(answer)
+    assert (tmp_path / "interests.svg").read_text().startswith("<?xml")
+    assert (PAGE.parent / "interests.svg").exists()
