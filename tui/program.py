@@ -18,6 +18,7 @@ from tui.commands.certify import certify
 from tui.commands.console import result
 from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
+from tui.commands.explain import explain
 from tui.commands.export import export
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
@@ -77,7 +78,8 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-for _command in (train, report, export, verify, replay, tui, validate, certify, policies, datasets, plugins, doctor):
+_LISTED = (train, report, export, verify, replay, tui, validate, certify, explain, policies, datasets, plugins, doctor)
+for _command in _LISTED:
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
 app.add_typer(calibrate, name="calibrate")

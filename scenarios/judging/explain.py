@@ -1,0 +1,177 @@
+"""Why a service got the clients that it got in a round, and what it could have had.
+
+Everything follows from the logs and the world that the run's seed draws. What could have been had is worked out exactly
+for the paper's mechanism: against the rivals' offers as they were, a client is won for sure at its critical price, and
+the best set within the budget is a 0/1 knapsack (``learning.oracle``, ``learning.knapsack``). The value of a set is the
+sum of its clients' DQI (eq. 6), which is what the services see.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from des.mechanisms import DEFAULT
+from des.money import MICRO, Micro, MicroArray, to_micro
+from des.money import text as money
+from des.population import Qualities
+from des.records import Offer
+from des.rows import Outcome
+from fl.arrays import IntArray
+from fl.counting import counted
+from fl.errors import InputError
+from fl.names import unknown
+from learning.knapsack import knapsack
+from learning.oracle import critical_prices
+from scenarios.judging.evidence import Logs, Row
+
+COLUMNS = ("client", "bid", "dqi", "offer", "paid", "outcome", "critical_price", "in_best_set", "why")
+"""The columns of the table of clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The best that a service could have had under some conditions, its rivals' offers being what they were.
+
+    Attributes:
+        clients: [k] the set.
+        prices: [C] what wins each client for sure, micro-units.
+        quality: the sum of the set's DQI.
+    """
+
+    clients: IntArray
+    prices: MicroArray
+    quality: float
+
+
+class Explanation:
+    """One service's round."""
+
+    def __init__(self, logs: Logs, number: int, service: str) -> None:
+        """Find the round.
+
+        Raises:
+            InputError: there is no such round or service in the run, or the service had left before; or the world of
+                the run cannot be drawn here.
+        """
+        if service not in logs.places:
+            raise InputError(unknown("service", service, list(logs.places)))
+        if number not in logs.numbers:
+            last = logs.numbers[-1] if logs.numbers else 0
+            raise InputError(f"unknown round {number}; the run has rounds 1 to {last}")
+        if not logs.known:
+            raise InputError("a data set of the run is not known here, or has changed, so its bids cannot be drawn")
+        self._logs, self._number, self._service = logs, number, service
+        self._m = logs.places[service]
+        if not any(row["service"] == service for row in logs.events_in[number]):
+            raise InputError(f"service {service!r} had left before round {number}")
+        self._world: Qualities = next(world for at, world in islice(logs.worlds(), number) if at == number)
+        self._offers: dict[str, list[Row]] = {name: [] for name in logs.places}
+        for row in logs.offers_in.get(number, []):
+            self._offers[row["service"]].append(row)
+        conditions = logs.conditions(number)
+        self._cores, self._offline = conditions.cores, list(conditions.offline)
+        self._budget: Micro = to_micro(conditions.budgets[service])
+        self.paper = logs.scenario.market.mechanism == DEFAULT
+
+    def possible(self, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
+        """Return the best set that the service could have had.
+
+        Args:
+            budget: how much more money than it had, micro-units.
+            cores: how many more cores than each client had.
+            without: a rival that makes no offers.
+        """
+        rivals = [
+            Offer(np.array([row["client"] for row in rows]), np.array([row["payment"] / MICRO for row in rows]))
+            for name, rows in self._offers.items()
+            if name not in (self._service, without) and rows
+        ]
+        prices = critical_prices(self._world.bid[self._m], rivals, self._cores + cores)
+        worth = np.maximum(self._world.dqi[self._m], 0.0)
+        worth[self._offline] = 0.0
+        chosen = knapsack(prices, worth, self._budget + budget)
+        return Possible(np.sort(chosen), prices, float(worth[chosen].sum()))
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the explanation in words."""
+        rows = self._offers[self._service]
+        got = [row for row in rows if row["outcome"] is Outcome.SERVED]
+        spent: Micro = sum(row["paid"] for row in got)
+        quality = sum(row["dqi"] for row in got)
+        yield (
+            f"Round {self._number}, {self._service}: wanted {counted(len(rows), 'client')}, was served by {len(got)}, "
+            f"paid {money(spent)} of {money(self._budget)}; the sum of their DQI is {quality:.4f}."
+        )
+        for row in rows:
+            if row["outcome"] is not Outcome.SERVED:
+                yield f"Client {row['client']}: {self.why(row)}."
+        if not self.paper:
+            mechanism = self._logs.scenario.market.mechanism
+            yield f"What could have been had is worked out for pay-as-offered only; this run is cleared by {mechanism}."
+            return
+        best = self.possible()
+        cost = int(best.prices[best.clients].sum())
+        yield (
+            f"The best within its budget, the rivals' offers being what they were: clients "
+            f"{_listed(best.clients)} for {money(cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
+        )
+        yield from self._one_more(best)
+
+    def _one_more(self, best: Possible) -> Iterator[str]:
+        """Yield what one thing more, or one rival less, would have added to the best."""
+        rivals = [name for name, rows in self._offers.items() if name != self._service and rows]
+        without = {f"Without {name}": self.possible(without=name) for name in rivals}
+        changed = {
+            "One unit more of budget": self.possible(budget=MICRO),
+            "One core more for each client": self.possible(cores=1),
+            **{what: other for what, other in without.items() if other.quality > best.quality},
+        }
+        for what, other in changed.items():
+            yield f"{what}: DQI {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
+        if all(other.quality <= best.quality for other in without.values()):
+            yield "No rival's absence would have bought anything."
+
+    def why(self, row: Row) -> str:
+        """Return what became of an offer, in words."""
+        if row["outcome"] is Outcome.SERVED:
+            return f"served for {money(row['paid'])}"
+        if row["outcome"] is Outcome.DROPPED:
+            return "awarded a core, but its update did not arrive in time"
+        if not self.paper:
+            return f"refused by the mechanism {self._logs.scenario.market.mechanism}"
+        holders = [
+            other
+            for name, rows in self._offers.items()
+            for other in rows
+            if name != self._service and other["client"] == row["client"] and other["core"] is not None
+        ]
+        lowest = min(holders, key=lambda other: other["payment"])
+        if lowest["payment"] == row["payment"]:
+            return f"lost the draw against {lowest['service']}, which offered {money(row['payment'])}, too"
+        more = lowest["payment"] - row["payment"]
+        return f"lost to {lowest['service']}, which offered {money(lowest['payment'])}: {money(more)} more"
+
+    def table(self) -> Iterator[Sequence[object]]:
+        """Yield a row of ``COLUMNS`` for each client."""
+        of_client = {row["client"]: row for row in self._offers[self._service]}
+        best = self.possible() if self.paper else None
+        members = set(best.clients.tolist()) if best else set()
+        for client in range(self._logs.scenario.clients.count):
+            row = of_client.get(client)
+            yield (
+                client,
+                money(int(self._world.bid[self._m, client])),
+                float(self._world.dqi[self._m, client]),
+                "" if row is None else money(row["payment"]),
+                "" if row is None or row["paid"] is None else money(row["paid"]),
+                "" if row is None else row["outcome"].value,
+                "" if best is None else money(int(best.prices[client])),
+                "" if best is None else int(client in members),
+                "not wanted" if row is None else self.why(row),
+            )
+
+
+def _listed(clients: IntArray) -> str:
+    return ", ".join(map(str, clients.tolist())) or "none"

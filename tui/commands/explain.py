@@ -1,0 +1,45 @@
+"""``flmarket explain``: why a service got the clients that it got in a round, and what it could have had."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fl.errors import InputError
+from tui.commands.arguments import Plugins, load_plugins
+from tui.commands.console import result
+
+
+def explain(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
+    round_: Annotated[int, typer.Option("--round", "-n", metavar="N", help="The round, from 1.", show_default=False)],
+    service: Annotated[str, typer.Option("--service", metavar="NAME", help="The service.", show_default=False)],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write a table of all clients to a CSV file.")
+    ] = None,
+    plugin: Plugins = None,
+) -> None:
+    """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
+    from csv import writer
+
+    from fl.files import replacing_text
+    from scenarios.judging.explain import COLUMNS, Explanation
+    from scenarios.judging.verify import read_logs
+    from scenarios.logs.directory import RunDirectory, State
+
+    load_plugins(plugin, datasets=True)
+    directory = RunDirectory(run)
+    if directory.state is not State.COMPLETE:
+        raise InputError(f"{run}: {directory.unfinished() if run.is_dir() else 'no such directory'}")
+    logs, problems = read_logs(directory)
+    if logs is None or problems:
+        raise InputError(f"{run}: {problems[0]}")
+    found = Explanation(logs, round_, service)
+    for sentence in found.sentences():
+        result(sentence)
+    if csv is not None:
+        with replacing_text(csv) as file:
+            rows = writer(file, lineterminator="\n")
+            rows.writerow(COLUMNS)
+            rows.writerows(found.table())
+        result(f"{csv}: all clients of the round")
