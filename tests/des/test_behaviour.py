@@ -18,7 +18,7 @@ from des.markup import Markup
 from des.misreport import Misreport
 from des.population import Population, PopulationSpec
 from des.ring import Ring
-from fl.quality import PUBLISHED, dqi
+from fl.quality import PUBLISHED, dqi, largest_emd
 
 MakeMarket = Callable[..., Market]
 
@@ -147,6 +147,16 @@ class TestMisreport:
         for name in ("data_size", "emd", "cost"):
             assert (getattr(world.held, name) == getattr(honest.held, name)).all()
         assert (world.bid[~lies] == honest.bid[~lies]).all()
+
+    @pytest.mark.parametrize("labels", [10, 26, 37, 47, 62])
+    def test_no_emd_above_the_largest_one_is_reported_however_many_labels_there_are(
+        self, labels: int, paper_clients: PopulationSpec
+    ) -> None:
+        """With 26 labels (EMNIST letters) the largest EMD is rounded up, to 1.92307692308."""
+        spec = replace(paper_clients, behaviour=Misreport(emd=4.0))
+        emd = Population(spec, [labels], [PUBLISHED], seed=1).draw(1).emd
+        assert emd.max() == pytest.approx(largest_emd(labels))
+        assert emd.max() <= largest_emd(labels)
 
     def test_ranges_cover_what_is_reported(self, population: Population) -> None:
         world = population.draw(1)
