@@ -82,7 +82,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, rows: Se
                 left -= waiting[name][0]["payment"]
                 made[name].append(waiting[name].pop(0))
             held = sum(one["payment"] for one in made[name] if one["client"] not in lost[name])
-            if left or held > budgets[name]:
+            if left or (held > budgets[name] and not mechanism.keeps_budgets):
                 yield f"round {number}: step {step}: {name} offers {money(row['amount'] or 0)}, which it does not have"
                 return
         so_far = [row for name in logs.places for row in made[name]]
