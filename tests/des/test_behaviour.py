@@ -16,6 +16,7 @@ from des.behaviours import BUILTIN, BehaviourOptionsError, create
 from des.market import Market
 from des.markup import Markup
 from des.misreport import Misreport
+from des.money import MicroArray
 from des.population import Population, PopulationSpec
 from des.ring import Ring
 from fl.quality import PUBLISHED, dqi, largest_emd
@@ -184,6 +185,22 @@ def test_truthful_clients_have_no_report_of_their_own(make_market: MakeMarket, m
     market = make_market(["alpha"], rounds=1)
     market.open_round()
     assert market.close_round({"alpha": make_offer((0, 2.5))}).clients is None
+
+
+def test_a_behaviour_built_on_truthful_is_not_taken_for_it(
+    make_market: MakeMarket, make_offer: Callable[..., Any]
+) -> None:
+    """Its clients may ask more than their costs, so that the run has clients.csv, which verify wants to see."""
+
+    class Doubles(Truthful):
+        def bids(self, round_: int, costs: MicroArray) -> MicroArray:
+            return 2 * costs
+
+    market = make_market(["alpha"], rounds=1, behaviour=Doubles())
+    market.open_round()
+    clients = market.close_round({"alpha": make_offer((0, 6.0))}).clients
+    assert clients is not None
+    assert clients[0].bid == 2 * clients[0].cost
 
 
 @settings(max_examples=60, deadline=None)
