@@ -7,7 +7,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
-from des.mechanism import Asks, Book, Mechanism, ask, clear, note
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.population import Population, Qualities
 from des.round import Round
 from des.rows import Kind, Outcome
@@ -44,8 +44,7 @@ class Platform:
         Raises:
             ClearingError: the mechanism broke a rule.
         """
-        book = self.book(current)
-        core = clear(self.mechanism, book, current.number).core
+        core = self._clear(current, self.book(current)).core
         ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
@@ -81,7 +80,7 @@ class Platform:
             ClearingError: the mechanism broke a rule.
         """
         book = self.book(current)
-        clearing = clear(self.mechanism, book, current.number)
+        clearing = self._clear(current, book)
         note(self.mechanism, book, clearing, current.number)
         services, clients, payments = book.services, book.clients, book.payments
         samples = current.world.data_size[services, clients]
@@ -99,6 +98,19 @@ class Platform:
                 job = Job(name, client, core, price, images, seconds, self._timeline.upload_seconds, limit)
                 current.journal.record(Kind.AWARD, name, client, core, payment)
             current.jobs[m].append(job)
+
+    def _clear(self, current: Round, book: Book) -> Clearing:
+        """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""
+        clearing = clear(self.mechanism, book, current.number)
+        if not self.mechanism.keeps_budgets and any(current.lost.values()):
+            won = clearing.core != NO_CORE
+            for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):
+                if client in current.lost.get(m, ()):
+                    raise ClearingError(
+                        f"mechanism {type(self.mechanism).__name__}, round {current.number}, client {client}: "
+                        f"serves {current.services[m].name}, whose offer it refused in an earlier step"
+                    )
+        return clearing
 
     def _limit(self, round_: int, client: int, compute: float) -> float:
         """Return after how many seconds a job is cut off: the platform stops waiting, or the client leaves."""

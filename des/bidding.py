@@ -60,13 +60,16 @@ class Bidding:
 
     def _again(self, current: Round) -> tuple[int, ...]:
         """Release the money of offers that have been refused in the last step; return whose."""
-        again = []
+        again, over_budget = [], self._platform.mechanism.keeps_budgets
         for m, places in self._platform.refused(current).items():
             offer = current.offers[m]
             lost = frozenset(offer.clients[places].tolist())
             if new := lost - current.lost.get(m, frozenset()):
+                name = current.services[m].name
                 payments = dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
-                self._ledger.release(current.services[m].name, sum(payments[client] for client in new))
+                # Where the mechanism keeps budgets, what is held is the budget, not the sum of the offers.
+                freed = self._ledger.accounts[name].held if over_budget else sum(payments[client] for client in new)
+                self._ledger.release(name, freed)
                 again.append(m)
             current.lost[m] = lost
             current.tried[m] = frozenset(offer.clients.tolist())

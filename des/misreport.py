@@ -47,7 +47,10 @@ class Misreport(Behaviour):
     def report(self, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray) -> tuple[IntArray, FloatArray]:
         """See ``Behaviour.report``."""
         size = np.maximum(1, np.rint(data_size * (1.0 + self._size))).astype(np.int64)
-        return size, rounded(np.minimum(emd * (1.0 + self._emd), largest_emd)) if self._emd else emd
+        if not self._emd:
+            return size, emd
+        biased = rounded(np.minimum(emd * (1.0 + self._emd), largest_emd))
+        return size, np.minimum(biased, largest_emd)  # which may have been rounded up
 
     def misreporting(self, round_: int) -> BoolArray:
         """See ``Behaviour.misreporting``."""

@@ -202,7 +202,7 @@ class Population:
     @property
     def truthful(self) -> bool:
         """Whether clients bid their costs and report what they hold, as in the paper."""
-        return isinstance(self.spec.behaviour, Truthful)
+        return type(self.spec.behaviour) is Truthful  # a class of a plug-in may only begin as Truthful does
 
     @property
     def learns(self) -> bool:

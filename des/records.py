@@ -18,8 +18,8 @@ class Privileged:
     """What the paper hides from services. Only policies that declare ``privileged = True`` see it.
 
     Attributes:
-        data_size: [C] images that each client holds for this service.
-        emd: [C] their realised EMD.
+        data_size: [C] images that each client reports for this service; what it holds, unless it misreports.
+        emd: [C] the EMD that it reports; the realised one, unless it misreports.
         rival_offers: what the other services offer in this round, by name; only for policies that declare
             ``sees_offers``, otherwise None. It does not include services whose policies also declare it, or that have
             left.

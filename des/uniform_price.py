@@ -5,7 +5,7 @@ import numpy as np
 from des.allocation import NO_CORE, allocate
 from des.mechanism import Book, Clearing, Mechanism
 from des.money import MicroArray
-from fl.arrays import IntArray
+from fl.arrays import BoolArray, IntArray
 
 
 class UniformPrice(Mechanism):
@@ -25,7 +25,7 @@ class UniformPrice(Mechanism):
         return Clearing(core, np.maximum(book.asks, best_of(book.clients, book.payments, lost)))
 
 
-def best_of(clients: IntArray, payments: MicroArray, among: IntArray) -> MicroArray:
+def best_of(clients: IntArray, payments: MicroArray, among: BoolArray) -> MicroArray:
     """Return, for each offer, the highest payment to its client among some offers, micro-units; 0 where there is none.
 
     Args:

@@ -8,6 +8,7 @@ from des.money import MICRO, to_micro
 from des.offers import MOST
 from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.ordered import mean
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 
@@ -72,8 +73,8 @@ class Worth(Policy):
 
     def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
         quality = np.maximum(dqi, 0)
-        mean = float(quality.mean())
-        unit = self._markup * float(bids.mean()) / mean if mean else 0.0
+        quality_mean = mean(quality)
+        unit = self._markup * mean(bids) / quality_mean if quality_mean else 0.0
         return to_micro(unit * quality) / MICRO
 
 

@@ -24,6 +24,9 @@ SMALLEST: Micro = 2_000
 MOST_VALUE: Micro = 3 * VALUES[1]
 """The most that a service reports that a client is worth."""
 
+MOST_IDLE = 100
+"""So many starts in a row that lead to no report that is new end the search: hardly any is left."""
+
 ROUNDING: Micro = 1
 """Gains up to this are rounding: prices are whole micro-units."""
 
@@ -76,9 +79,12 @@ def attack(bench: Bench, side: Side, party: int, tries: int, dice: Dice) -> Gain
     """
     search = _Search(bench, side, party, tries)
     start, truthful = search.truth, search.worth(search.truth)
+    idle = 0
     with suppress(_OutOfTriesError):
-        while True:
+        while idle < MOST_IDLE:
+            known = search.played
             search.climb(start, dice)
+            idle = idle + 1 if search.played == known else 0
             start = search.random(dice)
     best, most = search.best, search.most
     return Gain(side, party, search.truth, search.simplified(best, most), truthful, most)
@@ -105,6 +111,11 @@ class _Search:
         self._known: dict[Report, Micro] = {}
         self._rounded: Callable[[int], Micro] = _value if self._services else _bid
         self._turning = self._turning_points(bench.play())
+
+    @property
+    def played(self) -> int:
+        """How many different reports have been played."""
+        return len(self._known)
 
     def worth(self, report: Report) -> Micro:
         """Return what the party truly has of the round with a report, micro-units."""

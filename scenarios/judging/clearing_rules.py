@@ -11,7 +11,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.award import tie_order_of
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.mechanisms import DEFAULT, create
 from des.money import text as money
 from des.money import to_micro
@@ -44,7 +44,7 @@ def clearing(logs: Logs) -> Iterator[str]:
                 yield from _stepped(logs, mechanism, number, asks, rows)
             book = _book(logs, number, asks, rows)
             cleared = clear(mechanism, book, number)
-            mechanism.close(book, cleared)
+            note(mechanism, book, cleared, number)
             yield from _compared(rows, cleared)
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"
@@ -82,7 +82,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, rows: Se
                 left -= waiting[name][0]["payment"]
                 made[name].append(waiting[name].pop(0))
             held = sum(one["payment"] for one in made[name] if one["client"] not in lost[name])
-            if left or held > budgets[name]:
+            if left or (held > budgets[name] and not mechanism.keeps_budgets):
                 yield f"round {number}: step {step}: {name} offers {money(row['amount'] or 0)}, which it does not have"
                 return
         so_far = [row for name in logs.places for row in made[name]]

@@ -16,9 +16,10 @@ from des.behaviours import BUILTIN, BehaviourOptionsError, create
 from des.market import Market
 from des.markup import Markup
 from des.misreport import Misreport
+from des.money import MicroArray
 from des.population import Population, PopulationSpec
 from des.ring import Ring
-from fl.quality import PUBLISHED, dqi
+from fl.quality import PUBLISHED, dqi, largest_emd
 
 MakeMarket = Callable[..., Market]
 
@@ -148,6 +149,16 @@ class TestMisreport:
             assert (getattr(world.held, name) == getattr(honest.held, name)).all()
         assert (world.bid[~lies] == honest.bid[~lies]).all()
 
+    @pytest.mark.parametrize("labels", [10, 26, 37, 47, 62])
+    def test_no_emd_above_the_largest_one_is_reported_however_many_labels_there_are(
+        self, labels: int, paper_clients: PopulationSpec
+    ) -> None:
+        """With 26 labels (EMNIST letters) the largest EMD is rounded up, to 1.92307692308."""
+        spec = replace(paper_clients, behaviour=Misreport(emd=4.0))
+        emd = Population(spec, [labels], [PUBLISHED], seed=1).draw(1).emd
+        assert emd.max() == pytest.approx(largest_emd(labels))
+        assert emd.max() <= largest_emd(labels)
+
     def test_ranges_cover_what_is_reported(self, population: Population) -> None:
         world = population.draw(1)
         for values, (low, high) in ((world.dqi, population.dqi_range), (world.bid, population.bid_range)):
@@ -174,6 +185,22 @@ def test_truthful_clients_have_no_report_of_their_own(make_market: MakeMarket, m
     market = make_market(["alpha"], rounds=1)
     market.open_round()
     assert market.close_round({"alpha": make_offer((0, 2.5))}).clients is None
+
+
+def test_a_behaviour_built_on_truthful_is_not_taken_for_it(
+    make_market: MakeMarket, make_offer: Callable[..., Any]
+) -> None:
+    """Its clients may ask more than their costs, so that the run has clients.csv, which verify wants to see."""
+
+    class Doubles(Truthful):
+        def bids(self, round_: int, costs: MicroArray) -> MicroArray:
+            return 2 * costs
+
+    market = make_market(["alpha"], rounds=1, behaviour=Doubles())
+    market.open_round()
+    clients = market.close_round({"alpha": make_offer((0, 6.0))}).clients
+    assert clients is not None
+    assert clients[0].bid == 2 * clients[0].cost
 
 
 @settings(max_examples=60, deadline=None)

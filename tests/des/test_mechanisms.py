@@ -201,6 +201,56 @@ def test_a_round_can_be_closed_before_everybody_has_offered_again(make_market, m
     assert [offer.outcome for offer in market.close_round().offers] == [Outcome.SERVED, Outcome.OUTBID]
 
 
+class TwoSteps(Mechanism):
+    """Takes offers twice."""
+
+    @property
+    def steps(self):
+        return 2
+
+
+def test_of_a_mechanism_that_keeps_budgets_a_service_may_offer_again_with_all_of_its_budget(
+    make_market, make_offer
+) -> None:
+    class LastOnly(TwoSteps):
+        """The client that was named last serves at its bid; all others refuse."""
+
+        keeps_budgets = True
+
+        def clear(self, book):
+            core = np.full(len(book.clients), NO_CORE)
+            core[-1] = 0
+            return Clearing(core, book.bids)
+
+    market = make_market(["alpha"], mechanism=LastOnly())
+    market.open_round()
+    again = market.offer({"alpha": make_offer((0, 15.0), (1, 15.0))})  # budget 20
+    assert again["alpha"].budget == 20.0
+    market.offer({"alpha": make_offer((2, 30.0))})
+    assert [offer.outcome is Outcome.SERVED for offer in market.close_round().offers] == [False, False, True]
+
+
+def test_no_client_serves_an_offer_that_it_has_refused(make_market, make_offer) -> None:
+    """The money of that offer has been released, and may have been offered to another client."""
+
+    class Wavers(TwoSteps):
+        def clear(self, book):
+            core = np.full(len(book.clients), NO_CORE)
+            if len(core) > 1:
+                core[0] = 0
+            return Clearing(core, book.payments)
+
+    market = make_market(["alpha"], mechanism=Wavers())
+    market.open_round()
+    assert list(market.offer({"alpha": make_offer((0, 15.0))})) == ["alpha"]
+    market.offer({"alpha": make_offer((1, 8.0))})
+    with pytest.raises(ClearingError) as caught:
+        market.close_round()
+    assert str(caught.value) == (
+        "mechanism Wavers, round 1, client 0: serves alpha, whose offer it refused in an earlier step"
+    )
+
+
 # VCG
 
 

@@ -71,6 +71,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self._runs = RunsFolder(folder)
         self._timer: Timer | None = None
         self._problem = ""
+        self._looking = False
         self.look: Look | None = None
         self.order = next(iter(ORDERS))
         self.groups = False
@@ -87,7 +88,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
     def on_mount(self) -> None:
         """Start following the folder."""
         self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
-        self._follow()
+        self._look_again()
 
     def on_screen_suspend(self) -> None:
         """Stop looking while another screen is shown."""
@@ -100,14 +101,21 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def on_screen_resume(self) -> None:
         """Show what happened in the meantime."""
-        if self.look is not None:
-            self._follow()
+        if self.is_mounted:
+            self._look_again()
 
     def on_resize(self) -> None:
         """Show the columns for which there is room now."""
         self.call_after_refresh(self.draw)
 
-    @work(thread=True, exclusive=True, group="look")
+    def _look_again(self) -> None:
+        """Look, unless a look is under way: the screen may have gone and come back during one."""
+        self._rest()
+        if not self._looking:
+            self._looking = True
+            self._follow()
+
+    @work(thread=True, group="look")
     def _follow(self) -> None:
         """Look at the folder, in a thread: its disk may be slow."""
         began, look, problem = perf_counter(), None, ""
@@ -118,13 +126,13 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.app.call_from_thread(self._looked, look, problem, perf_counter() - began)
 
     def _looked(self, look: Look | None, problem: str, took: float) -> None:
+        self._looking = False
         self.look, self._problem = look or self.look, problem
         if not self.is_mounted:
             return
         self.draw()
-        self._rest()  # the screen may have gone and come back during one look
         if self.is_current:
-            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
+            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._look_again)
 
     def draw(self) -> None:
         """Show the runs as they are now."""

@@ -64,7 +64,7 @@ cut into fifths by their bid, and again by their DQI.
         self.feeds = [TrainingFeed(log) for log in logs]
         self.metric = METRICS[0]
         self._timer: Timer | None = None
-        self._looked = False
+        self._looked = self._looking = False
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -78,7 +78,7 @@ cut into fifths by their bid, and again by their DQI.
     def on_mount(self) -> None:
         """Start following the trainings."""
         self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
-        self._follow()
+        self._look_again()
 
     def on_screen_suspend(self) -> None:
         """Stop looking while another screen is shown."""
@@ -91,14 +91,21 @@ cut into fifths by their bid, and again by their DQI.
 
     def on_screen_resume(self) -> None:
         """Show what happened in the meantime."""
-        if self._looked:
-            self._follow()
+        if self.is_mounted:
+            self._look_again()
 
     def on_resize(self) -> None:
         """Draw at the new size."""
         self.call_after_refresh(self.draw)
 
-    @work(thread=True, exclusive=True, group="look")
+    def _look_again(self) -> None:
+        """Look, unless a look is under way: the screen may have gone and come back during one."""
+        self._rest()
+        if not self._looking:
+            self._looking = True
+            self._follow()
+
+    @work(thread=True, group="look")
     def _follow(self) -> None:
         """Read what is new, in a thread: the disk may be slow."""
         began = perf_counter()
@@ -107,13 +114,12 @@ cut into fifths by their bid, and again by their DQI.
         self.app.call_from_thread(self._done, perf_counter() - began)
 
     def _done(self, took: float) -> None:
-        self._looked = True
+        self._looked, self._looking = True, False
         if not self.is_mounted:
             return
         self.draw()
-        self._rest()  # the screen may have gone and come back during one look
         if self.is_current:
-            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._follow)
+            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._look_again)
 
     @property
     def chosen(self) -> int:

@@ -3,6 +3,7 @@
 import pytest
 
 from des.money import MICRO
+from scenarios.certify import search
 from scenarios.certify.sampling import MOST_BID, TICK, Dice
 from scenarios.certify.search import attack
 
@@ -44,6 +45,15 @@ def test_equal_dice_find_the_same_and_tries_are_kept(bench) -> None:
     first, again = bench(*market), bench(*market)
     assert attack(first, "services", 0, 40, Dice(1)) == attack(again, "services", 0, 40, Dice(1))
     assert first.plays == again.plays <= 1 + 1 + 40 + 2  # rivals' offers, the truth, the tries, the simpler reports
+
+
+def test_a_search_ends_when_nothing_is_left_to_try(bench, monkeypatch) -> None:
+    """A client of one service has few bids to choose from: here six, which is less than the tries."""
+    monkeypatch.setattr(search, "TICK", MICRO)
+    market = bench("uniform-price", [[4.0]], [[1.0]])
+    gain = attack(market, "clients", 0, 1000, Dice(0))
+    assert (gain.truthful, gain.misreporting, gain.report) == (0, 3 * MICRO, (4 * MICRO,))
+    assert market.plays <= 1 + 6 + 1  # the first look at the market, the bids, the simpler report
 
 
 def test_a_client_bids_in_steps_that_a_scenario_can_show(bench) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from des.mechanism import Book, Clearing
 from des.mechanisms import BUILTIN
+from des.posted_price import PostedPrice
 from des.rows import RoundReport
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
@@ -129,6 +131,20 @@ def test_offering_again_without_having_been_refused_is_named(runs: Callable[[str
     (run / "events.csv").write_text("".join(lines))
     reseal(run)
     assert any("may offer, but others do" in problem for problem in verify(RunDirectory(run)).problems)
+
+
+def test_a_mechanism_that_fails_after_clearing_is_named(
+    runs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of a plug-in may that is another version than the one that played the run."""
+
+    def close(mechanism: PostedPrice, book: Book, clearing: Clearing) -> None:
+        raise ZeroDivisionError("no offers")
+
+    monkeypatch.setattr(PostedPrice, "close", close)
+    [problem] = verify(RunDirectory(runs("posted-price"))).problems
+    assert "round 1: cannot be cleared again: mechanism PostedPrice, round 1: failed to close: " in problem
+    assert "no offers" in problem
 
 
 @pytest.mark.parametrize("mechanism", ["posted-price", "iterated"])

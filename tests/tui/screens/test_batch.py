@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
+from tui.watching.folder import Look, RunsFolder
 from tui.watching.session import Phase
 from tui.widgets.batchtable import BatchTable
 
@@ -119,6 +121,37 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             assert "■ interrupted" in text(screen, "#batch-table")
             await pilot.press("n")
             assert "continues it from its last checkpoint" in text(screen, "#batch-detail")
+
+
+async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Help is opened and closed during a look that takes long, as on a network's disk."""
+    look, at_once, most, slow = RunsFolder.look, [], [], threading.Event()
+
+    def counted(folder: RunsFolder) -> Look:
+        at_once.append(1)
+        most.append(len(at_once))
+        slow.wait(20.0)
+        at_once.pop()
+        return look(folder)
+
+    app = MarketApp(out=tmp_path, folder=tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("b")
+        screen = await batch(pilot)
+        monkeypatch.setattr(RunsFolder, "look", counted)
+        await until(pilot, lambda: bool(at_once))
+        for _ in range(3):
+            await pilot.press("f1")
+            await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is screen)
+        await pilot.pause(0.2)
+        slow.set()
+        looks = len(most)
+        await until(pilot, lambda: len(most) > looks)  # and it goes on looking
+    assert max(most) == 1
 
 
 async def test_failures_with_their_line_groups_and_comparison(small: Path) -> None:
