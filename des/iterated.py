@@ -22,11 +22,11 @@ class Iterated(PayAsOffered):
             steps: how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000.
 
         Raises:
-            ValueError: it is out of range.
+            ValueError: it is out of range, or no whole number.
         """
-        if not 1 <= steps <= 1000 or steps != int(steps):
-            raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps}")
-        self._steps = int(steps)
+        if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 1000:
+            raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps!r}")
+        self._steps = steps
 
     @property
     def steps(self) -> int:

@@ -27,8 +27,8 @@ class Markup(Behaviour):
         Raises:
             ValueError: ``share`` is something else.
         """
-        ends: list[Any] = list(share) if isinstance(share, Sequence) else [share]
-        if not 1 <= len(ends) <= 2 or not all(is_share(end) for end in ends) or ends[0] > ends[-1]:
+        ends: list[Any] = list(share) if isinstance(share, Sequence) else [share, share]
+        if len(ends) != 2 or not all(is_share(end) for end in ends) or ends[0] > ends[-1]:
             raise ValueError(f"share must be a number from 0 to {LARGEST:g}, or [lowest, highest], not {share!r}")
         self._low, self._high = float(ends[0]), float(ends[-1])
         self._shares: FloatArray = np.full(1, self._low)

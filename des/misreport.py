@@ -7,6 +7,7 @@ from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.draws import draw_key, uniforms
 from fl.elementary import rounded
+from fl.options import is_number
 
 LARGEST = 4.0
 """The largest bias: what is reported is at most five times what is there."""
@@ -29,10 +30,10 @@ class Misreport(Behaviour):
             ValueError: an option is out of its range, or there is no bias.
         """
         for name, value, least in (("size", size, -1.0), ("emd", emd, -1.0)):
-            if not _is_number(value) or not least <= value <= LARGEST or (name == "size" and value == least):
+            if not is_number(value) or not least <= value <= LARGEST or (name == "size" and value == least):
                 limits = f"above {least:g} and at most" if name == "size" else f"from {least:g} to"
                 raise ValueError(f"{name} must be a number {limits} {LARGEST:g}, not {value!r}")
-        if not _is_number(share) or not 0 <= share <= 1:
+        if not is_number(share) or not 0 <= share <= 1:
             raise ValueError(f"share must be a number from 0 to 1, not {share!r}")
         if size == 0 and emd == 0:
             raise ValueError("nothing is misreported; set size or emd to a bias other than 0")
@@ -63,7 +64,3 @@ class Misreport(Behaviour):
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
         """See ``Behaviour.bid_range``."""
         return lowest, highest
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -7,6 +7,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Asks, Book, Clearing, Mechanism
 from des.money import MICRO, MicroArray, text, to_micro
 from fl.arrays import IntArray
+from fl.options import is_number
 
 
 class PostedPrice(Mechanism):
@@ -33,13 +34,20 @@ class PostedPrice(Mechanism):
             least, most: the range that it stays in, money per image.
 
         Raises:
-            ValueError: an option is out of range.
+            ValueError: an option is no number, is out of range, or is money with more than six decimals.
         """
+        amounts = {"price_per_sample": price_per_sample, "least": least, "most": most}
+        for name, value in {**amounts, "step": step}.items():
+            if not is_number(value):
+                raise ValueError(f"{name} must be a number, not {value!r}")
         if not 0 <= least <= price_per_sample <= most <= MICRO:
             raise ValueError(
                 f"price_per_sample must be between least and most, which are 0 to {MICRO}; "
                 f"not {price_per_sample}, between {least} and {most}"
             )
+        for name, amount in amounts.items():
+            if round(amount, 6) != amount:
+                raise ValueError(f"{name} has more than six decimals: {amount!r}")
         if not 0 <= step < 1:
             raise ValueError(f"step must be in [0, 1), not {step}")
         self._step = step

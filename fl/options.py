@@ -11,6 +11,11 @@ _CHECKPOINT = "checkpoint"
 """The one keyword that a scenario gives by a key of its own."""
 
 
+def is_number(value: object) -> bool:
+    """Whether a value of a scenario file is a number: ``true`` and texts are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
     """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``.
 

@@ -19,11 +19,16 @@ def require_one_offer(market: Market) -> None:
         ValueError: its mechanism takes offers in several steps, or asks services for other prices than the bids.
     """
     mechanism = market.mechanism
-    name = type(mechanism).__name__
+    if reason := more_than_one_offer(mechanism):
+        plays = "an environment plays one a round" if mechanism.steps > 1 else "the environments know bids only"
+        raise ValueError(f"mechanism {type(mechanism).__name__} {reason}; {plays}")
+
+
+def more_than_one_offer(mechanism: Mechanism) -> str:
+    """Return what a mechanism does that one action a round, priced from the bids, cannot play; empty if nothing."""
     if mechanism.steps > 1:
-        raise ValueError(f"mechanism {name} takes offers in {mechanism.steps} steps; an environment plays one a round")
-    if type(mechanism).ask is not Mechanism.ask:
-        raise ValueError(f"mechanism {name} posts prices of its own; the environments know bids only")
+        return f"takes offers in {mechanism.steps} steps"
+    return "posts prices of its own" if type(mechanism).ask is not Mechanism.ask else ""
 
 
 def require_finite(observation: Observation) -> None:

@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from des.mechanisms import create as create_mechanism
 from fl.errors import InputError
 from fl.streams import stream
+from learning.checks import more_than_one_offer
 from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
 from learning.mahdrl.paper import algorithm as paper
@@ -141,7 +143,7 @@ def run(
         report: called with every row of the training log.
 
     Raises:
-        InputError: the scenario, an option, a data set or what is at ``out`` cannot be used.
+        InputError: the scenario, its mechanism, an option, a data set or what is at ``out`` cannot be used.
         RunError: training diverged.
     """
     if not resume:
@@ -149,6 +151,7 @@ def run(
     scenario, names = training.scenario, training.learners
     if scenario.sweep:
         raise InputError(f"scenario {scenario.name!r} has a sweep; train on one point of it, with --set")
+    _require_mechanism(scenario)
     _require_seats(training)
     plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
     new, settings = new_learner(training, seed)
@@ -211,6 +214,16 @@ def _require_free(out: Path) -> None:
                 raise InputError(f"{there}: already exists; continue with --resume, or choose another --out")
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def _require_mechanism(scenario: Scenario) -> None:
+    """Refuse a market whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
+    name = scenario.market.mechanism
+    if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
+        raise InputError(
+            f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "
+            "choose another mechanism, with --set market.mechanism=NAME"
+        )
 
 
 def _require_seats(training: Training) -> None:

@@ -1,14 +1,16 @@
 """Whether plug-ins (policies, the mechanism, the clients' behaviour) take the options that a scenario gives them.
 
-Only names are checked here, and the values of built-in behaviours; creating the others checks their values.
+Only names are checked here, and the values of built-in mechanisms and behaviours; creating the others checks their
+values.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.behaviours import create as create_behaviour
 from des.mechanisms import DEFAULT, MECHANISMS
+from des.mechanisms import create as create_mechanism
 from fl.errors import InputError
 from fl.options import option_problems
 from fl.plugins import Registry
@@ -24,7 +26,8 @@ def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
         ("market", "options", key): (key, value) for key, value in _table(readable, "market", "options")
     }
     if name in known and (given or name != DEFAULT):
-        yield from _check(MECHANISMS, name, given, ("market", "mechanism"))
+        if not _is_broken(readable, "market", "options"):
+            yield from _check_values(MECHANISMS, create_mechanism, name, given, ("market", "mechanism"))
         yield from _too_large(readable, name)
 
 
@@ -35,21 +38,28 @@ def behaviour_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
     given: dict[Path, tuple[str, Any]] = {
         (*table, "options", key): (key, value) for key, value in _table(readable, *table, "options")
     }
-    if name in known and (given or name != TRUTHFUL):
-        problems = list(_check(BEHAVIOURS, name, given, (*table, "kind")))
-        yield from problems
-        if not problems and BEHAVIOURS.is_builtin(name):  # creating a plug-in's may do anything; a trial comes later
-            yield from _values(name, given)
+    if name in known and (given or name != TRUTHFUL) and not _is_broken(readable, *table, "options"):
+        yield from _check_values(BEHAVIOURS, create_behaviour, name, given, (*table, "kind"))
 
 
-def _values(name: str, given: Mapping[Path, tuple[str, Any]]) -> Iterator[Finding]:
-    """Yield what a built-in behaviour says of its options' values, at the option that it names first."""
+def _check_values(
+    registry: Registry[Any],
+    create: Callable[[str, Mapping[str, Any]], object],
+    name: str,
+    given: Mapping[Path, tuple[str, Any]],
+    at: Path,
+) -> Iterator[Finding]:
+    """Yield wrong names of options, else what a built-in says of their values, at the option that it names first."""
+    problems = list(_check(registry, name, given, at))
+    yield from problems
+    if problems or not registry.is_builtin(name):  # creating a plug-in's may do anything; a trial comes later
+        return
     try:
-        create_behaviour(name, dict(given.values()))
+        create(name, dict(given.values()))
     except InputError as error:
-        reason = str(error).removeprefix(f"behaviour {name!r}: ")
+        reason = str(error).removeprefix(f"{registry.kind} {name!r}: ")
         places = {key: path for path, (key, _) in given.items()}
-        yield Finding(places.get(reason.partition(" ")[0], ("clients", "behaviour", "kind")), str(error))
+        yield Finding(places.get(reason.partition(" ")[0], at), str(error))
 
 
 def _too_large(readable: Readable, name: str) -> Iterator[Finding]:
@@ -93,6 +103,11 @@ def _check(
     places = {key: path for path, (key, _) in given.items()}
     for key, problem in option_problems(thing, dict(given.values()), context):
         yield Finding(places.get(key, at), f"{registry.kind} {name!r} {problem}")
+
+
+def _is_broken(readable: Readable, *path: str | int) -> bool:
+    """Whether a table is there, but something in it is not fine: then it is not known which options are given."""
+    return path[-1] in readable.keys(*path[:-1]) and readable.get(*path) is None
 
 
 def _table(readable: Readable, *path: str | int) -> list[tuple[str, Any]]:

@@ -258,6 +258,7 @@ def test_a_market_that_is_restored_bids_as_the_one_that_went_on(
     [
         ("markup", {"share": -0.1}, "share must be a number from 0 to 5, or [lowest, highest], not -0.1"),
         ("markup", {"share": [0.3, 0.1]}, "share must be a number from 0 to 5, or [lowest, highest], not [0.3, 0.1]"),
+        ("markup", {"share": [0.1]}, "share must be a number from 0 to 5, or [lowest, highest], not [0.1]"),
         ("markup", {"share": True}, "share must be a number from 0 to 5, or [lowest, highest], not True"),
         ("adaptive", {"markups": [0.1]}, "markups must be 2 to 20 numbers from 0 to 5, each above the one before, "),
         ("adaptive", {"markups": [0.2, 0.1]}, "markups must be 2 to 20 numbers from 0 to 5, each above the one before"),

@@ -103,6 +103,7 @@ def test_another_behaviour_is_written_down(two_services: str) -> None:
             "options.share: behaviour 'markup': share must be a number from 0 to 5, or [lowest, highest], not -1",
         ),
         (['kind = "misreport"'], 2, "kind: behaviour 'misreport': nothing is misreported; set size or emd to a bias "),
+        (['kind = "misreport"', "options = { size = nan }"], 3, "options: must hold finite numbers only"),
     ],
 )
 def test_bad_options_are_one_line_with_their_place_and_status_2(

@@ -81,6 +81,29 @@ def test_an_option_that_it_does_not_have_is_a_problem_of_its_line(two_services: 
 
 
 @pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        (
+            "iterated",
+            "steps = true",
+            ".steps: mechanism 'iterated': steps must be a whole number from 1 to 1000, not True",
+        ),
+        (
+            "posted-price",
+            'price_per_sample = ""',
+            ".price_per_sample: mechanism 'posted-price': price_per_sample must be a number, not ''",
+        ),
+        ("posted-price", "price_per_sample = nan", ": must hold finite numbers only"),
+        ("vcg", "side = 1", ".side: mechanism 'vcg': side must be clients or services, not 1"),
+    ],
+)
+def test_a_bad_value_is_one_problem_at_its_option(two_services: str, name: str, options: str, problem: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(f'{two_services}\n[market]\nmechanism = "{name}"\noptions = {{ {options} }}\n', "mine.toml")
+    assert str(error.value) == f"mine.toml:{len(two_services.splitlines()) + 4}: market.options{problem}"
+
+
+@pytest.mark.parametrize(
     ("error", "problem"),
     [
         (KeyError("share"), "mechanism 'mine': KeyError: 'share'"),

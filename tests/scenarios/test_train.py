@@ -327,6 +327,24 @@ def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
         run(small(scenario=swept), 0, tmp_path / "agent.safetensors", Shelf())
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "reason"),
+    [
+        (["iterated"], "takes offers in 3 steps"),
+        (["posted-price", "market.options.price_per_sample=0.03"], "posts prices of its own"),
+    ],
+)
+def test_a_mechanism_that_learners_cannot_play_is_refused_before_anything_is_written(tmp_path, mechanism, reason):
+    name, *options = mechanism
+    with pytest.raises(InputError) as caught:
+        run(small(f"market.mechanism={name}", *options), 0, tmp_path / "agent.safetensors", Shelf())
+    assert str(caught.value) == (
+        f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; choose another "
+        "mechanism, with --set market.mechanism=NAME"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_who_learns_in_an_episode():
     seats = ("a", "b", "c", "d")
     alone = Plan(seats=seats)
