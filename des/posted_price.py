@@ -72,7 +72,9 @@ class PostedPrice(Mechanism):
         """Let the price follow demand: by the share of offers refused, less that of willing clients' idle cores."""
         offers, served = len(book.clients), int((clearing.core != NO_CORE).sum())
         supply = self._supply * book.cores
-        refused = (offers - served) / offers if offers else 0.0
+        refused = (
+            (offers - served) / offers if offers else float(not supply)
+        )  # a price at which nobody serves is too low
         idle = (supply - served) / supply if supply else 0.0
         moved = round(self.price * (1 + self._step * (refused - idle)))
         self.price = min(max(moved, self._least), self._most)

@@ -88,6 +88,13 @@ def test_posted_prices_follow_demand_and_are_remembered() -> None:
     assert again.price == 20_000
 
 
+def test_a_posted_price_at_which_nobody_serves_rises() -> None:
+    mechanism = PostedPrice(price_per_sample=0.01, step=0.5)
+    mechanism.ask(np.array([[2_000_000]]), np.array([[100]]))
+    mechanism.close(book_of(), clear(mechanism, book_of(), 1))
+    assert mechanism.state() == {"price": "0.015000"}
+
+
 # Proportional share
 
 
