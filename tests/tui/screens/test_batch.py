@@ -107,8 +107,7 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             await until(pilot, lambda: isinstance(app.screen, MarketScreen))
             market = app.screen
             assert isinstance(market, MarketScreen)
-            await until(pilot, lambda: len(market.session.history) > 20)
-            assert market.session.phase is Phase.GROWING
+            await until(pilot, lambda: len(market.session.history) > 20 and market.session.phase is Phase.GROWING)
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(app.screen, HomeScreen))
             await pilot.press("b")
