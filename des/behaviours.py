@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.behaviour import Behaviour
-from fl.blame import Foreign, blame, refusal
 from fl.errors import InputError
-from fl.options import option_problems
+from fl.options import created
 from fl.plugins import Registry, subclass_problem
 
 TRUTHFUL = "truthful"
@@ -53,10 +52,4 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
         UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
         BehaviourOptionsError: it does not take these options, or fails with them.
     """
-    found = BEHAVIOURS.load(name)
-    for _, problem in option_problems(found, options or {}):
-        raise BehaviourOptionsError(f"behaviour {name!r} {problem}")
-    with Foreign(
-        lambda error: BehaviourOptionsError(f"behaviour {name!r}: {refusal(error)}{blame(error)}"), InputError
-    ):
-        return found(**(options or {}))
+    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}", BehaviourOptionsError)

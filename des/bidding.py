@@ -72,5 +72,4 @@ class Bidding:
                 self._ledger.release(name, freed)
                 again.append(m)
             current.lost[m] = lost
-            current.tried[m] = frozenset(offer.clients.tolist())
         return tuple(again)

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.mechanism import Mechanism
-from fl.blame import Foreign, blame, refusal
 from fl.errors import InputError
-from fl.options import option_problems
+from fl.options import created
 from fl.plugins import Registry, subclass_problem
 
 DEFAULT = "pay-as-offered"
@@ -54,10 +53,4 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
         UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
         MechanismOptionsError: it does not take these options, or fails with them.
     """
-    found = MECHANISMS.load(name)
-    for _, problem in option_problems(found, options or {}):
-        raise MechanismOptionsError(f"mechanism {name!r} {problem}")
-    with Foreign(
-        lambda error: MechanismOptionsError(f"mechanism {name!r}: {refusal(error)}{blame(error)}"), InputError
-    ):
-        return found(**(options or {}))
+    return created(MECHANISMS.load(name), options, f"mechanism {name!r}", MechanismOptionsError)

@@ -33,7 +33,6 @@ class Round:
         step: how many times services have offered.
         asked: the services that may offer now.
         lost: the clients that have refused each service, if it may offer again.
-        tried: the clients that each service has made an offer to, if it may offer again.
         jobs: the jobs of each service, in the order of its offer; None where it was outbid.
         trained: what training yielded, by the service's name.
     """
@@ -50,7 +49,6 @@ class Round:
     step: int = 0
     asked: tuple[int, ...] = ()
     lost: dict[int, frozenset[int]] = field(default_factory=dict)
-    tried: dict[int, frozenset[int]] = field(default_factory=dict)
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
 
@@ -59,10 +57,11 @@ class Round:
 
         None if there are none.
         """
-        tried = self.tried.get(m)
-        if self.asks.willing is None and not tried:
+        offer = self.offers.get(m)
+        if self.asks.willing is None and offer is None:
             return None
         mask = np.zeros(self.world.bid.shape[1], dtype=np.bool_) if self.asks.willing is None else ~self.asks.willing[m]
-        mask[list(tried or ())] = True
+        if offer is not None:
+            mask[offer.clients] = True
         mask.setflags(write=False)
         return mask

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, TypeVar
 
+from fl.blame import Foreign, blame, refusal
+from fl.errors import InputError
 from fl.names import suggest
+
+Thing = TypeVar("Thing")
 
 _NAMED = frozenset({Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD})
 _CHECKPOINT = "checkpoint"
@@ -39,3 +43,28 @@ def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given
     for name, parameter in own.items():
         if parameter.default is Parameter.empty and name not in options:
             yield name, f"needs a {name}" if name == _CHECKPOINT else f"needs the option {name!r}"
+
+
+def created(
+    thing: Callable[..., Thing],
+    options: Mapping[str, Any] | None,
+    what: str,
+    error: type[InputError],
+    *given: object,
+) -> Thing:
+    """Create a plug-in with the options that a scenario gives it.
+
+    Args:
+        thing: its class.
+        options: keyword arguments; None for none.
+        what: what messages call it.
+        error: raised where it does not take the options, or fails with them.
+        given: the arguments that flmarket itself passes before them.
+
+    Raises:
+        InputError: of the type ``error``, or as the plug-in itself raises it.
+    """
+    for _, problem in option_problems(thing, options or {}, given=len(given)):
+        raise error(f"{what} {problem}")
+    with Foreign(lambda found: error(f"{what}: {refusal(found)}{blame(found)}"), InputError):
+        return thing(*given, **(options or {}))

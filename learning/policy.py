@@ -18,9 +18,9 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.blame import Foreign, blame, describe, refusal
+from fl.blame import Foreign, blame, describe
 from fl.errors import InputError
-from fl.options import option_problems
+from fl.options import created
 from fl.plugins import PluginError, Registry, subclass_problem
 
 AS_CONFIGURED = "as-configured"
@@ -245,12 +245,5 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
         UnknownPluginError, PluginError: see ``Registry.load``.
         PolicyOptionsError: it does not take these options, or fails with them.
     """
-    found = load(name)
-    for _, problem in option_problems(found, options or {}, given=1):
-        raise PolicyOptionsError(f"policy {name!r} of service {context.service!r} {problem}")
-
-    def refused(error: BaseException) -> PolicyOptionsError:
-        return PolicyOptionsError(f"policy {name!r} of service {context.service!r}: {refusal(error)}{blame(error)}")
-
-    with Foreign(refused, InputError):  # CheckpointError, for one
-        return found(context, **(options or {}))
+    what = f"policy {name!r} of service {context.service!r}"
+    return created(load(name), options, what, PolicyOptionsError, context)  # CheckpointError is one of its own

@@ -8,7 +8,6 @@ sum of its clients' DQI (eq. 6), which is what the services see.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class Explanation:
         self._m = logs.places[service]
         if not any(row["service"] == service for row in logs.events_in[number]):
             raise InputError(f"service {service!r} had left before round {number}")
-        self._world: Qualities = next(world for at, world in islice(logs.worlds(), number) if at == number)
+        self._world: Qualities = next(world for at, world in logs.worlds() if at == number)
         self._offers: dict[str, list[Row]] = {name: [] for name in logs.places}
         for row in logs.offers_in.get(number, []):
             self._offers[row["service"]].append(row)

@@ -1,18 +1,16 @@
 """The batch screen: all runs of a folder, followed while other processes play them."""
 
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Static
 
 from fl.counting import counted
+from tui.screens.following import FollowingScreen
 from tui.watching import standing as states
 from tui.watching.folder import Look, RunLine, RunsFolder
 from tui.watching.ranking import ORDERS, RunGroup, grouped, ordered
@@ -24,16 +22,10 @@ from tui.widgets.look import duration, plain, tint
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
 
-INTERVAL = 0.5
-"""Seconds between two looks at the folder."""
-
-SHARE = 20
-"""A look takes at most this part of the time: one that takes long, in a folder of very many runs, comes less often."""
-
 NOT_BEGUN = "This run has not begun; it opens once it has."
 
 
-class BatchScreen(Screen[None]):
+class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
     """Lists the runs of a folder, by run or by groups of seeds."""
 
     BINDINGS = named(
@@ -69,9 +61,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.folder = folder
         self._navigator = navigator
         self._runs = RunsFolder(folder)
-        self._timer: Timer | None = None
         self._problem = ""
-        self._looking = False
         self.look: Look | None = None
         self.order = next(iter(ORDERS))
         self.groups = False
@@ -85,54 +75,17 @@ Time left is what is left at the present pace, at most: a run ends early when al
         yield Static("", id="batch-detail")
         yield KeyBar()
 
-    def on_mount(self) -> None:
-        """Start following the folder."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
-        self._look_again()
-
-    def on_screen_suspend(self) -> None:
-        """Stop looking while another screen is shown."""
-        self._rest()
-
-    def _rest(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-
-    def on_screen_resume(self) -> None:
-        """Show what happened in the meantime."""
-        if self.is_mounted:
-            self._look_again()
-
-    def on_resize(self) -> None:
-        """Show the columns for which there is room now."""
-        self.call_after_refresh(self.draw)
-
-    def _look_again(self) -> None:
-        """Look, unless a look is under way: the screen may have gone and come back during one."""
-        self._rest()
-        if not self._looking:
-            self._looking = True
-            self._follow()
-
-    @work(thread=True, group="look")
-    def _follow(self) -> None:
-        """Look at the folder, in a thread: its disk may be slow."""
-        began, look, problem = perf_counter(), None, ""
+    def see(self) -> tuple[Look | None, str]:
+        """Look at the folder; return what is in it, or what is wrong with it."""
         try:
-            look = self._runs.look()
+            return self._runs.look(), ""
         except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        self.app.call_from_thread(self._looked, look, problem, perf_counter() - began)
+            return None, f"cannot be read: {error.strerror}"
 
-    def _looked(self, look: Look | None, problem: str, took: float) -> None:
-        self._looking = False
-        self.look, self._problem = look or self.look, problem
-        if not self.is_mounted:
-            return
-        self.draw()
-        if self.is_current:
-            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._look_again)
+    def take(self, seen: tuple[Look | None, str]) -> None:
+        """Take what is in the folder; where it cannot be read, what was seen before stays."""
+        look, self._problem = seen
+        self.look = look or self.look
 
     def draw(self) -> None:
         """Show the runs as they are now."""

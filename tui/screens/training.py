@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.screen import Screen
-from textual.timer import Timer
 from textual.widgets import Static
 
 from fl.counting import counted
+from tui.screens.following import FollowingScreen
 from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
 from tui.watching.training import METRICS, TrainingFeed
 from tui.widgets.keybar import KeyBar
@@ -21,16 +19,10 @@ from tui.widgets.learning import LearningCurves, PreferenceTable, TrainingTable,
 from tui.widgets.look import plain, tint
 from tui.widgets.table import TableView
 
-INTERVAL = 0.5
-"""Seconds between two looks at the files."""
-
-SHARE = 20
-"""A look takes at most this part of the time."""
-
 NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"
 
 
-class TrainingScreen(Screen[None]):
+class TrainingScreen(FollowingScreen[None]):
     """Shows the learning curves of one training or of several, and what the chosen one's agent prefers."""
 
     BINDINGS = named(
@@ -63,8 +55,7 @@ cut into fifths by their bid, and again by their DQI.
         super().__init__()
         self.feeds = [TrainingFeed(log) for log in logs]
         self.metric = METRICS[0]
-        self._timer: Timer | None = None
-        self._looked = self._looking = False
+        self._read = False
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -75,51 +66,14 @@ cut into fifths by their bid, and again by their DQI.
         yield Static("", id="training-detail")
         yield KeyBar()
 
-    def on_mount(self) -> None:
-        """Start following the trainings."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
-        self._look_again()
-
-    def on_screen_suspend(self) -> None:
-        """Stop looking while another screen is shown."""
-        self._rest()
-
-    def _rest(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-
-    def on_screen_resume(self) -> None:
-        """Show what happened in the meantime."""
-        if self.is_mounted:
-            self._look_again()
-
-    def on_resize(self) -> None:
-        """Draw at the new size."""
-        self.call_after_refresh(self.draw)
-
-    def _look_again(self) -> None:
-        """Look, unless a look is under way: the screen may have gone and come back during one."""
-        self._rest()
-        if not self._looking:
-            self._looking = True
-            self._follow()
-
-    @work(thread=True, group="look")
-    def _follow(self) -> None:
-        """Read what is new, in a thread: the disk may be slow."""
-        began = perf_counter()
+    def see(self) -> None:
+        """Read what is new of each training."""
         for feed in self.feeds:
             feed.look()
-        self.app.call_from_thread(self._done, perf_counter() - began)
 
-    def _done(self, took: float) -> None:
-        self._looked, self._looking = True, False
-        if not self.is_mounted:
-            return
-        self.draw()
-        if self.is_current:
-            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._look_again)
+    def take(self, seen: None) -> None:
+        """Note that there is something to show."""
+        self._read = True
 
     @property
     def chosen(self) -> int:
@@ -128,7 +82,7 @@ cut into fifths by their bid, and again by their DQI.
 
     def draw(self) -> None:
         """Show the trainings as they are now."""
-        if not self._looked or not self.is_mounted or not self.query("#training-table"):
+        if not self._read or not self.is_mounted or not self.query("#training-table"):
             return
         self.query_one(TrainingTable).show(self.feeds)
         self.query_one(LearningCurves).show(self.feeds, self.metric, self.chosen)

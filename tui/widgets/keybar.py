@@ -4,6 +4,7 @@ Textual's own ``Footer`` makes a widget of each key, makes them all anew wheneve
 ones as long as the screen lives (Textual's issue 6666). This one is a line of text.
 """
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.screen import Screen
@@ -54,7 +55,7 @@ class KeyBar(Widget):
         """Press the key under the mouse."""
         end = 0
         for name, key, words in self._keys:
-            end += len(key) + len(words) + 2
+            end += cell_len(key) + cell_len(words) + 2
             if event.x < end:
                 self.app.simulate_key(name)
                 return

@@ -1,4 +1,4 @@
-"""A market that is played in a moment: one service, three clients, two rounds."""
+"""Small markets as text: ``SMALL``, one service, three clients, two rounds; and services that compete."""
 
 SMALL = """\
 name = "small"
@@ -17,3 +17,19 @@ target_accuracy = 0.99
 reward_base = 10
 policy = "random"
 """
+
+
+def three_services(alpha: str, beta: str, gamma: str) -> str:
+    """Three services that compete for the same clients over MNIST, each with a policy, as text for a scenario."""
+    return "".join(
+        f"""
+[[services]]
+name = "{name}"
+dataset = "mnist"
+budget = {budget}
+target_accuracy = 0.99
+reward_base = 60
+policy = "{policy}"
+"""
+        for name, budget, policy in (("alpha", 9, alpha), ("beta", 8, beta), ("gamma", 12, gamma))
+    )

@@ -18,24 +18,14 @@ from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
+from support.scenarios import three_services
 
 SCENARIO = """
 name = "small"
 rounds = 6
 clients = { count = 7, cores = 1, data_size = [40, 80], emd = [0.2, 0.8], cost = { per_sample = 0.05, per_emd = 1.0 } }
 training = { backend = "surrogate" }
-""" + "".join(
-    f"""
-[[services]]
-name = "{name}"
-dataset = "mnist"
-budget = {budget}
-target_accuracy = 0.99
-reward_base = 60
-policy = "{policy}"
-"""
-    for name, budget, policy in (("alpha", 9, "hqfa"), ("beta", 8, "hqfa"), ("gamma", 12, "random"))
-)
+""" + three_services("hqfa", "hqfa", "random")
 
 
 def logs_of(out: Path, *changes: str) -> Logs:

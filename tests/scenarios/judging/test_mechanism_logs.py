@@ -20,6 +20,7 @@ from scenarios.running import checkpoint
 from scenarios.running.batch import plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
+from support.scenarios import three_services
 
 MARKETS = {
     "pay-as-offered": "",
@@ -36,18 +37,7 @@ rounds = 6
 clients = { count = 6, cores = 1, data_size = [40, 80], emd = [0.2, 0.8], cost = { per_sample = 0.05, per_emd = 1.0 } }
 training = { backend = "surrogate" }
 market = { mechanism = "%s"%s }
-""" + "".join(
-    f"""
-[[services]]
-name = "{name}"
-dataset = "mnist"
-budget = {budget}
-target_accuracy = 0.99
-reward_base = 60
-policy = "{policy}"
-"""
-    for name, budget, policy in (("alpha", 9, "worth"), ("beta", 8, "worth"), ("gamma", 12, "lcfa"))
-)
+""" + three_services("worth", "worth", "lcfa")
 
 
 def planned(mechanism: str, out: Path) -> Run:
