@@ -8,6 +8,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.memory import recall, remembered
 from des.population import Population, Qualities
 from des.round import Round
 from des.rows import Kind, Outcome
@@ -49,13 +50,17 @@ class Platform:
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
 
-    def state(self) -> Mapping[str, Any]:
-        """Return what the mechanism has noted of the rounds so far."""
-        return self.mechanism.state()
+    def state(self) -> dict[str, Any]:
+        """Return what the mechanism has noted of the rounds so far.
+
+        Raises:
+            ClearingError: it failed to.
+        """
+        return remembered(self.mechanism, "mechanism", ClearingError)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a ``state``."""
-        self.mechanism.restore(state)
+        """Continue from a ``state``. Errors as there."""
+        recall(self.mechanism, state, "mechanism", ClearingError)
 
     def book(self, current: Round) -> Book:
         """Return all offers of a round so far."""

@@ -123,8 +123,8 @@ class Market:
             "now": self.now,
             "services": {name: state.plain() for name, state in zip(self._names, self.states, strict=True)},
             "ledger": self.ledger.state(),
-            "mechanism": dict(self._platform.state()),
-            "behaviour": dict(self._population.state()),
+            "mechanism": self._platform.state(),
+            "behaviour": self._population.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:

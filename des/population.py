@@ -14,7 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import Behaviour, Outcomes, Setting, Truthful, asked, begin, learn, misreporting, reported
+from des.behaviour import (
+    Behaviour,
+    BehaviourError,
+    Outcomes,
+    Setting,
+    Truthful,
+    asked,
+    begin,
+    learn,
+    misreporting,
+    reported,
+)
+from des.memory import recall, remembered
 from des.money import Micro, MicroArray, to_micro
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, integers, uniforms
@@ -209,13 +221,17 @@ class Population:
         """Whether bids depend on what came of earlier ones."""
         return self.spec.behaviour.learns
 
-    def state(self) -> Mapping[str, Any]:
-        """Return what the clients have learned so far."""
-        return self.spec.behaviour.state()
+    def state(self) -> dict[str, Any]:
+        """Return what the clients have learned so far.
+
+        Raises:
+            BehaviourError: a behaviour of a plug-in failed to.
+        """
+        return remembered(self.spec.behaviour, "behaviour", BehaviourError)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a ``state``."""
-        self.spec.behaviour.restore(state)
+        """Continue from a ``state``. Errors as there."""
+        recall(self.spec.behaviour, state, "behaviour", BehaviourError)
 
     @property
     def data_sizes(self) -> frozenset[int]:

@@ -8,6 +8,7 @@ import typer
 from fl.errors import InputError
 from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.console import result
+from tui.commands.launch import run_directory
 
 
 def explain(
@@ -28,9 +29,9 @@ def explain(
     from scenarios.logs.directory import RunDirectory, State
 
     load_plugins(plugin, datasets=True)
-    directory = RunDirectory(run)
+    directory = RunDirectory(run_directory(run))
     if directory.state is not State.COMPLETE:
-        raise InputError(f"{run}: {directory.unfinished() if run.is_dir() else 'no such directory'}")
+        raise InputError(f"{run}: {directory.unfinished()}")
     logs, problems = read_logs(directory)
     if logs is None or problems:
         raise InputError(f"{run}: {problems[0]}")
