@@ -12,7 +12,7 @@ from fl.errors import InputError
 from fl.printable import cell, printable
 from learning.policy import is_privileged
 from learning.statistics import Interval
-from scenarios.judging.measures import MARKET, MEASURES, Measure
+from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting, mixed
 
@@ -61,7 +61,7 @@ def markdown(report: Report) -> str:
     for setting, title, table in tables(report):
         heading = f"## {_literal(setting.label)}" if setting else ""
         parts += [heading, f"**{_literal(title)}**", _markdown_table(table)]
-    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary(report))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -81,7 +81,7 @@ def html_page(report: Report, figures: Mapping[str, str]) -> str:
         parts.append("<h2>Figures</h2>")
     for caption, svg in figures.items():
         parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>")
-    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary())
+    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary(report))
     parts.append(f"<h2>Measures</h2><dl>{''.join(items)}</dl>")
     head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
@@ -99,7 +99,7 @@ def introduction(report: Report) -> list[str]:
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
             f"policy beats one of {report.baseline}."
         )
-    text += mixed(report.runs)
+    text += [*mixed(report.runs), *report.notes]
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text
@@ -114,20 +114,21 @@ def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield (setting if service == MARKET else None), title, _table(own, _shown)
+            yield (setting if service == MARKET else None), title, _table(own, _shown, report.measures)
             against = [row for row in differences if row.service == service and row.measure.better]
             if against:
-                yield None, f"{title}, against {report.baseline}", _table(against, _compared)
+                yield None, f"{title}, against {report.baseline}", _table(against, _compared, report.measures)
 
 
-def _table(rows: Sequence[_Row], write: Callable[[_Row], str]) -> Table:
-    """Return a table with a row for each policy and a column for each measure."""
-    measures: list[Measure] = [measure for measure in MEASURES if any(row.measure is measure for row in rows)]
+def _table(rows: Sequence[_Row], write: Callable[[_Row], str], measures: Sequence[Measure]) -> Table:
+    """Return a table with a row for each policy and a column for each measure that any of them has."""
+    measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
     cells: dict[tuple[str, str], _Row] = {(row.policy, row.measure.name): row for row in rows}
     table = [["policy", "seeds", *(measure.name for measure in measures)]]
     for policy in dict.fromkeys(row.policy for row in rows):
-        own: list[_Row] = [cells[policy, measure.name] for measure in measures]
-        table.append([_named(own[0]), str(own[0].seeds), *map(write, own)])
+        own: list[_Row | None] = [cells.get((policy, measure.name)) for measure in measures]
+        first = next(row for row in rows if row.policy == policy)
+        table.append([_named(first), str(first.seeds), *("" if row is None else write(row) for row in own)])
     return table
 
 
@@ -173,8 +174,8 @@ def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
     return str(row.setting.folder), row.policy, row.service, row.measure.name
 
 
-def _glossary() -> Iterator[tuple[str, str]]:
-    for measure in MEASURES:
+def _glossary(report: Report) -> Iterator[tuple[str, str]]:
+    for measure in report.measures:
         yield measure.name, measure.meaning
 
 

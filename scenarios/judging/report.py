@@ -15,6 +15,7 @@ from fl.errors import InputError
 from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.judging.bounds import Bounds
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
 
@@ -73,24 +74,29 @@ class Report:
         runs: the runs it covers.
         estimates, differences: in the order in which they are shown.
         baseline: the label of a policy, or None.
+        measures: all that a run of it may have, in the order in which they are shown.
+        notes: what must be known beside the numbers, a sentence each.
     """
 
     runs: Sequence[RunResult]
     estimates: Sequence[Estimate]
     differences: Sequence[Difference]
     baseline: str | None
+    measures: Sequence[Measure] = MEASURES
+    notes: Sequence[str] = ()
 
 
 Scores = dict[int, float]
 """Values of a measure, by seed."""
 
 
-def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Report:
+def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: Bounds | None = None) -> Report:
     """Return the report on runs.
 
     Args:
         runs: as ``results.read`` returns them.
         baseline: the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``.
+        bounds: of the runs, to be shown, too.
 
     Raises:
         InputError: no run has that policy, or none shares a scenario and seed with another policy.
@@ -103,12 +109,13 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
         raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+    measures, notes = (MEASURES, []) if bounds is None else (bounds.measures, bounds.left_out(runs))
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]
         played = dict(zip(first.setting.services, first.policies, strict=True)) | {MARKET: policy}
         rivals = groups.get((folder, baseline), []) if baseline not in (None, policy) else []
-        for measure in MEASURES:
+        for measure in measures:
             scores = _scores(members, measure)
             other = _scores(rivals, measure)
             for service, own in scores.items():
@@ -123,7 +130,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
                     differences.append(_difference(first.setting, policy, service, measure, *pair))
     if baseline is not None and not differences:
         raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
-    return Report(runs, estimates, differences, baseline)
+    return Report(runs, estimates, differences, baseline, measures, notes)
 
 
 def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
