@@ -32,9 +32,7 @@ def report(
     ] = None,
     bounds: Annotated[
         bool,
-        typer.Option(
-            "--bounds", help="Also compare with what services could have had; takes seconds a run."
-        ),
+        typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
     ] = False,
     plugin: Plugins = None,
 ) -> None:
