@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from fl.arrays import AnyArray, Float32Array, Labels, Pixels
+from fl.arrays import AnyArray, Float32Array, FloatArray, Labels, Pixels
 from fl.batched import ClientData
 from fl.blame import Foreign, blame, represent
 from fl.datasets import Dataset
@@ -146,15 +146,18 @@ class RealFederation(Federation):
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """See ``Federation.train_round``."""
-        trained = self._train(round_, jobs)
+        return self._aggregate(round_, jobs, self._train(round_, jobs))
+
+    def _aggregate(
+        self, round_: int, jobs: Sequence[TrainingJob], trained: Sequence[tuple[Float32Array, float]]
+    ) -> Mapping[str, TrainingOutcome]:
+        """Average what each service's jobs have trained, and evaluate the new global models."""
         by_service = _by_service(jobs)
         for service, own in by_service.items():
             for index in own:
                 if not np.isfinite(trained[index][1]):
                     raise Diverged(service, round_, jobs[index].client)
-            # By client, so that the sum does not depend on the order in which a policy chose.
-            by_client = sorted(own, key=lambda index: jobs[index].client)
-            merged = fedavg([trained[index][0] for index in by_client], [jobs[index].weight for index in by_client])
+            merged = _merged([(jobs[index], trained[index][0]) for index in own])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged
@@ -163,6 +166,32 @@ class RealFederation(Federation):
             service: TrainingOutcome(self.accuracy(service), np.array([trained[index][1] for index in own]))
             for service, own in by_service.items()
         }
+
+    def leave_one_out(self, round_: int, jobs: Sequence[TrainingJob]) -> FloatArray:
+        """Train a round of one service as ``train_round`` does, and see what it would have been without each client.
+
+        Every client trains once, and the updates of the others are averaged: a client costs one more evaluation.
+
+        Args:
+            round_: the round, from 1.
+            jobs: all jobs of one service, at least one.
+
+        Returns:
+            [jobs] the accuracy without the client of each job; without any other client the model stays as it was.
+
+        Raises:
+            Diverged: a loss or a model is no longer finite.
+        """
+        learner = self._learners[jobs[0].service]
+        before, trained, without = learner.parameters, self._train(round_, jobs), np.empty(len(jobs))
+        for left in range(len(jobs)):
+            others = [(job, trained[index][0]) for index, job in enumerate(jobs) if index != left]
+            learner.parameters = _merged(others) if others else before
+            self._evaluate([learner])
+            without[left] = learner.accuracy
+        learner.parameters = before
+        self._aggregate(round_, jobs, trained)
+        return without
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P] and its accuracy."""
@@ -233,6 +262,12 @@ class RealFederation(Federation):
     def _map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
         """Apply the function to all items, on the workers; results in the order of the items."""
         return self._pool.map(function, items) if self._pool else map(function, items)
+
+
+def _merged(updates: Iterable[tuple[TrainingJob, Float32Array]]) -> Float32Array:
+    """Return the average of a service's updates; by client, as a sum must not depend on whom a policy chose first."""
+    ordered = sorted(updates, key=lambda update: update[0].client)
+    return fedavg([parameters for _, parameters in ordered], [job.weight for job, _ in ordered])
 
 
 def _by_service(jobs: Sequence[TrainingJob]) -> dict[str, list[int]]:

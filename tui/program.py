@@ -30,6 +30,7 @@ from tui.commands.streams import guard_streams
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
+from tui.commands.value import value
 from tui.commands.verify import verify
 
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -78,7 +79,22 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-_LISTED = (train, report, export, verify, replay, tui, validate, certify, explain, policies, datasets, plugins, doctor)
+_LISTED = (
+    train,
+    report,
+    export,
+    verify,
+    replay,
+    tui,
+    validate,
+    certify,
+    explain,
+    value,
+    policies,
+    datasets,
+    plugins,
+    doctor,
+)
 for _command in _LISTED:
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")

@@ -240,14 +240,14 @@ class Logs:
         for number in self.numbers:
             served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
             try:
-                federation.train_round(number, [self._job(number, it) for it in served])
+                federation.train_round(number, [self.job(number, it) for it in served])
             except (LookupError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
                 return found
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
 
-    def _job(self, number: int, row: Row) -> TrainingJob:
-        """Return what a served client trained on: what it reports, unless clients may misreport."""
+    def job(self, number: int, row: Row) -> TrainingJob:
+        """Return what the served client of an offer trained on: what it reports, unless clients may misreport."""
         size, emd, claimed = row["data_size"], row["emd"], None
         if self.behaviour is None or self.behaviour.misreports:
             at, held = (self.places[row["service"]], row["client"]), self.held(number)

@@ -13,7 +13,7 @@ from fl.errors import InputError
 from fl.printable import cell, printable
 from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
-from scenarios.judging.measures import MARKET, MEASURES, Measure
+from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting, mixed
 
@@ -63,7 +63,7 @@ def markdown(report: Report) -> str:
     for setting, title, table in tables(report):
         heading = f"## {_literal(setting.label)}" if setting else ""
         parts += [heading, f"**{_literal(title)}**", _markdown_table(table)]
-    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary(report))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -83,7 +83,7 @@ def html_page(report: Report, figures: Mapping[str, str]) -> str:
         parts.append("<h2>Figures</h2>")
     for caption, svg in figures.items():
         parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>")
-    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary())
+    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary(report))
     parts.append(f"<h2>Measures</h2><dl>{''.join(items)}</dl>")
     head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
@@ -108,7 +108,7 @@ def introduction(report: Report) -> list[str]:
             "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
             "Holm's correction)."
         )
-    text += mixed(report.runs)
+    text += [*mixed(report.runs), *report.notes]
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text
@@ -123,29 +123,38 @@ def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield (setting if service == MARKET else None), title, _table(own, _shown)
+            yield (setting if service == MARKET else None), title, _table(own, _shown, report.measures)
             against = [row for row in differences if row.service == service and row.measure.better]
             if against:
-                yield None, f"{title}, against {report.baseline}", _table(against, _compared)
+                yield None, f"{title}, against {report.baseline}", _table(against, _compared, report.measures)
     for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
         title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
-        yield None, title, _table(list(points), _compared, "point", lambda row: row.setting.label)
+        yield None, title, _table(list(points), _compared, report.measures, "point", lambda row: row.setting.label)
 
 
 def _table(
     rows: Sequence[_Row],
     write: Callable[[_Row], str],
+    measures: Sequence[Measure],
     head: str = "policy",
     named: Callable[[_Row], str] | None = None,
 ) -> Table:
-    """Return a table with a column for each measure, and a row for each policy or whatever ``named`` returns."""
+    """Return a table with a column for each measure that any row has.
+
+    Args:
+        rows: the cells.
+        write: returns the text of one.
+        measures: in the order of the columns.
+        head, named: what names a row of the table, and the function that returns it; policies, if not given.
+    """
     name = named or _named
-    measures: list[Measure] = [measure for measure in MEASURES if any(row.measure is measure for row in rows)]
+    measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
     cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}
     table = [[head, "seeds", *(measure.name for measure in measures)]]
     for label in dict.fromkeys(name(row) for row in rows):
-        own: list[_Row] = [cells[label, measure.name] for measure in measures]
-        table.append([label, _seeds(own[0]), *map(write, own)])
+        own: list[_Row | None] = [cells.get((label, measure.name)) for measure in measures]
+        first = next(row for row in rows if name(row) == label)
+        table.append([label, _seeds(first), *("" if row is None else write(row) for row in own)])
     return table
 
 
@@ -196,8 +205,8 @@ def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
     return str(row.setting.folder), row.policy, row.service, row.measure.name
 
 
-def _glossary() -> Iterator[tuple[str, str]]:
-    for measure in MEASURES:
+def _glossary(report: Report) -> Iterator[tuple[str, str]]:
+    for measure in report.measures:
         yield measure.name, measure.meaning
 
 

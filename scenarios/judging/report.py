@@ -16,6 +16,7 @@ from learning.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics import probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.judging.bounds import Bounds
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
 
@@ -83,12 +84,16 @@ class Report:
         estimates, differences: in the order in which they are shown.
         baseline: the label of a policy, or None.
         points: of sweeps, the market's measures at each further point against the first one, policies together.
+        measures: all that a run of it may have, in the order in which they are shown.
+        notes: what must be known beside the numbers, a sentence each.
     """
 
     runs: Sequence[RunResult]
     estimates: Sequence[Estimate]
     differences: Sequence[Difference]
     baseline: str | None
+    measures: Sequence[Measure] = MEASURES
+    notes: Sequence[str] = ()
     points: Sequence[Difference] = ()
 
 
@@ -96,12 +101,13 @@ Scores = dict[int, float]
 """Values of a measure, by seed."""
 
 
-def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Report:
+def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: Bounds | None = None) -> Report:
     """Return the report on runs.
 
     Args:
         runs: as ``results.read`` returns them.
         baseline: the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``.
+        bounds: of the runs, to be shown, too.
 
     Raises:
         InputError: no run has that policy, or none shares a scenario and seed with another policy.
@@ -114,12 +120,13 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
         raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+    measures, notes = (MEASURES, []) if bounds is None else (bounds.measures, bounds.left_out(runs))
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]
         played = dict(zip(first.setting.services, first.policies, strict=True)) | {MARKET: policy}
         rivals = groups.get((folder, baseline), []) if baseline not in (None, policy) else []
-        for measure in MEASURES:
+        for measure in measures:
             scores = _scores(members, measure)
             other = _scores(rivals, measure)
             for service, own in scores.items():
@@ -137,10 +144,11 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
     tables = defaultdict(list)
     for row in differences:
         tables[str(row.setting.folder), row.service].append(row)
-    return Report(runs, estimates, list(_corrected(tables.values())), baseline, _points(groups.values()))
+    corrected, points = list(_corrected(tables.values())), _points(groups.values(), measures)
+    return Report(runs, estimates, corrected, baseline, measures, notes, points)
 
 
-def _points(groups: Iterable[Sequence[RunResult]]) -> list[Difference]:
+def _points(groups: Iterable[Sequence[RunResult]], measures: Sequence[Measure]) -> list[Difference]:
     """Return how each further point of a sweep differs from the first one for each policy."""
     sweeps: dict[tuple[str, str], list[Sequence[RunResult]]] = defaultdict(list)
     for members in groups:
@@ -150,7 +158,7 @@ def _points(groups: Iterable[Sequence[RunResult]]) -> list[Difference]:
     for first, *others in sweeps.values():
         table = []
         for members in others:
-            for measure in MEASURES:
+            for measure in measures:
                 own, base = (_scores(runs, measure).get(MARKET, {}) for runs in (members, first))
                 if measure.better and (shared := sorted(own.keys() & base.keys())):
                     pair = [np.array([score[seed] for seed in shared]) for score in (own, base)]

@@ -30,16 +30,21 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
     ] = None,
+    bounds: Annotated[
+        bool,
+        typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
+    ] = False,
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
+    from scenarios.judging.bounds import Bounds
     from scenarios.judging.render import csv_text, html_page, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read
 
-    load_plugins(plugin)  # tables mark privileged policies
+    load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     found = read(runs)
-    made = make_report(found, baseline)
+    made = make_report(found, baseline, Bounds.read(found) if bounds else None)
     if figures is not None:
         from scenarios.judging.figures import save
 
@@ -55,7 +60,7 @@ def report(
     else:
         result((csv_text if style == "csv" else markdown)(made), end="")
     if style == "csv":  # the other formats have room for it
-        for text in mixed(found):
+        for text in (*mixed(found), *made.notes):
             note(text)
 
 
