@@ -7,7 +7,7 @@ the same values give the same interval.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,11 @@ class Interval:
     def known(self) -> bool:
         """Whether there is an interval."""
         return self.low <= self.high  # not if they are NaN
+
+    def within(self, lowest: float, highest: float) -> "Interval":
+        """Return the interval without what lies outside the limits of the truth: it covers just as often."""
+        low, high = (min(max(end, lowest), highest) if self.known else end for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
 
     @property
     def excludes_zero(self) -> bool:

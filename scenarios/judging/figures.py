@@ -85,9 +85,9 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     return paths
 
 
-def svgs(runs: Sequence[RunResult]) -> dict[str, str]:
-    """Return every figure as SVG, by caption."""
-    return {figure.caption: _images(figure, ["svg"])[0].decode() for figure in figures(runs)}
+def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
+    """Return every figure's caption and SVG, by name."""
+    return {figure.name: (figure.caption, _images(figure, ["svg"])[0].decode()) for figure in figures(runs)}
 
 
 def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
@@ -169,7 +169,7 @@ def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
     for policy, own in by_policy(runs).items():
         _curves(axes, policy, styles[policy], np.array([_normalised(run) for run in own]))
-    axes.set(xlabel="round", ylabel="normalised reward")
+    axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
     axes.legend()
     return figure
 
@@ -188,8 +188,8 @@ def _payments(runs: Sequence[RunResult]) -> Any:
             part = offers[chosen]
             axes.scatter(part["bid"], part["payment"], s=10, marker=shape, color=tint, label=label, alpha=0.6)
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
-        axes.set(title=policy, xlabel="bid")
-    panels[0].set_ylabel("payment")
+        axes.set(title=policy, xlabel="bid, money")
+    panels[0].set_ylabel("payment, money")
     panels[0].legend()
     return figure
 
@@ -236,7 +236,7 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
                 marker=mark(index),
                 label=policy,
             )
-        axes.set(title=service, xlabel="money spent")
+        axes.set(title=service, xlabel="spent, money")
     panels[0].set_ylabel("final accuracy, %")
     panels[0].legend()
     return figure
@@ -271,6 +271,6 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
         axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
     if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
         _whole_ticks(axes)
-    axes.set(xlabel=key, ylabel="normalised reward")
+    axes.set(title="mean over services and rounds", xlabel=key, ylabel="reward / Omega^target")
     axes.legend()
     return figure

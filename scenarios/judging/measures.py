@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ class Measure:
         market: returns the value of the whole market.
         digits: decimals in Markdown and HTML.
         applies: returns whether a run has the measure at all.
+        limits: the lowest and the highest value that it can have.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Measure:
     market: Callable[[RunResult], float]
     digits: int = 2
     applies: Callable[[RunResult], bool] = lambda _: True
+    limits: tuple[float, float] = (0.0, inf)
 
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as tables show it; ``sign`` is ``+`` for differences."""
@@ -140,10 +143,28 @@ ROUNDS_TO_TARGET = Measure(
 )
 """Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
 
+PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)
+"""Limits of measures."""
+
 MEASURES = (
-    Measure("final accuracy", "test accuracy after the last round, %", 1, _final, lambda r: float(_final(r).mean())),
-    Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean())),
-    Measure("target met", "share of runs that met the target, %", 1, _met, lambda r: float(_met(r).mean()), 1),
+    Measure(
+        "final accuracy",
+        "test accuracy after the last round, %",
+        1,
+        _final,
+        lambda r: float(_final(r).mean()),
+        limits=PERCENT,
+    ),
+    Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean()), limits=PERCENT),
+    Measure(
+        "target met",
+        "share of runs that met the target, %",
+        1,
+        _met,
+        lambda r: float(_met(r).mean()),
+        1,
+        limits=PERCENT,
+    ),
     ROUNDS_TO_TARGET,
     Measure(
         "normalised reward",
@@ -152,6 +173,7 @@ MEASURES = (
         _reward,
         lambda r: float(_reward(r).mean()),
         4,
+        limits=SHARE,
     ),
     Measure(
         "spent",
@@ -183,8 +205,10 @@ MEASURES = (
         _wasted,
         lambda r: float(_wasted(r).sum()),
     ),
-    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3),
-    Measure("income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3),
+    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3, limits=SHARE),
+    Measure(
+        "income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3, limits=SHARE
+    ),
     Measure(
         "spending HHI",
         "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends",
@@ -192,6 +216,7 @@ MEASURES = (
         None,
         lambda r: hhi(r.spent.sum(axis=0)),
         3,
+        limits=SHARE,
     ),
     Measure(
         "client profit",
@@ -199,6 +224,7 @@ MEASURES = (
         0,
         lambda r: r.profit,
         lambda r: float(r.profit.sum()),
+        limits=ANY,
     ),
     Measure(
         "misreport profit",
@@ -207,6 +233,7 @@ MEASURES = (
         _misreport_profit,
         lambda r: float(_misreport_profit(r).sum()),
         applies=_interested,
+        limits=ANY,
     ),
     Measure(
         "overstated",
@@ -216,6 +243,7 @@ MEASURES = (
         lambda r: float(_overstated(r)[-1]),
         1,
         applies=_interested,
+        limits=PERCENT,
     ),
     Measure(
         "services Jain",
@@ -224,6 +252,7 @@ MEASURES = (
         None,
         lambda r: jain(np.minimum(1.0, r.accuracy[-1] / r.setting.targets)),
         4,
+        limits=SHARE,
     ),
     Measure(
         "core use",
@@ -232,6 +261,7 @@ MEASURES = (
         None,
         lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores * _rounds_with_offers(r))),
         1,
+        limits=PERCENT,
     ),
 )
 

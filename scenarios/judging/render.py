@@ -1,11 +1,11 @@
-"""A report as Markdown, CSV or one self-contained HTML page."""
+"""A report's tables and words, as Markdown and as CSV; ``scenarios.judging.page`` makes a page of them."""
 
 import csv
-import html
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
@@ -16,24 +16,20 @@ from learning.policy import is_privileged
 from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting, mixed
+from scenarios.judging.sentences import ranked, sentences
 
 Table = list[list[str]]
 """Rows of cells; the first row is the header."""
 
 _Row = TypeVar("_Row", Estimate, Difference)
 
+DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "price of anarchy")
+"""The measures that tables show first."""
+
 COLUMNS = (
     "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
     "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
 )  # fmt: skip
-
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ccc; text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #555 }
-figure { margin: 2rem 0 } svg { max-width: 100%; height: auto }
-"""
 
 
 def csv_text(report: Report) -> str:
@@ -57,36 +53,42 @@ def csv_text(report: Report) -> str:
     return target.getvalue()
 
 
-def markdown(report: Report) -> str:
-    """Return the report as Markdown."""
-    parts = ["# Report", *map(_literal, introduction(report))]
-    for setting, title, table in tables(report):
-        heading = f"## {_literal(setting.label)}" if setting else ""
-        parts += [heading, f"**{_literal(title)}**", _markdown_table(table)]
-    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary(report))]
-    return "\n\n".join(part for part in parts if part) + "\n"
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table of a report.
+
+    Attributes:
+        setting: whose first table it is; None for the others.
+        title: what it shows.
+        table: the deciding measures.
+        more: the other measures; None if there are none.
+    """
+
+    setting: Setting | None
+    title: str
+    table: Table
+    more: Table | None
 
 
-def html_page(report: Report, figures: Mapping[str, str]) -> str:
-    """Return the report as one self-contained page.
+def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
+    """Return the report as Markdown.
 
     Args:
         report: the report.
-        figures: SVG by caption.
+        made_by: what made it, a line each: the command, and versions.
     """
-    parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in introduction(report))]
-    for setting, title, table in tables(report):
-        if setting:
-            parts.append(f"<h2>{html.escape(setting.label)}</h2>")
-        parts += [f"<h3>{html.escape(title)}</h3>", _html_table(table)]
-    if figures:
-        parts.append("<h2>Figures</h2>")
-    for caption, svg in figures.items():
-        parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>")
-    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary(report))
-    parts.append(f"<h2>Measures</h2><dl>{''.join(items)}</dl>")
-    head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+    parts = ["# Report", *map(_literal, introduction(report))]
+    for part in tables(report):
+        if part.setting:
+            found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
+            parts += [f"## {_literal(part.setting.label)}", found]
+        parts += [f"**{_literal(part.title)}**", _markdown_table(part.table)]
+        if part.more:
+            parts += ["<details><summary>More measures</summary>", _markdown_table(part.more), "</details>"]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in glossary(report))]
+    if made_by:
+        parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
+    return "\n\n".join(parts) + "\n"
 
 
 def introduction(report: Report) -> list[str]:
@@ -114,30 +116,48 @@ def introduction(report: Report) -> list[str]:
     return text
 
 
-def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
-    """Yield each table with its title, and the setting if it is the first of one; comparisons of sweeps come last."""
+def tables(report: Report) -> Iterator[Part]:
+    """Yield the tables, setting by setting, policies in the order of their AUC; comparisons of sweeps come last."""
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)
         setting = estimates[0].setting
-        differences = [row for row in report.differences if row.setting is setting]
+        order = {policy: place for place, policy in enumerate(ranked(report, setting))}
+        estimates.sort(key=lambda row: order[row.policy])
+        differences = [row for row in report.differences if row.setting.folder == setting.folder and row.measure.better]
+        differences.sort(key=lambda row: order[row.policy])
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield (setting if service == MARKET else None), title, _table(own, _shown, report.measures)
-            against = [row for row in differences if row.service == service and row.measure.better]
-            if against:
-                yield None, f"{title}, against {report.baseline}", _table(against, _compared, report.measures)
+            yield _part(setting if service == MARKET else None, title, own, _shown, report.measures)
+            if against := [row for row in differences if row.service == service]:
+                yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
     for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
         title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
-        yield None, title, _table(list(points), _compared, report.measures, "point", lambda row: row.setting.label)
+        yield _part(None, title, list(points), _compared, report.measures, "point", lambda row: row.setting.label)
+
+
+def _part(
+    setting: Setting | None,
+    title: str,
+    rows: Sequence[_Row],
+    write: Callable[[_Row], str],
+    measures: Sequence[Measure],
+    head: str = "policy",
+    named: Callable[[_Row], str] | None = None,
+) -> Part:
+    """Return a table in two: the measures that decide, and the others."""
+    few = [measure for measure in measures if measure.name in DECIDING]
+    others = [measure for measure in measures if measure.name not in DECIDING]
+    more = _table(rows, write, others, head, named)
+    return Part(setting, title, _table(rows, write, few, head, named), more if len(more[0]) > 2 else None)
 
 
 def _table(
     rows: Sequence[_Row],
     write: Callable[[_Row], str],
     measures: Sequence[Measure],
-    head: str = "policy",
-    named: Callable[[_Row], str] | None = None,
+    head: str,
+    named: Callable[[_Row], str] | None,
 ) -> Table:
     """Return a table with a column for each measure that any row has.
 
@@ -205,7 +225,8 @@ def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
     return str(row.setting.folder), row.policy, row.service, row.measure.name
 
 
-def _glossary(report: Report) -> Iterator[tuple[str, str]]:
+def glossary(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield each measure's name and meaning."""
     for measure in report.measures:
         yield measure.name, measure.meaning
 
@@ -219,10 +240,3 @@ def _markdown_table(table: Table) -> str:
 def _literal(text: str) -> str:
     """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
     return re.sub(r"[\\`|<]|\](?=[(\[])", r"\\\g<0>", printable(text))
-
-
-def _html_table(table: Table) -> str:
-    header, *rows = [[html.escape(cell) for cell in row] for row in table]
-    head = "".join(f"<th>{cell}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -131,7 +131,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: 
             other = _scores(rivals, measure)
             for service, own in scores.items():
                 found = np.array(list(own.values()))
-                interval = mean_interval(found)
+                interval = mean_interval(found).within(*measure.limits)
                 met = to_target(members, service) if measure is ROUNDS_TO_TARGET else None
                 estimates.append(
                     Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)

@@ -10,9 +10,11 @@ import pytest
 from fl.errors import InputError
 from learning.intervals import holm
 from scenarios.judging.measures import gini, jain
-from scenarios.judging.render import csv_text, html_page, markdown
+from scenarios.judging.page import html_page
+from scenarios.judging.render import csv_text, markdown, tables
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
+from scenarios.judging.sentences import sentences
 from scenarios.judging.summary import SHOWN, _summarise
 from scenarios.logs.columns import OFFERS, ROUNDS
 from scenarios.logs.directory import RunDirectory
@@ -183,6 +185,59 @@ def test_p_values_are_corrected_for_the_differences_of_their_table(tmp_path: Pat
     assert "†" in line
 
 
+def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.41, 0.44))
+    report = make_report(read([tmp_path]), baseline="one")
+    setting = report.runs[0].setting
+    assert list(sentences(report, setting)) == [
+        "two reaches no target, in the same rounds as one; its AUC is 1.25 [0.94, 1.56] points higher.",
+        "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
+    ]
+    assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
+        "one reaches no target, in the same rounds as two; its AUC is 1.25 [0.94, 1.56] points lower."
+    )
+    [first, *_] = tables(report)
+    assert [row[0] for row in first.table] == ["policy", "two", "one"]
+    for sentence in sentences(report, setting):  # the same words in both
+        assert sentence in markdown(report)
+        assert sentence in html_page(report, {})
+
+
+def test_sentences_claim_no_more_than_the_intervals(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", 0, [0.5, 1.0, 1.0, 1.0], [0.25, 0.5, 0.5, 0.5])
+    write_run(tmp_path, "two", 0, [0.5, 0.5, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5])
+    report = make_report(read([tmp_path]), baseline="one")
+    assert list(sentences(report, report.runs[0].setting))[1] == (
+        "two reaches every target, 1.0 (n = 1: no interval) rounds after one; "
+        "its AUC is 9.38 (n = 1: no interval) points lower."
+    )
+    for seed, later in ((1, 3), (2, 1), (3, 2)):
+        write_run(tmp_path, "one", seed, [0.5, 0.5, 1.0, 1.0], [0.5] * 4)
+        write_run(tmp_path, "two", seed, [*[0.5] * later, *[1.0] * (4 - later)], [0.5] * 4)
+    report = make_report(read([tmp_path]), baseline="one")
+    assert list(sentences(report, report.runs[0].setting))[1] == (
+        "two reaches every target, not clearly before or after one (+0.2 [-0.8, 1.3] rounds); "
+        "its AUC is not clearly another one (-2.34 [-13.37, 8.68] points)."
+    )
+
+
+def test_the_page_begins_with_the_picture_and_folds_what_decides_nothing(out: Path) -> None:
+    report = make_report(read([out]), "one")
+    setting = report.runs[0].setting
+    figures = {
+        f"{setting.folder.name}-accuracy": ("curves", "<svg>curves</svg>"),
+        f"{setting.folder.name}-cost": ("costs", "<svg>costs</svg>"),
+    }
+    page = html_page(report, figures, ["flmarket report <runs>", "flmarket 0.2.0"])
+    order = ["<svg>curves", "<ul><li>", "Whole market", "More measures", "<svg>costs", "flmarket report &lt;runs&gt;"]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
+    opening = page[: page.index("<details>")]
+    assert "final accuracy" in opening
+    assert "income Jain" not in opening
+    assert "    flmarket report <runs>\n" in markdown(report, ["flmarket report <runs>"])
+
+
 def test_points_of_a_sweep_are_compared_with_the_first_one_paired_by_seed(tmp_path: Path) -> None:
     write_three(tmp_path, "one", (0.25, 0.3, 0.35), sweep={"clients.cores": 1})
     write_three(tmp_path, "one", (0.35, 0.41, 0.44), sweep={"clients.cores": 2})
@@ -217,7 +272,7 @@ def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
     text = markdown(report)
     assert "| one | 2 (no interval) | 50.00 |" in text
     assert "| two | 2 (no interval) | +0.00 P 0.50 |" in text
-    page = html_page(report, {"a <caption>": "<?xml?><svg>...</svg>"})
+    page = html_page(report, {"a-figure": ("a <caption>", "<?xml?><svg>...</svg>")})
     assert "<td>2 (no interval)</td><td>50.00</td>" in page
     assert "a &lt;caption&gt;" in page
     assert "<?xml" not in page
@@ -304,11 +359,12 @@ def test_jains_index(values: list[float], index: float) -> None:
 
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
     """As in the closing table of `flmarket run`: `learning.targets` has the one rule."""
-    text = markdown(make_report(read([out])))
-    market, a, b = (line.split(" | ")[5] for line in text.splitlines() if line.startswith("| one |"))
+    report = make_report(read([out]))
+    parts = [[dict(zip(part.table[0], row, strict=True)) for row in part.table[1:]] for part in tables(report)]
+    market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")
     assert (market, a, b) == ("> 3.5 (1 of 4)", "never", "> 3.0 (1 of 2)")
-    [always] = [line.split(" | ")[5] for line in text.splitlines() if line.startswith("| two |") and "1 of" in line][1:]
-    assert always == "> 4.0 (1 of 2)"
+    always = [row["rounds to target"] for row in parts[-1] if row["policy"] == "two"]
+    assert always == ["> 4.0 (1 of 2)"]
 
 
 def test_the_closing_table_and_the_report_round_alike(tmp_path: Path) -> None:
