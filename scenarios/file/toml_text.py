@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from scenarios.file.clients import ClientBehaviour
 from scenarios.file.problems import BARE_KEY
-from scenarios.file.schema import ClientBehaviour, Market, Scenario
+from scenarios.file.schema import Market, Scenario
 
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
