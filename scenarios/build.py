@@ -9,6 +9,7 @@ from des.behaviour import Behaviour
 from des.behaviours import create as create_behaviour
 from des.client import Timeline
 from des.conditions import Intervention
+from des.holdings import Lasting
 from des.market import Market
 from des.mechanisms import create as create_mechanism
 from des.money import to_micro
@@ -257,6 +258,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
+        lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
     )
 
 

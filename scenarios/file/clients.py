@@ -35,6 +35,25 @@ class ClientBehaviour(Table):
     )
 
 
+class ClientLasting(Table):
+    """How far a client's data lasts from round to round."""
+
+    persistence: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Probability that a round keeps a client's lasting data size, EMD and label mix for a service; "
+        "else they are drawn anew for that round. 0: always anew, as in the paper; 1: always the same.",
+    )
+    drift: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn anew, "
+        "and last from then on.",
+    )
+
+
 class Clients(Table):
     """The clients, and how their data is drawn anew in each round."""
 
@@ -68,4 +87,7 @@ class Clients(Table):
     )
     behaviour: ClientBehaviour = Field(
         default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
+    )
+    lasting: ClientLasting = Field(
+        default_factory=ClientLasting, description="How far a client's data lasts from round to round."
     )
