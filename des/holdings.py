@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fl.arrays import IntArray, UInt32Array
+from fl.arrays import BoolArray, IntArray, UInt32Array
 from fl.draws import draw_key, integers, uniforms
 
 BLOCK = 4096
@@ -120,6 +120,7 @@ class Holdings:
             waiting, first = waiting[~drifts.any(axis=0)], int(rounds[0])
         return found
 
-    def _drifts(self, rounds: IntArray, clients: IntArray) -> IntArray:
+    def _drifts(self, rounds: IntArray, clients: IntArray) -> BoolArray:
         """Return whether the lasting pairs of each client are drawn anew in each round, [rounds, clients]."""
-        return uniforms(self._drift, rounds[:, None], 0, clients)[0] < self._lasting.drift
+        drifts: BoolArray = uniforms(self._drift, rounds[:, None], 0, clients)[0] < self._lasting.drift
+        return drifts

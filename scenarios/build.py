@@ -242,6 +242,8 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         local_epochs=scenario.training_for(service.dataset).local_epochs,
         policy=service.policy,
         privileged=is_privileged(service.policy),
+        arrival=service.arrival,
+        total_budget=None if service.total_budget is None else to_micro(service.total_budget),
     )
 
 

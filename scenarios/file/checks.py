@@ -110,6 +110,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     if catalogue.obstacles:
         yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
+    yield from _arrivals(readable)
     yield from _market_size(readable)
     yield from check_interventions(readable)
     used: dict[str, DatasetFacts] = {}
@@ -165,6 +166,15 @@ def _timeline(readable: Readable) -> Iterator[Finding]:
         yield Finding(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
+
+
+def _arrivals(readable: Readable) -> Iterator[Finding]:
+    rounds = readable.get("rounds")
+    for i in readable.places("services"):
+        arrival = readable.get("services", i, "arrival")
+        if rounds is not None and arrival is not None and arrival > rounds:
+            message = f"must be at most the {number(rounds)} rounds, not {number(arrival)}"
+            yield Finding(("services", i, "arrival"), message)
 
 
 def _market_size(readable: Readable) -> Iterator[Finding]:

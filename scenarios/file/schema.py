@@ -136,6 +136,20 @@ class Service(Table):
         description="The most that it can offer in one round (B_m), money.",
         json_schema_extra={"unit": "money per round"},
     )
+    total_budget: Annotated[float, AfterValidator(six_decimals)] | None = Field(
+        default=None,
+        ge=0,
+        le=LARGEST_SUM,
+        description="The most that it can pay in the whole run, money: a round's offers are within its budget and "
+        "within what is left of this. Absent: no such limit.",
+        json_schema_extra={"unit": "money"},
+    )
+    arrival: int = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="The first round in which it takes part; before that it has no budget and sees nothing.",
+    )
     target_accuracy: float = Field(
         gt=0, le=1, description="Test accuracy at which it leaves, as a fraction: 97 % is 0.97."
     )

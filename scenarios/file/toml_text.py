@@ -18,9 +18,9 @@ def dumps(scenario: Scenario) -> str:
     """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
 
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
-    of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where
-    there are none, and the rules of the market, and how clients behave and their data lasts, where they are the
-    paper's.
+    of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
+    none, a service's arrival where it is the first round, and the rules of the market, and how clients behave and how
+    their data lasts, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
@@ -29,6 +29,9 @@ def dumps(scenario: Scenario) -> str:
     for key, plain in _PLAIN_CLIENTS.items():
         if data["clients"][key] == plain:
             del data["clients"][key]
+    for service in data["services"]:
+        if service["arrival"] == 1:
+            del service["arrival"]
     lines = _table((), data)
     return "\n".join(lines).strip("\n") + "\n"
 
