@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import simpy
 
+from des.availability import Availability
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
 from des.client import Timeline
@@ -59,18 +60,16 @@ class Market:
         seed: int,
         interventions: Sequence[Intervention] = (),
         mechanism: Mechanism | None = None,
+        availability: Availability | None = None,
     ) -> None:
         """Create a market before its first round.
 
         Args:
-            population: the clients.
-            services: the services that compete.
-            timeline: how long things take.
-            rounds: N.
-            federation: trains the services' models.
-            seed: the seed of every random stream.
+            population, services: the clients, and the services that compete.
+            timeline, rounds: how long things take, and N.
+            federation, seed: trains the services' models; the seed of every random stream.
             interventions: changes from outside in the middle of the run.
-            mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
+            mechanism, availability: clears the rounds (by default ``PayAsOffered``), and says who is offline in them.
         """
         self.services = tuple(services)
         self.rounds = rounds
@@ -85,7 +84,8 @@ class Market:
         self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._bidding = Bidding(self._platform, self.ledger)
         self._interventions = tuple(interventions)
-        self._conditions = self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
+        budgets = {spec.name: spec.budget for spec in services}
+        self._conditions = self._at_first = Conditions(budgets, population.cores, availability=availability)
         self._env = simpy.Environment(initial_time=0.0)
         self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None

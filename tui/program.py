@@ -27,6 +27,7 @@ from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
 from tui.commands.streams import guard_streams
+from tui.commands.trace import trace
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
@@ -78,7 +79,22 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-_LISTED = (train, report, export, verify, replay, tui, validate, certify, explain, policies, datasets, plugins, doctor)
+_LISTED = (
+    train,
+    report,
+    export,
+    verify,
+    replay,
+    tui,
+    validate,
+    certify,
+    explain,
+    trace,
+    policies,
+    datasets,
+    plugins,
+    doctor,
+)
 for _command in _LISTED:
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")

@@ -19,6 +19,7 @@ from fl.own_files import is_path
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
+from scenarios.file.availability import check_availability
 from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
@@ -107,6 +108,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
         yield from _known_names(readable, catalogue)
         yield from mechanism_options(readable, catalogue.mechanisms)
         yield from behaviour_options(readable, catalogue.behaviours)
+        yield from check_availability(readable)
     if catalogue.obstacles:
         yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
@@ -170,11 +172,9 @@ def _timeline(readable: Readable) -> Iterator[Finding]:
 
 def _arrivals(readable: Readable) -> Iterator[Finding]:
     rounds = readable.get("rounds")
-    for i in readable.places("services"):
-        arrival = readable.get("services", i, "arrival")
-        if rounds is not None and arrival is not None and arrival > rounds:
-            message = f"must be at most the {number(rounds)} rounds, not {number(arrival)}"
-            yield Finding(("services", i, "arrival"), message)
+    for path in [("services", i, "arrival") for i in readable.places("services")]:
+        if rounds is not None and (arrival := readable.get(*path)) is not None and arrival > rounds:
+            yield Finding(path, f"must be at most the {number(rounds)} rounds, not {number(arrival)}")
 
 
 def _market_size(readable: Readable) -> Iterator[Finding]:

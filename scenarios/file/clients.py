@@ -85,6 +85,14 @@ class Clients(Table):
         description="Probability that a client that was awarded something leaves during the round; "
         "what it has not delivered by then is dropped.",
     )
+    availability: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4_096,
+        pattern=r"^[^\x00]*$",
+        description="CSV file that says in which rounds each client is there (client,from,to); the others are offline. "
+        "Absent: all are there in all rounds.",
+    )
     behaviour: ClientBehaviour = Field(
         default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from des.availability import Interval
 from des.money import MICRO, Micro, to_micro
 from scenarios.file.schema import Scenario
 
@@ -15,13 +16,16 @@ class Conditions(NamedTuple):
     offline: Sequence[int]
 
 
-def conditions(scenario: Scenario, number: int, spent: Mapping[str, Micro]) -> Conditions:
+def conditions(
+    scenario: Scenario, number: int, spent: Mapping[str, Micro], intervals: Sequence[Interval] | None = None
+) -> Conditions:
     """Return the conditions of a round.
 
     Args:
         scenario: what was played.
         number: the round.
         spent: what each service spent in earlier rounds, micro-units.
+        intervals: when clients are there; None if they always are, or if it is not known any more.
     """
     cores, offline = scenario.clients.cores, []
     budgets = {service.name: service.budget for service in scenario.services}
@@ -34,6 +38,9 @@ def conditions(scenario: Scenario, number: int, spent: Mapping[str, Micro]) -> C
             offline = list(change.value)
         else:
             budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
+    if intervals is not None:
+        there = {client for client, first, last in intervals if first <= number <= last}
+        offline = sorted({*offline} | ({*range(scenario.clients.count)} - there))
     for service in scenario.services:
         if service.arrival > number:
             budgets[service.name] = 0

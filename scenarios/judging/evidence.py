@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from des.availability import Interval
 from des.behaviour import Behaviour, BehaviourError, Truthful
 from des.behaviours import BEHAVIOURS
 from des.money import Micro
@@ -26,6 +27,7 @@ from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
+from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.conditions import Conditions, conditions
 from scenarios.logs.labels import labels_of
@@ -252,8 +254,17 @@ class Logs:
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
         if number not in self._conditions:
-            self._conditions[number] = conditions(self.scenario, number, self._spent.get(number, {}))
+            self._conditions[number] = conditions(self.scenario, number, self._spent.get(number, {}), self._intervals)
         return self._conditions[number]
+
+    @cached_property
+    def _intervals(self) -> Sequence[Interval] | None:
+        """When clients are there; None if they always are, or if the trace is gone or has changed since."""
+        try:
+            trace = trace_of(self.scenario)
+            return trace.intervals if trace and trace.sha256 == self.meta["availability"]["sha256"] else None
+        except (InputError, KeyError, TypeError):
+            return None
 
     @cached_property
     def _spent(self) -> Mapping[int, Mapping[str, Micro]]:

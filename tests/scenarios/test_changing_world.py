@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flmarket
+from fl.errors import InputError
 from scenarios.build import Shelf, build
 from scenarios.judging.rerun import rerun
 from scenarios.judging.verify import verify
@@ -280,3 +281,53 @@ def test_impossible_worlds_are_refused(setting: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as error:
         parse(CHANGING, overrides=[setting])
     assert str(error.value) == f"--set {setting}: {problem}"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Even clients are there in the first half of the run, odd ones in the second; client 0 always."""
+    lines = ["0,1,12", *(f"{c},{1 + 6 * (c % 2)},{6 + 6 * (c % 2)}" for c in range(1, 10))]
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(["client,from,to", *lines, ""]))
+    return path
+
+
+def test_nobody_offers_to_clients_that_are_not_there(trace: Path, tmp_path: Path) -> None:
+    run = played(tmp_path / "out", f"clients.availability={trace}")
+    wanted = {(int(row["round"]) > 6, int(row["client"])) for row in table(run.directory.path, "offers")}
+    assert wanted == {(False, c) for c in (0, 2, 4, 6, 8)} | {(True, c) for c in (0, 1, 3, 5, 7, 9)}
+    assert verify(run.directory).problems == []
+    change(run.directory.path, "offers", {"client": "2"}, lambda row: (row["round"], row["client"]) == ("8", "1"))
+    assert any("client 2: is offline, but is wanted" in found for found in verify(run.directory).problems)
+
+
+def test_interventions_and_a_trace_add_up(trace: Path) -> None:
+    text = CHANGING + '\n[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [0, 2]\n'
+    market = build(parse(text, overrides=[f"clients.availability={trace}"]), 0, Shelf()).market
+    offline = []
+    while not market.finished:
+        observed = market.open_round()
+        offline += [it.offline for it in list(observed.values())[:1]]
+        market.close_round({name: flmarket.Offer.none() for name in observed})
+    odd = {1, 3, 5, 7, 9}
+    assert offline == [odd] + 3 * [odd | {0, 2}] + 6 * [{0, 2, 4, 6, 8}]
+
+
+def test_a_changed_trace_is_found(trace: Path, tmp_path: Path) -> None:
+    change = f"clients.availability={trace}"
+    run = played(tmp_path / "out", change)
+    trace.write_text(trace.read_text().replace("0,1,12", "0,1,11"))
+    [other] = plan([parse(CHANGING, overrides=[change])], [], [0], tmp_path / "out", Shelf())
+    assert other.digest != run.digest
+    assert verify(run.directory).problems == []  # the logs are what they were
+    with pytest.raises(InputError, match=r"trace\.csv is not the trace with which the run was played"):
+        rerun(run.directory, Shelf())
+    trace.unlink()
+    assert verify(run.directory).problems == []
+
+
+def test_a_trace_s_problem_is_one_of_the_scenario_s(trace: Path) -> None:
+    trace.write_text("client,from,to\n0,3,2\n")
+    with pytest.raises(ScenarioError) as error:
+        parse(CHANGING.replace("cores = 1", f'cores = 1\navailability = "{trace}"'), "market.toml")
+    assert str(error.value) == f"market.toml:9: clients.availability: {trace}:2: the interval from 3 to 2 is empty"
