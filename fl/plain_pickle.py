@@ -23,7 +23,7 @@ def loads(content: bytes) -> Any:
         PickleError: it holds something else, or is damaged.
     """
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[object, Any] = {}
     try:
         for opcode, argument, _ in pickletools.genops(content):
             name = opcode.name

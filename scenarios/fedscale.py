@@ -63,7 +63,7 @@ def convert(path: Path, rounds: int, seconds: float, clients: int | None = None)
             a client.
     """
     name = printable(str(path))
-    times = np.arange(rounds) * seconds
+    times: FloatArray = np.arange(rounds, dtype=np.float64) * np.float64(seconds)
     found: list[Interval] = []
     taken = left_out = 0
     for client, trace in _read(path, name).items():

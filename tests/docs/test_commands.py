@@ -138,6 +138,9 @@ def test_every_command_does_what_it_says(
     (tmp_path / "big_spender.py").write_text(own_policy)
     if "my-market.toml" in (ROOT / page).read_text():
         (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
+    if "client_behave_trace" in (ROOT / page).read_text():
+        phones = {n: {"active": [600 * n], "inactive": [90_000], "finish_time": 100_000} for n in range(20)}
+        (tmp_path / "client_behave_trace").write_text(json.dumps(phones))
     for words in commands:
         run(words, tmp_path)
 
