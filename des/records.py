@@ -178,6 +178,7 @@ class Feedback:
         accuracy: the accuracy of its new global model, in [0, 1].
         reward: Omega^accuracy, at most Omega^target.
         served: [k] whether each client of the offer trained for it, in the order of the offer.
+        dropped: [k] whether each was awarded and its update did not arrive: it left, or missed the deadline.
         paid: [k] what each served client was paid, money; 0 for the others.
         losses: [k] mean local training loss of each served client, NaN for the others.
         status: ``training`` or ``reached``.
@@ -187,6 +188,12 @@ class Feedback:
     accuracy: float
     reward: float
     served: BoolArray
+    dropped: BoolArray
     paid: FloatArray
     losses: FloatArray
     status: Status
+
+    @property
+    def won(self) -> BoolArray:
+        """[k] Whether each offer was accepted, whatever the client then delivered; the others were defeated."""
+        return self.served | self.dropped

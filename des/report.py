@@ -104,7 +104,10 @@ def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
     """Return what a service learns of its round."""
-    served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
+    served, dropped = (
+        np.array([offer.outcome is outcome for offer in offers], dtype=np.bool_)
+        for outcome in (Outcome.SERVED, Outcome.DROPPED)
+    )
     losses = np.full(len(offers), np.nan)
     if trained is not None:
         losses[served] = trained.losses
@@ -114,6 +117,7 @@ def _feedback(
         accuracy=report.accuracy,
         reward=report.reward,
         served=served,
+        dropped=dropped,
         paid=paid,
         losses=losses,
         status=report.status,

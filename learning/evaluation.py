@@ -18,10 +18,11 @@ from des.money import MICRO
 from des.rows import RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.names import unknown
+from learning.intervals import Interval, Statistic, bootstrap_interval, paired_interval
 from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap
+from learning.statistics import area_under_curve
 from learning.targets import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
@@ -84,16 +85,16 @@ class Results:
         second: str,
         *,
         service: str | None = None,
-        statistic: Statistic = mean,
+        statistic: Statistic | None = None,
         level: float = 0.95,
-        resamples: int = 10_000,
     ) -> Interval:
         """Return how much more AUC one entrant has than another, paired by seed.
 
         Args:
             first, second: entrants.
             service: the service whose AUC is compared; if not given, the mean over all services is.
-            statistic, level, resamples: see ``paired_bootstrap``.
+            statistic: of the differences, such as ``interquartile_mean``; if not given, their mean.
+            level: of the interval; see ``learning.intervals``.
 
         Raises:
             ValueError: the entrant or the service is unknown.
@@ -101,7 +102,9 @@ class Results:
         auc = self.auc()
         scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
         one, other = (scores[_index("entrant", name, self.entrants)] for name in (first, second))
-        return paired_bootstrap(one, other, statistic=statistic, level=level, resamples=resamples)
+        if statistic is None:
+            return paired_interval(one, other, level=level)
+        return bootstrap_interval(one, other, statistic, level=level)
 
 
 def evaluate(

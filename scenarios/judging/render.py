@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -10,8 +11,8 @@ from typing import TypeVar
 
 from fl.errors import InputError
 from fl.printable import cell, printable
+from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
-from learning.statistics import Interval
 from scenarios.judging.measures import MARKET, MEASURES, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting, mixed
@@ -23,7 +24,7 @@ _Row = TypeVar("_Row", Estimate, Difference)
 
 COLUMNS = (
     "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
-    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement",
+    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
 )  # fmt: skip
 
 _STYLE = """
@@ -45,12 +46,13 @@ def csv_text(report: Report) -> str:
         sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
         texts = (row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name)
         line: list[object] = [*map(cell, texts)]
-        line += [row.seeds, *_ends(row.interval, row.seeds)]
+        line += [row.seeds, *_ends(row.interval)]
         if difference := found.get(_key(row)):
-            line += [report.baseline, difference.seeds, *_ends(difference.interval, difference.seeds)]
+            line += [report.baseline, difference.seeds, *_ends(difference.interval)]
             line += ["" if difference.improvement is None else difference.improvement]
+            line += ["" if math.isnan(p) else p for p in (difference.interval.p, difference.adjusted)]
         else:
-            line += [""] * 6
+            line += [""] * 8
         writer.writerow(line)
     return target.getvalue()
 
@@ -91,13 +93,20 @@ def introduction(report: Report) -> list[str]:
     """Return what must be known to read the tables, one paragraph each."""
     count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
     text = [
-        f"{count}. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
+        f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
         "A service that left keeps its accuracy and reward until the last round."
     ]
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
             f"policy beats one of {report.baseline}."
+        )
+    if report.points:
+        text.append("Points of a sweep are compared with its first one, paired by seed.")
+    if any(row.interval.known for row in (*report.differences, *report.points)):
+        text.append(
+            "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
+            "Holm's correction)."
         )
     text += mixed(report.runs)
     if any(_privileged(row.played) for row in report.estimates):
@@ -106,7 +115,7 @@ def introduction(report: Report) -> list[str]:
 
 
 def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
-    """Yield each table with its title, and the setting if it is the first table of one."""
+    """Yield each table with its title, and the setting if it is the first of one; comparisons of sweeps come last."""
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)
         setting = estimates[0].setting
@@ -118,17 +127,30 @@ def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
             against = [row for row in differences if row.service == service and row.measure.better]
             if against:
                 yield None, f"{title}, against {report.baseline}", _table(against, _compared)
+    for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
+        title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
+        yield None, title, _table(list(points), _compared, "point", lambda row: row.setting.label)
 
 
-def _table(rows: Sequence[_Row], write: Callable[[_Row], str]) -> Table:
-    """Return a table with a row for each policy and a column for each measure."""
+def _table(
+    rows: Sequence[_Row],
+    write: Callable[[_Row], str],
+    head: str = "policy",
+    named: Callable[[_Row], str] | None = None,
+) -> Table:
+    """Return a table with a column for each measure, and a row for each policy or whatever ``named`` returns."""
+    name = named or _named
     measures: list[Measure] = [measure for measure in MEASURES if any(row.measure is measure for row in rows)]
-    cells: dict[tuple[str, str], _Row] = {(row.policy, row.measure.name): row for row in rows}
-    table = [["policy", "seeds", *(measure.name for measure in measures)]]
-    for policy in dict.fromkeys(row.policy for row in rows):
-        own: list[_Row] = [cells[policy, measure.name] for measure in measures]
-        table.append([_named(own[0]), str(own[0].seeds), *map(write, own)])
+    cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}
+    table = [[head, "seeds", *(measure.name for measure in measures)]]
+    for label in dict.fromkeys(name(row) for row in rows):
+        own: list[_Row] = [cells[label, measure.name] for measure in measures]
+        table.append([label, _seeds(own[0]), *map(write, own)])
     return table
+
+
+def _seeds(row: Estimate | Difference) -> str:
+    return str(row.seeds) if row.seeds == 1 or row.interval.known else f"{row.seeds} (no interval)"
 
 
 def _named(row: Estimate | Difference) -> str:
@@ -156,17 +178,18 @@ def _shown(row: Estimate) -> str:
 
 
 def _compared(row: Difference) -> str:
-    text = row.measure.text(row.interval.estimate, "+") + _interval(row)
+    text = row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
     return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
 
 
 def _interval(row: Estimate | Difference) -> str:
-    """Return the interval as it follows a mean; nothing for a single seed."""
-    return f" [{row.measure.text(row.interval.low)}, {row.measure.text(row.interval.high)}]" if row.seeds > 1 else ""
+    """Return the interval as it follows a mean; nothing for too few seeds."""
+    interval, text = row.interval, row.measure.text
+    return f" [{text(interval.low)}, {text(interval.high)}]" if interval.known else ""
 
 
-def _ends(interval: Interval, seeds: int) -> list[object]:
-    return [interval.estimate, *([interval.low, interval.high] if seeds > 1 else ["", ""])]
+def _ends(interval: Interval) -> list[object]:
+    return [interval.estimate, *([interval.low, interval.high] if interval.known else ["", ""])]
 
 
 def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
