@@ -33,7 +33,7 @@ from tui.program import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OWN_TEST = {"docs/data.md", "docs/extending.md"}  # beside this file, a test for each runs all of it
+OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}  # beside this file, a test for each runs all of it
 
 SHORT = {
     "run": ["--seeds", "1", "--rounds", "2", "--jobs", "1", "--quiet"],
@@ -64,7 +64,7 @@ def blocks(text: str, *languages: str) -> list[str]:
 def commands(text: str) -> Iterator[list[str]]:
     """Yield the words of each line that is a flmarket command: in a fenced block, or indented by four spaces."""
     fenced = False
-    for line in text.splitlines():
+    for line in re.sub(r" \\\n\s*", " ", text).splitlines():
         if line.startswith("```"):
             fenced = not fenced
         elif found := re.match(r"(?:\$ )?(flmarket .*)" if fenced else r" {4}(flmarket .*)", line):
