@@ -33,7 +33,8 @@ from tui.program import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}  # beside this file, a test for each runs all of it
+OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}
+"""Beside this file, a test for each runs all of it."""
 
 SHORT = {
     "run": ["--seeds", "1", "--rounds", "2", "--jobs", "1", "--quiet"],
