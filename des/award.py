@@ -7,6 +7,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
+from des.holdings import FRESH
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.memory import recall, remembered
 from des.population import Population, Qualities
@@ -140,7 +141,7 @@ def tie_order_of(key: UInt32Array, round_: int, services: int, client: int | Int
 
 def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
-    world, emd = current.world, current.world.held.emd
+    world, emd, mix = current.world, current.world.held.emd, current.world.held.mix
     truth = None if world.held.data_size is world.data_size else world.held.data_size
     return [
         TrainingJob(
@@ -149,6 +150,7 @@ def training_jobs(current: Round) -> list[TrainingJob]:
             job.samples if truth is None else int(truth[m, job.client]),
             float(emd[m, job.client]),
             None if truth is None else job.samples,
+            None if mix is None or mix[m, job.client] == FRESH else int(mix[m, job.client]),
         )
         for m, jobs in current.jobs.items()
         for job in jobs

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from des.availability import Availability
 from des.money import Micro
 
 
@@ -25,17 +26,19 @@ class Intervention:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What interventions can change.
+    """What a round is played under.
 
     Attributes:
         budgets: B_m by service, micro-units.
         cores: K.
         offline: clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
+        availability: says who else is offline in a round; None: nobody.
     """
 
     budgets: Mapping[str, Micro]
     cores: int
     offline: frozenset[int] = frozenset()
+    availability: Availability | None = field(default=None, compare=False, repr=False)
 
     def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
         """Return the conditions of a round: these, after all interventions up to it, the earliest first.
@@ -51,4 +54,6 @@ class Conditions:
                     cores=now.cores if change.cores is None else change.cores,
                     offline=now.offline if change.offline is None else change.offline,
                 )
+        if self.availability is not None:
+            now = replace(now, offline=now.offline | self.availability.offline(round_))
         return now

@@ -64,14 +64,16 @@ class _Learner:
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
         self.test_images, self.test_labels = self._test_images(seed)
-        self._images = draw_key(seed, "images", task.service)
+        self._images, self._mixes = (draw_key(seed, name, task.service) for name in ("images", "mix"))
         self.accuracy = float("nan")
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
-        """Draw the images of one job and the order in which it visits them; every round has fresh data."""
+        """Draw the images of one job and the order in which it visits them; every round has fresh images."""
         dataset = self.task.dataset
-        counts = label_counts(job.size, job.emd, dataset.info.labels, self._images, round_, job.client)
+        # A mix that lasts has a stream of its own: it is not that of the data drawn anew in the round it began.
+        mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client)
         chosen = draw_images(counts, dataset.by_label, self._images, round_, job.client)
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)

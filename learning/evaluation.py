@@ -64,6 +64,7 @@ class Results:
     seeds: tuple[int, ...]
     services: tuple[str, ...]
     targets: FloatArray
+    arrivals: IntArray
     accuracy: FloatArray
     reward: FloatArray
     spent: FloatArray
@@ -76,7 +77,7 @@ class Results:
 
     def rounds_to_target(self) -> RoundsToTarget:
         """Return when each service met its target, and whether it did; both [entrant, seed, service]."""
-        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets)
+        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets).since(self.arrivals)
 
     def compare(
         self,
@@ -146,6 +147,7 @@ def evaluate(
         seeds=seeds,
         services=tuple(spec.name for spec in market.services),
         targets=np.array([spec.target_accuracy for spec in market.services]),
+        arrivals=np.array([spec.arrival for spec in market.services]),
         accuracy=accuracy,
         reward=reward,
         spent=spent,

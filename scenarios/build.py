@@ -9,6 +9,7 @@ from des.behaviour import Behaviour
 from des.behaviours import create as create_behaviour
 from des.client import Timeline
 from des.conditions import Intervention
+from des.holdings import Lasting
 from des.market import Market
 from des.mechanisms import create as create_mechanism
 from des.money import to_micro
@@ -21,6 +22,7 @@ from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
+from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
 
 
@@ -42,12 +44,14 @@ class Shelf:
         return self._loaded[name]
 
     def digests(self, scenario: Scenario) -> dict[str, str]:
-        """Return the SHA-256 of all that results depend on besides the scenario: data files (or arrays), and fits."""
+        """Return the SHA-256 of all that results depend on besides the scenario: data (or arrays), traces and fits."""
         files = {
             f"{name}/{file}": digest
             for name in recorded_of(scenario)
             for file, digest in sorted(self.get(name).digests.items())
         }
+        if (trace := trace_of(scenario)) is not None:
+            files["availability"] = trace.sha256
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
 
 
@@ -78,8 +82,7 @@ def images_of(scenario: Scenario) -> list[str]:
 def recorded_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose digests a run records.
 
-    These are those whose images it needs, and a user's own files: their labels decide the bids where nothing is
-    trained, too.
+    These are those whose images it needs, and a user's own files, whose labels decide the bids in any case.
     """
     return sorted({*images_of(scenario), *filter(is_path, datasets_of(scenario))})
 
@@ -167,15 +170,13 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
         DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
         KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
-    spec = _federation_spec(scenario, seed, shelf, workers)
-    return backend_of(scenario).federation(spec)
+    return backend_of(scenario).federation(_federation_spec(scenario, seed, shelf, workers))
 
 
 def kernels_of(scenario: Scenario, shelf: Shelf) -> Mapping[str, str]:
     """Return which code would train each service's models on this machine's CPU; empty where none are trained.
 
-    Raises:
-        DatasetError, KernelError: as in ``build_federation``.
+    Errors as in ``build_federation``.
     """
     return backend_of(scenario).kernels(_federation_spec(scenario, 0, shelf, 1))
 
@@ -217,15 +218,14 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
     """Return the scenario's market at its start, over a federation.
 
     Raises:
-        MechanismOptionsError: its mechanism does not take its ``market.options``.
-        BehaviourOptionsError: the clients' behaviour does not take its ``clients.behaviour.options``.
+        MechanismOptionsError, BehaviourOptionsError: the mechanism or the behaviour does not take its options.
+        TraceError: the trace of the clients' availability cannot be used.
     """
     specs = [service_spec(scenario, service) for service in scenario.services]
-    shocks = tuple(interventions(scenario))
     mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
-    return Market(
-        population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed, shocks, mechanism
-    )
+    clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
+    shocks = tuple(interventions(scenario))
+    return Market(clients, specs, clock, scenario.rounds, federation, seed, shocks, mechanism, there)
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
@@ -241,6 +241,8 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         local_epochs=scenario.training_for(service.dataset).local_epochs,
         policy=service.policy,
         privileged=is_privileged(service.policy),
+        arrival=service.arrival,
+        total_budget=None if service.total_budget is None else to_micro(service.total_budget),
     )
 
 
@@ -257,6 +259,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
+        lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
     )
 
 

@@ -16,6 +16,7 @@ from des.rows import OfferReport
 from fl.datasets import info
 from fl.errors import InputError
 from scenarios.build import dqi_parameters, interventions, population_spec
+from scenarios.file.availability import availability_of
 from scenarios.file.schema import Scenario
 
 
@@ -36,8 +37,8 @@ class World:
                 now.
 
         Raises:
-            InputError: a data set or the clients' behaviour is not known here, or the scenario is not one that can be
-                played.
+            InputError: a data set or the clients' behaviour is not known here, the trace of their availability is not
+                there, or the scenario is not one that can be played.
         """
         services, given = scenario.services, labels or {}
         counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
@@ -49,7 +50,7 @@ class World:
         self.mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
         budgets = {service.name: to_micro(service.budget) for service in services}
-        self._at_first = Conditions(budgets, scenario.clients.cores)
+        self._at_first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
         self._names = [service.name for service in services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.

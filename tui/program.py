@@ -27,6 +27,7 @@ from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
 from tui.commands.streams import guard_streams
+from tui.commands.trace import trace
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
@@ -90,6 +91,7 @@ _LISTED = (
     certify,
     explain,
     value,
+    trace,
     policies,
     datasets,
     plugins,

@@ -8,9 +8,11 @@ from pydantic_core import ErrorDetails
 
 from fl.names import suggest
 from scenarios.file.addresses import AddressError, address
+from scenarios.file.clients import Clients
 from scenarios.file.problems import Finding, Path, number, quoted, shown
 from scenarios.file.readable import Readable
-from scenarios.file.schema import Clients, Service, Table
+from scenarios.file.schema import Service
+from scenarios.file.tables import Table
 from scenarios.file.wording import findings
 
 KEYS = ("services.NAME.budget", "clients.cores", "clients.offline")

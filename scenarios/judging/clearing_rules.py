@@ -37,6 +37,8 @@ def clearing(logs: Logs) -> Iterator[str]:
         known = (row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count for row in rows)
         if not all(known):
             return  # the rule ``shape`` names it
+        if not any(row["status"].takes_part for row in logs.rows_of[number]):
+            continue  # nobody is there: nothing was cleared
         try:
             asks = ask(mechanism, drawn.bid, drawn.data_size, number)
             yield from _asked(logs, asks, rows)

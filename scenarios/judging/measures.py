@@ -82,7 +82,15 @@ def _final(run: RunResult) -> FloatArray:
 
 
 def _area(run: RunResult) -> FloatArray:
-    return np.asarray(100 * area_under_curve(run.accuracy, axis=0), dtype=np.float64)
+    return np.asarray(100 * _over_stay(run, area_under_curve(run.accuracy, axis=0), run.accuracy), dtype=np.float64)
+
+
+def _over_stay(run: RunResult, means: FloatArray, values: FloatArray) -> FloatArray:
+    """Return means over all rounds [M]; those of services that arrive later are over the rounds from then on."""
+    late = (run.setting.arrivals > 1).nonzero()[0].tolist()
+    for m in late:
+        means[m] = values[run.setting.arrivals[m] - 1 :, m].mean()
+    return means
 
 
 def _met(run: RunResult) -> FloatArray:
@@ -94,8 +102,8 @@ def _rounds(run: RunResult) -> FloatArray:
 
 
 def _reward(run: RunResult) -> FloatArray:
-    normalised: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=0)
-    return normalised
+    normalised: FloatArray = run.reward / run.setting.reward_at_target
+    return _over_stay(run, normalised.mean(axis=0), normalised)
 
 
 def _cost_per_point(run: RunResult) -> FloatArray:
@@ -128,13 +136,14 @@ def _interested(run: RunResult) -> bool:
 
 
 def _rounds_with_offers(run: RunResult) -> int:
-    """Return the number of rounds in which any service took part."""
-    return int(run.to_target.rounds.max())
+    """Return the last round in which any service took part."""
+    return int((run.to_target.rounds + run.setting.arrivals - 1).max())
 
 
 ROUNDS_TO_TARGET = Measure(
     "rounds to target",
-    "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
+    "first round with the target met, counted from the service's arrival; runs that never met it count with their last "
+    "round. `> 52.3 (3 of 5)` is a "
     "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did",
     -1,
     _rounds,
@@ -155,7 +164,14 @@ MEASURES = (
         lambda r: float(_final(r).mean()),
         limits=PERCENT,
     ),
-    Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean()), limits=PERCENT),
+    Measure(
+        "AUC",
+        "mean accuracy over all rounds from the service's arrival on, %",
+        1,
+        _area,
+        lambda r: float(_area(r).mean()),
+        limits=PERCENT,
+    ),
     Measure(
         "target met",
         "share of runs that met the target, %",
@@ -168,7 +184,7 @@ MEASURES = (
     ROUNDS_TO_TARGET,
     Measure(
         "normalised reward",
-        "mean over the rounds of reward / Omega^target, as in the paper",
+        "mean over the rounds from its arrival on of reward / Omega^target, as in the paper",
         1,
         _reward,
         lambda r: float(_reward(r).mean()),

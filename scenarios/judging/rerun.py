@@ -7,6 +7,7 @@ from pathlib import Path
 from fl.errors import InputError, RunError
 from fl.files import read_own
 from scenarios.build import Shelf, kernels_of, recorded_of
+from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
@@ -29,8 +30,8 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
         apart: play it in a process of its own, which is then all that a plug-in can end.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU, or in
-            another arithmetic.
+        InputError: the data sets, a trace or the plug-ins are not those of the run, or it was not played on the CPU,
+            or in another arithmetic.
         RunError: the run failed this time.
     """
     meta = recorded(run)
@@ -57,7 +58,8 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
         shelf: gives the data sets.
 
     Raises:
-        InputError: the data sets are not those of the run, or it was not played on the CPU, or in another arithmetic.
+        InputError: the data sets or the trace are not those of the run, or it was not played on the CPU, or in another
+            arithmetic.
     """
     meta = recorded(run)
     if scenario.training.device != "cpu":
@@ -68,6 +70,8 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
     for name in (name for name in needed if name in data):
         if dict(shelf.get(name).digests) != data[name].get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
+        raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
     then = arithmetic(meta)
     for service, kernel in kernels_of(scenario, shelf).items():
         if (other := then.get(service)) != kernel:

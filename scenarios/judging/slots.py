@@ -63,7 +63,7 @@ class _Play:
     def __init__(self, logs: Logs, number: int, start: float) -> None:
         self._start = self._now = start
         self._slot = logs.scenario.timeline.slot
-        self._rows = {row["service"]: row for row in logs.rows_of[number] if row["status"] is not Status.LEFT}
+        self._rows = {row["service"]: row for row in logs.rows_of[number] if row["status"].takes_part}
         self._again = offered_again(logs, number, self._rows)
         self._jobs: dict[str, list[_Job]] = defaultdict(list)
         self._awards = list(_jobs(logs, number, self._rows))

@@ -41,7 +41,7 @@ def timeline(logs: Logs) -> Iterator[str]:
 
 def _expected(row: Row, offers: Sequence[Row]) -> dict[Kind, list[tuple[Any, ...]]]:
     """Return a service's events of a round by kind: client, core, amount, and the time where offers.csv has it."""
-    if row["status"] is Status.LEFT:
+    if not row["status"].takes_part:
         return {}
     awarded = [offer for offer in offers if offer["outcome"] in AWARDED]
     served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]

@@ -25,7 +25,17 @@ from fl.files import WriteError, open_own
 from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
-from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, datasets_of, fits_of, recorded_of
+from scenarios.build import (
+    CreatePolicy,
+    Shelf,
+    agents_of,
+    build,
+    build_policy,
+    datasets_of,
+    fits_of,
+    recorded_of,
+)
+from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.file.settled import regimes_of
 from scenarios.loader import dumps, settled
@@ -258,6 +268,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),
+        **({} if (trace := trace_of(run.scenario)) is None else {"availability": {"sha256": trace.sha256}}),
         "git": git_revision(),
     }
 

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.records import Status
 from scenarios.build import interventions
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
@@ -126,7 +125,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         known = min(round_ - 1, len(self._history))
         if known < 1:
             return set()
-        return {row.service for row in self._history[known].services if row.status is not Status.TRAINING}
+        return {row.service for row in self._history[known].services if row.status.gone}
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:

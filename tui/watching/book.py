@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
-from des.records import Status
 from des.rows import OfferReport, Outcome
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
@@ -96,7 +95,7 @@ class Book:
                 self.holders.setdefault(offer.client, []).append(offer)
         for holders in self.holders.values():
             holders.sort(key=lambda offer: offer.core or 0)
-        self._takes_part = [row.status is not Status.LEFT for row in logged.services]
+        self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 
     def remaining(self, service: int) -> Micro:
