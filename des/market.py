@@ -134,6 +134,7 @@ class Market:
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
+        self._impose(self.round)
         self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
@@ -175,8 +176,7 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        bids_closed = self._env.event()
-        self._offers_in = self._env.event()
+        bids_closed, self._offers_in = self._env.event(), self._env.event()
         self._slot = self._env.process(self._play_slot(bids_closed))
         return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
@@ -296,4 +296,5 @@ class Market:
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now
+        self._platform.play_by(now.rules)
         self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)

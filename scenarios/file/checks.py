@@ -111,7 +111,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
         yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
     yield from _market_size(readable)
-    yield from check_interventions(readable)
+    yield from check_interventions(readable, None if catalogue.played else catalogue)
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")

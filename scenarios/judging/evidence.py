@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from des.behaviour import Behaviour, BehaviourError, Truthful
 from des.behaviours import BEHAVIOURS
+from des.mechanisms import DEFAULT
 from des.population import Held, Population, Qualities
 from des.rows import Outcome
 from fl.arrays import UInt32Array
@@ -24,7 +25,8 @@ from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Market, Scenario, Service
+from scenarios.file.switches import at
 from scenarios.logs.labels import labels_of
 from scenarios.plugins import require_same_plugins
 
@@ -37,11 +39,18 @@ _ANY_LABELS = 2
 
 
 class Conditions(NamedTuple):
-    """K, the services' budgets, and who is offline."""
+    """K, the services' budgets, who is offline, who decides for each service, and the rules of the market."""
 
     cores: int
     budgets: Mapping[str, float]
     offline: Sequence[int]
+    services: Mapping[str, Service]
+    market: Market
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's mechanism clears the round."""
+        return self.market.mechanism == DEFAULT
 
 
 @dataclass(frozen=True)
@@ -266,18 +275,14 @@ class Logs:
 
 
 def _conditions(scenario: Scenario, number: int) -> Conditions:
-    cores, offline = scenario.clients.cores, []
-    budgets = {service.name: service.budget for service in scenario.services}
+    then, offline = at(scenario, number), []
     for change in sorted(scenario.interventions, key=lambda change: change.round):
-        if change.round > number:
-            break
-        if change.key == "clients.cores":
-            cores = change.value
-        elif change.key == "clients.offline":
+        if change.round <= number and change.key == "clients.offline":
             offline = list(change.value)
-        else:
-            budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
-    return Conditions(cores, budgets, offline)
+    services = {service.name: service for service in then.services}
+    return Conditions(
+        then.clients.cores, {name: it.budget for name, it in services.items()}, offline, services, then.market
+    )
 
 
 def _by_round(rows: Sequence[Row]) -> dict[int, list[Row]]:

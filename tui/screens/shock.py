@@ -9,12 +9,12 @@ from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.records import Status
-from scenarios.build import interventions
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.file.validation import examine
 from scenarios.loader import dumps
+from scenarios.seats import interventions
 from tui.screens.dialog import Box, Dialog
 from tui.watching.session import Session
 
