@@ -20,6 +20,7 @@ from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
 from tui.commands.explain import explain
 from tui.commands.export import export
+from tui.commands.fork import fork
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
 from tui.commands.replay import replay
@@ -78,7 +79,22 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-_LISTED = (train, report, export, verify, replay, tui, validate, certify, explain, policies, datasets, plugins, doctor)
+_LISTED = (
+    train,
+    report,
+    export,
+    verify,
+    replay,
+    tui,
+    validate,
+    certify,
+    explain,
+    fork,
+    policies,
+    datasets,
+    plugins,
+    doctor,
+)
 for _command in _LISTED:
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")
