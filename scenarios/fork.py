@@ -21,15 +21,15 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.judging.differences import Comparison
 from scenarios.judging.identity import recorded
-from scenarios.loader import dumps, parse, settled
+from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
-from scenarios.logs.directory import CHECKPOINT, SCENARIO, RunDirectory, State
+from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.plugins import require_same_plugins
 from scenarios.running.batch import play_batch, threads
 from scenarios.running.observer import Progress
 from scenarios.running.planning import due, plan
-from scenarios.running.prefix import Prefix, last_known, place, require_same_rounds, shared_rounds
+from scenarios.running.prefix import Prefix, last_known, original_of, place, require_same_rounds, shared_rounds
 from scenarios.running.progress import reporter
 from scenarios.running.runner import Run
 from scenarios.trial import require_playable
@@ -60,22 +60,14 @@ class Original:
         path = directory.path
         if directory.state is State.COMPLETE:
             directory.require_whole(digests=True)
-            meta = recorded(directory)
-            require_same_plugins(meta.get("plugins", {}), str(path))
-            last = None
-        else:
-            checkpoint = last_known(path / CHECKPOINT)
-            if checkpoint is None:
-                raise InputError(
-                    f"{path}: {directory.unfinished()}; only a complete run can be forked: resume it first"
-                )
-            meta, last = checkpoint.identity, checkpoint.round
-        scenario = parse(directory.scenario_text(), str(path / SCENARIO))
+            require_same_plugins(recorded(directory).get("plugins", {}), str(path))
+        run, known = original_of(directory), last_known(path / CHECKPOINT)
+        last = None if known is None or directory.state is State.COMPLETE else known.round
         try:
             rounds = [LoggedRound.read(text) for text in rounds_text(path)][:last]
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from error
-        return cls(Run(scenario, meta["policy"], meta["seed"], directory, meta["hash"], {}), rounds)
+        return cls(run, rounds)
 
     def changed(self, round_: int, changes: Changes) -> Scenario:
         """Return the scenario of a fork.
@@ -163,7 +155,7 @@ def fork(
     shelf = Shelf()
     policies, seed = original.policies, original.run.seed
     runs = plan(scenarios, policies, [seed], out, shelf)
-    if len(runs) < len(wishes):
+    if len({run.directory.path for run in runs}) < len(wishes):
         raise InputError("two forks are the same; change something else in one of them")
     for run in runs:
         require_playable(run.scenario, shelf)

@@ -27,7 +27,8 @@ def forked(
     data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
     changed, found = examine(data, installed())
     if changed is None:
-        return None, list(dict.fromkeys(f"{finding.path[-1]} {finding.message}" for finding in found))
+        words = ((finding.path[-1], finding.message) for finding in found)
+        return None, list(dict.fromkeys(message if key == "key" else f"{key} {message}" for key, message in words))
     for key in changes:
         if problem := _useless(scenario, changed, key, round_, left):
             return None, [problem]

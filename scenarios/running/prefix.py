@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fl.errors import InputError
 from fl.files import read_own, write_durably
 from learning.play import Observer, play
-from scenarios.build import Shelf, build
-from scenarios.loader import dumps, settled
+from scenarios.build import CreatePolicy, Shelf, build, build_policy
+from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES, tables_of
-from scenarios.logs.directory import CHECKPOINT, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import CHECKPOINT, META, SCENARIO, RunDirectory, RunDirectoryError, State
 from scenarios.logs.writing import TableWriter
 from scenarios.running.checkpoint import Checkpoint, candidates, resumable, save
 from scenarios.running.runner import Run, identity_of, meta_of
@@ -70,6 +71,7 @@ def shared_rounds(
     workers: int = 1,
     observers: Iterable[Observer] = (),
     playing: Callable[[int], None] = lambda _: None,
+    create: CreatePolicy = build_policy,
 ) -> Prefix | None:
     """Return the first rounds of a run; those that no checkpoint holds are played, and kept.
 
@@ -81,6 +83,7 @@ def shared_rounds(
         workers: training threads.
         observers: get the report of every round that is played.
         playing: called before rounds are played, with the number of the first.
+        create: creates each policy.
 
     Returns:
         the rounds, or None if a policy cannot be saved: each fork must then be played from its start.
@@ -88,7 +91,7 @@ def shared_rounds(
     Raises:
         InputError, RunError: as in ``scenarios.running.runner.execute``.
     """
-    setup = build(original.scenario, original.seed, shelf, workers=workers)
+    setup = build(original.scenario, original.seed, shelf, workers=workers, create=create)
     try:
         if not resumable(setup):
             return None
@@ -130,6 +133,28 @@ def newest(original: Run, identity: dict[str, object], last: int, out: Path) -> 
     return max(usable, key=lambda prefix: prefix.rounds, default=None)
 
 
+def original_of(directory: RunDirectory) -> Run:
+    """Return the run that is in a directory: a complete one, or one that was interrupted after a checkpoint.
+
+    Raises:
+        InputError: it is neither, or its scenario cannot be played here.
+    """
+    found: Mapping[str, Any] | None = None
+    if directory.state is State.COMPLETE:
+        found = directory.meta()
+    elif (checkpoint := last_known(directory.path / CHECKPOINT)) is not None:
+        found = checkpoint.identity
+    if found is None:
+        raise InputError(
+            f"{directory.path}: {directory.unfinished()}; it can be forked when it is complete: resume it first"
+        )
+    scenario = parse(directory.scenario_text(), str(directory.path / SCENARIO))
+    try:
+        return Run(scenario, found["policy"], found["seed"], directory, found["hash"], {})
+    except KeyError as error:
+        raise InputError(f"{directory.path / META}: has no usable {error}; run again with --fresh") from error
+
+
 def last_known(folder: Path) -> Checkpoint | None:
     """Return the newest checkpoint in a folder that is whole, whatever run it belongs to."""
     return next(candidates(folder, {}), None)
@@ -153,6 +178,48 @@ def place(prefix: Prefix, fork: Run, shelf: Shelf) -> None:
             write_durably(ALL_TABLES[name].path(folder), content)
         identity = identity_of(meta_of(fork, shelf) | {"kernel": prefix.checkpoint.identity["kernel"]})
         save(folder / CHECKPOINT, replace(prefix.checkpoint, identity=identity))
+
+
+def begin_fork(
+    origin: Path,
+    fork: Run,
+    last: int,
+    shelf: Shelf,
+    *,
+    fresh: bool,
+    workers: int = 1,
+    observers: Iterable[Observer] = (),
+    create: CreatePolicy = build_policy,
+) -> bool:
+    """Place the rounds that a fork shares with its original in its directory, if they can be had.
+
+    Args:
+        origin: the original's directory; the run may be under way.
+        fork: the run to begin.
+        last: the last round that they share.
+        shelf, workers, observers, create: see ``shared_rounds``.
+        fresh: remove what is there of the fork.
+
+    Returns:
+        whether they are there. If not, the fork plays them itself, which takes longer and comes to the same.
+
+    Raises:
+        InputError: the fork's directory cannot be used.
+        RunError: the run failed in these rounds.
+    """
+    try:
+        original = original_of(RunDirectory(origin))
+        out = fork.directory.path.parents[2]
+        shared = shared_rounds(original, last, shelf, out=out, workers=workers, observers=observers, create=create)
+    except (InputError, OSError):  # such as one that has no checkpoint yet, or that another fork is playing
+        return False
+    if shared is None:
+        return False
+    if fresh:
+        with fork.directory.locked():
+            fork.directory.prepare(dumps(settled(fork.scenario)), fresh=True)
+    place(shared, fork, shelf)
+    return True
 
 
 def require_same_rounds(tables: Mapping[str, bytes], original: RunDirectory) -> None:
