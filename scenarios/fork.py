@@ -8,7 +8,7 @@ played again for each fork (``scenarios.running.prefix``).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from des.records import Status
 from fl.errors import InputError
@@ -19,7 +19,7 @@ from scenarios.file.forked import forked
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
-from scenarios.judging.differences import Comparison
+from scenarios.judging.differences import COLUMNS, Comparison
 from scenarios.judging.identity import recorded
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
@@ -33,6 +33,9 @@ from scenarios.running.prefix import Prefix, last_known, original_of, place, req
 from scenarios.running.progress import reporter
 from scenarios.running.runner import Run
 from scenarios.trial import require_playable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Changes = Mapping[str, Any]
 """New values by key, as in ``[[interventions]]``: ``{"services.mnist.budget": 10}``."""
@@ -108,6 +111,22 @@ class Fork:
     changes: Changes
     run: Run
     comparison: Comparison
+
+    @property
+    def path(self) -> Path:
+        """The fork's run directory."""
+        return self.run.directory.path
+
+    @property
+    def differences(self) -> "DataFrame":
+        """All measures of all services, and those of the clients that differ, as the command's CSV file has them."""
+        from pandas import DataFrame
+
+        return DataFrame((it.row() for it in self.comparison.differences()), columns=list(COLUMNS))
+
+    def __str__(self) -> str:
+        """Return what differed first, and who left earlier or later, in words."""
+        return "\n".join([f"{self.name}: {self.path}", *self.comparison.sentences()])
 
     @property
     def name(self) -> str:

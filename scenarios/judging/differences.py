@@ -60,9 +60,9 @@ class Difference:
         return one, other, amount
 
     def row(self) -> tuple[object, ...]:
-        """Return its values of ``COLUMNS``; numbers have six decimals at most, and are empty where there is none."""
-        numbers = ("" if it is None else f"{round(it, 6) + 0.0:.6g}" for it in (self.original, self.fork, self.amount))
-        first = self.rounds[0] if self.rounds else ""
+        """Return its values of ``COLUMNS``; numbers have six decimals at most, and are None where there is none."""
+        numbers = (None if it is None else round(it, 6) + 0.0 for it in (self.original, self.fork, self.amount))
+        first = self.rounds[0] if self.rounds else None
         return self.kind, self.name, self.measure, *numbers, first, self.spans
 
 

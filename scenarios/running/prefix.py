@@ -139,6 +139,8 @@ def original_of(directory: RunDirectory) -> Run:
     Raises:
         InputError: it is neither, or its scenario cannot be played here.
     """
+    if directory.state is State.ABSENT:
+        raise InputError(f"{directory.path}: not a run directory; a run directory has a scenario.toml and the tables")
     found: Mapping[str, Any] | None = None
     if directory.state is State.COMPLETE:
         found = directory.meta()

