@@ -250,7 +250,7 @@ def test_forks_of_a_run(results: flmarket.Results, tmp_path: Path) -> None:
     assert table.loc[("digits", "spent"), "first_round"] >= 3
     assert str(less).startswith(f"services.digits.budget=3, clients.cores=3: {less.path}\nround 3: ")
     played = pd.read_csv(spender.path / "rounds.csv").query("service == 'strokes'").policy
-    assert played.tolist() == ["random"] * 2 + ["BigSpender"] * 3
+    assert played.tolist() == ["random"] * 2 + ["big-spender"] * 3
     again = flmarket.run(flmarket.load(spender.path / "scenario.toml"), "random", out=tmp_path, progress=False)
     assert again.runs[0].directory.path == spender.path
     with pytest.raises(flmarket.InputError, match=r"^round 6: .* has rounds 1 to 5; choose one$"):

@@ -56,7 +56,9 @@ class Difference:
     def texts(self) -> tuple[str, str, str]:
         """Return both values and the difference as tables show them; ``-`` where there is none."""
         values = (self.original, ""), (self.fork, ""), (self.amount, "+")
-        one, other, amount = ("-" if it is None else f"{it:{sign}.{self.digits}f}" for it, sign in values)
+        one, other, amount = (
+            "-" if it is None else f"{round(it, self.digits) + 0.0:{sign}.{self.digits}f}" for it, sign in values
+        )
         return one, other, amount
 
     def row(self) -> tuple[object, ...]:

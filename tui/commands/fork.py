@@ -37,7 +37,8 @@ def fork(
     ],
     each: Annotated[bool, typer.Option("--each", help="Make a fork of its own for each --set.")] = False,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Also write all differences to a CSV file.")
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Also write all measures and differences to a CSV file."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for run directories; that of the run if not given.", show_default=False)
@@ -93,11 +94,12 @@ def _show(fork: "Fork", round_: int) -> None:
     result(f"{fork.name} from round {round_} on: {fork.run.directory.path}")
     for sentence in fork.comparison.sentences():
         result(f"  {sentence}")
-    stdout().print(_table(fork))
+    if fork.comparison.first is not None:
+        stdout().print(_table(fork))
 
 
 def _table(fork: "Fork") -> "Table":
-    """Return the differences of services, and of the clients whose income differs most."""
+    """Return what differs of the services, and of the clients whose income differs most."""
     from rich.table import Table
 
     table = Table(title="The fork less the original")
@@ -106,7 +108,7 @@ def _table(fork: "Fork") -> "Table":
     for name in ("original", "fork", "difference"):
         table.add_column(name, justify="right")
     table.add_column("rounds that differ", overflow="fold")
-    all_ = list(fork.comparison.differences())
+    all_ = [it for it in fork.comparison.differences() if it.rounds]
     incomes = [it for it in all_ if it.measure == "income"]
     shown = {it.name for it in sorted(incomes, key=lambda it: -abs(it.amount or 0))[:MOST_CLIENTS]}
     group = None
@@ -135,4 +137,4 @@ def _write(path: Path, forks: Sequence["Fork"]) -> None:
         rows.writerow(("changes", *COLUMNS))
         for found in forks:
             rows.writerows((found.name, *it.row()) for it in found.comparison.differences())
-    result(f"{path}: all differences")
+    result(f"{path}: all measures and differences")
