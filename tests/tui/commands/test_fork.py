@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,16 +269,12 @@ def test_a_run_that_does_not_come_out_the_same_here_is_refused(
     assert len(forks_in(tmp_path / "runs")) == 1
 
 
-def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
-    original: Path, tmp_path: Path, process: Flmarket, flmarket: Flmarket
-) -> None:
-    import subprocess
-    import sys
-
-    (tmp_path / "small.toml").write_text(MARKET)
+def killed(work: str, folder: Path) -> None:
+    """Do something in a process that is killed when the checkpoint of round 6 is there."""
     program = """
 import os, signal
 from pathlib import Path
+from scenarios.fork import fork
 from scenarios.loader import load
 from scenarios.running import batch, checkpoint
 checkpoint.INTERVAL = 0.0
@@ -285,9 +284,28 @@ def then_die(folder, taken):
     if taken.round == 6:
         os.kill(os.getpid(), signal.SIGKILL)
 checkpoint.save = then_die
-batch.play_batch([load("small.toml")], [], [3], Path("runs"), progress=False)
 """
-    subprocess.run([sys.executable, "-c", program], check=False, timeout=120, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", program + work], check=False, timeout=120, cwd=folder)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    """Its policy began in the fork: what it has learned since is in the fork's own checkpoint."""
+    killed(f"fork(Path({str(original)!r}), 4, [{{'services.alpha.policy': 'ucb'}}], out=Path('forks'))", tmp_path)
+    asked = ("fork", str(original), "--round", "4", "--set", "services.alpha.policy=ucb", "--out")
+    for out in ("forks", "whole"):
+        done = flmarket(*asked, str(tmp_path / out))
+        assert done.returncode == 0, done.stderr
+    [made], [whole] = forks_in(tmp_path / "forks"), forks_in(tmp_path / "whole")
+    assert "continue after round 6" in (made / "run.log").read_text()
+    assert content(made) == content(whole)
+
+
+def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
+    original: Path, tmp_path: Path, process: Flmarket, flmarket: Flmarket
+) -> None:
+    (tmp_path / "small.toml").write_text(MARKET)
+    killed('batch.play_batch([load("small.toml")], [], [3], Path("runs"), progress=False)', tmp_path)
     [run] = [path.parent for path in (tmp_path / "runs").rglob("rounds.csv")]
     done = flmarket("fork", str(run), "--round", "6", "--set", "clients.cores=2")
     assert done.returncode == 0, done.stderr
