@@ -135,6 +135,7 @@ class Market:
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
+        self._impose(self.round)
         self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
@@ -174,8 +175,7 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        bids_closed = self._env.event()
-        self._offers_in = self._env.event()
+        bids_closed, self._offers_in = self._env.event(), self._env.event()
         self._slot = self._env.process(self._play_slot(bids_closed))
         return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
@@ -295,5 +295,6 @@ class Market:
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now
+        self._platform.play_by(now.rules)
         arrive(self.services, self.states, number)
         self.services = funded(self.services, self.states, now.budgets, self.ledger)

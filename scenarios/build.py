@@ -1,6 +1,6 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 from des.behaviour import Behaviour
 from des.behaviours import create as create_behaviour
 from des.client import Timeline
-from des.conditions import Intervention
 from des.holdings import Lasting
 from des.market import Market
 from des.mechanisms import create as create_mechanism
@@ -24,6 +23,8 @@ from fl.quality import PUBLISHED, DQIParameters
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
+from scenarios.file.switches import services_over_time
+from scenarios.seats import Seats, interventions
 
 
 class Shelf:
@@ -57,11 +58,19 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Setup:
-    """All that one run needs. Close the federation when done."""
+    """All that one run needs. Close the federation when done.
+
+    Attributes:
+        market: at its start.
+        policies: those of the first round, by service.
+        federation: trains the models.
+        seats: seats the policies that begin later.
+    """
 
     market: Market
     policies: dict[str, Policy]
     federation: Federation
+    seats: Seats
 
 
 def backend_of(scenario: Scenario) -> Backend:
@@ -120,9 +129,11 @@ def build(
             behaviour does not take its options.
     """
     # Policies first: they fail fast, and training set-up is slow.
-    policies = {service.name: (create or build_policy)(scenario, service) for service in scenario.services}
+    create = create or build_policy
+    policies = {service.name: create(scenario, service) for service in scenario.services}
     federation = build_federation(scenario, seed, shelf, workers=workers)
-    return Setup(build_market(scenario, seed, federation), policies, federation)
+    market = build_market(scenario, seed, federation)
+    return Setup(market, policies, federation, Seats(scenario, market, policies, create))
 
 
 def build_policy(scenario: Scenario, service: Service) -> Policy:
@@ -151,13 +162,15 @@ def policy_options(service: Service) -> dict[str, Any]:
 def agents_of(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every learned agent that the scenario's services play, by service.
 
+    One that begins later is that of ``mnist@30``, say, after the round.
+
     Raises:
         CheckpointError: one cannot be read.
         PluginError: a policy of a plug-in cannot tell.
     """
     return {
-        f"agent/{service.name}": digest
-        for service in scenario.services
+        f"agent/{seat}": digest
+        for seat, service in services_over_time(scenario)
         if (digest := agent_digest(service.policy, service.checkpoint)) is not None
     }
 
@@ -271,18 +284,6 @@ def behaviour_of(scenario: Scenario) -> Behaviour:
         BehaviourOptionsError: it does not take its options.
     """
     return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
-
-
-def interventions(scenario: Scenario) -> Iterator[Intervention]:
-    """Yield what the scenario changes in the middle of a run."""
-    for entry in scenario.interventions:
-        match entry.key.split("."):
-            case ["clients", "cores"]:
-                yield Intervention(entry.round, cores=entry.value)
-            case ["clients", "offline"]:
-                yield Intervention(entry.round, offline=frozenset(entry.value))
-            case ["services", *name, "budget"]:
-                yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
 
 
 def timeline(scenario: Scenario) -> Timeline:

@@ -6,6 +6,7 @@ from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
 from scenarios.build import Shelf, build_federation, build_market, policy_options
 from scenarios.file.schema import Scenario
+from scenarios.seats import require_no_switches
 
 
 def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
@@ -15,7 +16,11 @@ def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: i
         scenario: without a sweep.
         shelf: gives the data sets, which all markets share.
         workers: training threads of each market; results do not depend on it.
+
+    Raises:
+        InputError: a policy or the mechanism changes in the middle of the scenario.
     """
+    require_no_switches(scenario, "an environment")
     shelf = shelf or Shelf()
 
     def make(seed: int) -> Market:

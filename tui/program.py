@@ -20,6 +20,7 @@ from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
 from tui.commands.explain import explain
 from tui.commands.export import export
+from tui.commands.fork import fork
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
 from tui.commands.replay import replay
@@ -91,6 +92,7 @@ _LISTED = (
     certify,
     explain,
     value,
+    fork,
     trace,
     policies,
     datasets,

@@ -114,7 +114,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
     yield from _timeline(readable)
     yield from _arrivals(readable)
     yield from _market_size(readable)
-    yield from check_interventions(readable)
+    yield from check_interventions(readable, None if catalogue.played else catalogue)
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")

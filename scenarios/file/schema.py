@@ -172,10 +172,14 @@ class Intervention(Table):
 
     round: int = Field(ge=1, le=1_000_000, description="The first round that it applies to.")
     key: str = Field(
-        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+        max_length=200,
+        description="What changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
+        "clients.offline.",
     )
     value: Plain = Field(
-        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on; for a "
+        "policy NAME, NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or "
+        "a table with mechanism and options. A new policy or mechanism begins fresh."
     )
 
 

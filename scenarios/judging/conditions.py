@@ -4,16 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from des.availability import Interval
+from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Market, Scenario, Service
+from scenarios.file.switches import at, in_order
 
 
 class Conditions(NamedTuple):
-    """K, what each service may offer in the round, and who is offline."""
+    """K, what each service may offer in the round, who is offline, who decides for each service, and the rules."""
 
     cores: int
     budgets: Mapping[str, float]
     offline: Sequence[int]
+    services: Mapping[str, Service]
+    market: Market
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's mechanism clears the round."""
+        return self.market.mechanism == DEFAULT
 
 
 def conditions(
@@ -27,17 +36,11 @@ def conditions(
         spent: what each service spent in earlier rounds, micro-units.
         intervals: when clients are there; None if they always are, or if it is not known any more.
     """
-    cores, offline = scenario.clients.cores, []
-    budgets = {service.name: service.budget for service in scenario.services}
-    for change in sorted(scenario.interventions, key=lambda change: change.round):
-        if change.round > number:
-            break
-        if change.key == "clients.cores":
-            cores = change.value
-        elif change.key == "clients.offline":
+    then, offline = at(scenario, number), []
+    for change in in_order(scenario):
+        if change.round <= number and change.key == "clients.offline":
             offline = list(change.value)
-        else:
-            budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
+    budgets = {service.name: service.budget for service in then.services}
     if intervals is not None:
         there = {client for client, first, last in intervals if first <= number <= last}
         offline = sorted({*offline} | ({*range(scenario.clients.count)} - there))
@@ -47,4 +50,5 @@ def conditions(
         elif service.total_budget is not None:
             left = to_micro(service.total_budget) - spent.get(service.name, 0)
             budgets[service.name] = min(budgets[service.name], left / MICRO)
-    return Conditions(cores, budgets, offline)
+    services = {service.name: service for service in then.services}
+    return Conditions(then.clients.cores, budgets, offline, services, then.market)

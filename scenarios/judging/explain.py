@@ -6,7 +6,6 @@ paper's mechanism only (``possible``).
 
 from collections.abc import Iterator, Sequence
 
-from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.population import Qualities
@@ -50,7 +49,8 @@ class Explanation:
         conditions = logs.conditions(number)
         self._cores, self._offline = conditions.cores, list(conditions.offline)
         self._budget: Micro = to_micro(conditions.budgets[service])
-        self.paper = logs.scenario.market.mechanism == DEFAULT
+        self._mechanism = conditions.market.mechanism
+        self.paper = conditions.paper
 
     def possible(self, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
         """Return the best set that the service could have had.
@@ -88,8 +88,8 @@ class Explanation:
             if row["outcome"] is not Outcome.SERVED:
                 yield f"Client {row['client']}: {self.why(row)}."
         if not self.paper:
-            mechanism = self._logs.scenario.market.mechanism
-            yield f"What could have been had is worked out for pay-as-offered only; this run is cleared by {mechanism}."
+            cleared = f"this run is cleared by {self._mechanism}"
+            yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
             return
         best = self.possible()
         yield (
@@ -119,7 +119,7 @@ class Explanation:
         if row["outcome"] is Outcome.DROPPED:
             return "awarded a core, but its update did not arrive in time"
         if not self.paper:
-            return f"refused by the mechanism {self._logs.scenario.market.mechanism}"
+            return f"refused by the mechanism {self._mechanism}"
         holders = [
             other
             for name, rows in self._offers.items()

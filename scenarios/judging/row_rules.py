@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.records import Status
@@ -54,12 +53,13 @@ def scenario(logs: Logs) -> Iterator[str]:
         if service is None:
             yield f"{place(row)}: unknown service"
             continue
-        budget = logs.conditions(row["round"]).budgets[service.name]
+        player = logs.conditions(row["round"]).services[service.name]
+        budget = player.budget
         if row["budget"] != to_micro(budget):
             yield f"{place(row)}: the budget {money(row['budget'])} is not the scenario's {budget}"
         if row["target_accuracy"] != _logged("target_accuracy", service.target_accuracy):
             yield f"{place(row)}: the target {row['target_accuracy']} is not the scenario's {service.target_accuracy}"
-        for key, wanted in (("dataset", service.dataset), ("policy", service.policy)):
+        for key, wanted in (("dataset", service.dataset), ("policy", player.policy)):
             if row[key] != wanted:
                 yield f"{place(row)}: the {key} {row[key]!r} is not the scenario's {wanted!r}"
     clients = logs.scenario.clients
@@ -142,7 +142,7 @@ def totals(logs: Logs) -> Iterator[str]:
         served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]
         offered: Micro = sum(offer["payment"] for offer in offers)
         # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
-        if offered > row["budget"] and logs.scenario.market.mechanism == DEFAULT:
+        if offered > row["budget"] and logs.conditions(row["round"]).paper:
             yield f"{place(row)}: offers of {money(offered)} are over the budget of {money(row['budget'])} (eq. 4)"
         if not row["status"].takes_part and offers:
             yield f"{place(row)}: {'has left' if row['status'].gone else 'has not arrived'}, but makes offers"

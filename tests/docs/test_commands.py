@@ -51,6 +51,7 @@ SHORT = {
         "rounds=8",
         "--quiet",
     ],
+    "fork": ["--round", "2", "--quiet"],
     "certify": ["--markets", "1", "--tries", "10", "--quiet"],
 }
 SCREENS = {"tui", "replay"}
@@ -206,6 +207,17 @@ def test_the_policy_of_the_readme_copes_with_clients_that_are_offline(tmp_path: 
     scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2, "interventions": [shock]})
     played = flmarket.run(scenario, names["BigSpender"], out=tmp_path, progress=False)
     assert played.offers["client"].min() >= 6
+
+
+def test_the_program_of_the_page_on_what_ifs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = flmarket.load("scarce", {"training.backend": "surrogate", "rounds": 2})
+    [run] = flmarket.run(scenario, "hqfa", seeds=1, out="runs", progress=False).paths
+    [program] = blocks((ROOT / "docs/what-if.md").read_text(), "python")
+    assert 'flmarket.fork("runs/scarce-.../hqfa/seed-0000", 20, changes' in program
+    short = program.replace("scarce-...", run.parents[1].name).replace(", 20, changes", ", 2, changes")
+    exec(compile(short, "what-if.md", "exec"), {"__name__": "what-if"})  # noqa: S102
+    assert len(list(tmp_path.glob("runs/scarce-*/hqfa/seed-0000/meta.json"))) == 3
 
 
 def test_the_program_of_the_page_on_logs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

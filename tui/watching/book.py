@@ -82,7 +82,7 @@ class Book:
         self.logged = logged
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)
-        self._mechanism = world.mechanism
+        self._mechanism = world.mechanism(logged.number)
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
