@@ -19,6 +19,7 @@ BUILTIN: Mapping[str, str] = {
     "proportional-share": "des.proportional_share:ProportionalShare",
     "iterated": "des.iterated:Iterated",
     "vcg": "des.vcg:VCG",
+    "fair-queue": "des.fair_queue:FairQueue",
 }
 """The mechanisms that come with flmarket, as module:class; imported when used."""
 
