@@ -196,6 +196,7 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "posted-price": {"price_per_sample": 0.02},
     "proportional-share": {},
     "iterated": {},
+    "fair-queue": {},
 }
 
 

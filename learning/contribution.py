@@ -37,8 +37,9 @@ class Contribution(Policy):
       above its bid, as in contribution-based pay.
 
     Ours: the estimate and the bonus. It assumes that a client is worth today what it was worth before. Where clients
-    draw new data in every round, as in the paper's market, there is nothing to learn about a client, and this must do
-    as well as a random choice.
+    draw new data in every round, as in the paper's market, there is nothing to learn about a client, and this can do no
+    better than a random choice. Clients that always serve together are credited alike: accuracy does not tell them
+    apart.
     """
 
     summary = "highest estimated contribution to accuracy first, with a bonus in proportion to it"
