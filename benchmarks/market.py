@@ -197,6 +197,7 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "proportional-share": {},
     "iterated": {},
     "fair-queue": {},
+    "score-auction": {},
 }
 
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from des.money import MICRO, Micro, MicroArray, to_micro
+from des.money import MICRO, to_micro
 from des.offers import MOST
 from des.records import Observation, Offer
+from des.score_auction import PAYMENTS, auction
 from fl.options import is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
-
-PAYMENTS = ("first-score", "second-score")
 
 
 class FMore(Policy):
@@ -74,38 +73,3 @@ class FMore(Policy):
         best_first = np.argsort(asked - value, kind="stable")
         won, paid = auction(value[best_first], asked[best_first], budget, self._winners, second=self._second)
         return Offer(affordable[best_first[won]], paid / MICRO)
-
-
-def auction(
-    value: MicroArray, asked: MicroArray, budget: Micro, winners: int | None, *, second: bool
-) -> tuple[MicroArray, MicroArray]:
-    """Return who wins, as places in the order of scores, and what each is paid, micro-units.
-
-    At first scores, whoever no longer fits into the budget is passed over. At second scores the winners are the first k
-    with the largest k whose payments fit: who is passed over would set the others' payments.
-
-    Args:
-        value: [n] s(q), micro-units, in the order of scores, the best first.
-        asked: [n] the bids, each within the budget, micro-units.
-        budget: micro-units.
-        winners: the most that win; None for any number.
-        second: whether second scores are paid.
-    """
-    most = len(value) if winners is None else min(winners, len(value))
-    if second:
-        score = value - asked
-        k = np.arange(1, min(most, len(value) - 1) + 1)  # with so many winners the next one loses
-        fits = k[np.cumsum(value)[k - 1] - k * score[k] <= budget]
-        if most == len(value) and int(asked.sum()) <= budget:
-            return np.arange(most), asked  # without a losing score there is nothing to pay more than the bid for
-        if len(fits):
-            return np.arange(fits[-1]), value[: fits[-1]] - score[fits[-1]]
-        return np.arange(1), np.minimum(value[:1] - score[1], budget)
-    won: list[int] = []
-    left = budget
-    for place, price in enumerate(asked.tolist()):
-        if price <= left and len(won) < most:
-            won.append(place)
-            left -= price
-    at = np.array(won, dtype=np.int64)
-    return at, asked[at]

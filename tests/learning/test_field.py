@@ -13,7 +13,6 @@ from des.offers import check_offer
 from des.records import Feedback, Offer, Status
 from learning.checks import ObservationError
 from learning.contribution import Contribution
-from learning.fmore import auction
 from learning.outbid import prices
 from learning.play import play, play_round
 from learning.policy import PolicyOptionsError, create
@@ -22,10 +21,6 @@ from learning.stackelberg import lead
 
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
 MICRO = 1_000_000
-
-
-def micro(*amounts):
-    return to_micro(np.array(amounts, dtype=np.float64))
 
 
 def by_client(offer):
@@ -200,38 +195,14 @@ def test_fmore_takes_the_best_scores(observe, context) -> None:
     assert by_client(create("fmore", context).act(replace(seen, budget=100.0))) == {1: 8.0, 2: 5.0, 0: 2.0, 3: 4.0}
 
 
-def test_second_scores_are_paid_up_to_the_best_losing_score() -> None:
-    """Scores 4, 3, 1 and -1. Two winners: 6 - 1 and 5 - 1, together 9. Three: 7 + 6 + 3 = 16."""
-    value, asked = micro(6, 5, 2, 1), micro(2, 2, 1, 2)
-    for budget, paid in ((9, [5, 4]), (15.999999, [5, 4]), (16, [7, 6, 3]), (8.999999, [3])):
-        won, prices_ = auction(value, asked, to_micro(float(budget)), 3, second=True)
-        assert prices_.tolist() == [price * MICRO for price in paid]
-        assert won.tolist() == list(range(len(paid)))
-    assert auction(value, asked, to_micro(2.5), 3, second=True)[1].tolist() == [2_500_000]  # all that there is
-    assert auction(value, asked, to_micro(7.0), None, second=True)[1].tolist() == asked.tolist()  # nobody loses
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8),
-    st.integers(1, 7),
-    st.integers(0, 7),
-    st.integers(0, 60),
-)
-def test_with_a_fixed_number_of_winners_no_other_bid_earns_more_at_second_scores(pairs, winners, who, other) -> None:
-    """Che's second score, K winners, and a budget that does not bind: a client's cost is its best bid."""
-    if who >= len(pairs) or winners >= len(pairs):
-        return
-    value, cost = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-
-    def gain(bid: int) -> int:
-        asked = cost.copy()
-        asked[who] = bid
-        order = np.argsort(asked - value, kind="stable")
-        won, paid = auction(value[order], asked[order], 10_000, winners, second=True)
-        place = [order[at] for at in won.tolist()]
-        return int(paid[place.index(who)]) - int(cost[who]) if who in place else 0
-
-    assert gain(other) <= gain(int(cost[who]))
+def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
+    """Qualities 1, .5 and 0 at bids 6, 2 and 1: scores 0, 1 and -1. Two are paid 3 + 1 and 6 + 1; three do not fit."""
+    seen = observe([6, 2, 1], [0.9, 0.5, 0.1], budget=11.0)
+    options = {"payment": "second-score", "winners": 2}
+    assert by_client(create("fmore", context, options).act(seen)) == {1: 4.0, 0: 7.0}
+    assert by_client(create("fmore", context, options).act(replace(seen, budget=10.0))) == {
+        1: 3.0
+    }  # 3 less a score of 0
 
 
 # ---- contribution

@@ -30,6 +30,7 @@ MARKETS = {
     "iterated": ", options = { steps = 4 }",
     "vcg": "",
     "fair-queue": "",
+    "score-auction": "",
 }
 
 SCENARIO = """
