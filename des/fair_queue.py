@@ -15,8 +15,8 @@ from fl.options import is_number
 class FairQueue(Mechanism):
     """A scheduler of services: each client's K cores go to the services with the highest backlog and offer.
 
-    After Shi and Yu, "Fairness-aware job scheduling for multi-job federated learning" (FairFedJS), ICASSP 2024: a
-    Lyapunov scheduler that weighs virtual queues of unmet demand against the payments that jobs offer. Here
+    After Shi and Yu, "Fairness-aware job scheduling for multi-job federated learning" (FairFedJS), arXiv:2401.02740,
+    2024: a Lyapunov scheduler that weighs virtual queues of unmet demand against the payments that jobs offer. Here
 
     * service m has a virtual queue Q_m of clients that are owed to it, 0 at first. After each round
       ``Q_m <- max(0, Q_m + s w_m - n_m)``, with w_m its offers, n_m its offers that won a core, and s the share of all
