@@ -77,23 +77,32 @@ def test_second_scores_are_paid_up_to_the_best_losing_score() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8),
-    st.integers(1, 7),
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=8),
+    st.integers(0, 120),
     st.integers(0, 7),
     st.integers(0, 60),
 )
-def test_with_a_fixed_number_of_winners_no_other_bid_earns_more_at_second_scores(pairs, winners, who, other) -> None:
-    """Che's second score, K winners, and a budget that does not bind: a client's cost is its best bid."""
-    if who >= len(pairs) or winners >= len(pairs):
+def test_no_other_bid_earns_a_client_more_at_second_scores(pairs, budget, who, other) -> None:
+    """For one service whose values are fixed, a client's cost is its best bid, also where the budget binds.
+
+    As long as a winner wins, its bid moves neither the best losing score nor how many are paid. A loser that bids
+    itself in wins among those whose scores are at least its true one, and is promised no more than its cost.
+    """
+    pairs = [(max(cost, value), cost) for cost, value in pairs]
+    if who >= len(pairs):
         return
     value, cost = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    book = [(0, client, float(worth), 0.0) for client, worth in enumerate(value.tolist())]
 
-    def gain(bid: int) -> int:
+    def gain(bid: int) -> float:
         asked = cost.copy()
         asked[who] = bid
-        order = np.argsort(asked - value, kind="stable")
-        won, paid = auction(value[order], asked[order], 10_000, winners, second=True)
-        place = [order[at] for at in won.tolist()]
-        return int(paid[place.index(who)]) - int(cost[who]) if who in place else 0
+        # The service names those that are worth what they ask.
+        offers = [(*offer[:3], float(ask)) for offer, ask in zip(book, asked, strict=True) if ask <= offer[2]]
+        if not any(offer[1] == who for offer in offers):
+            return 0.0
+        prices = cleared(create("score-auction"), offers, [float(budget)])
+        [price] = [price for offer, price in zip(offers, prices, strict=True) if offer[1] == who]
+        return 0.0 if price is None else price - float(cost[who])
 
     assert gain(other) <= gain(int(cost[who]))
