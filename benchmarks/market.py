@@ -196,6 +196,8 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "posted-price": {"price_per_sample": 0.02},
     "proportional-share": {},
     "iterated": {},
+    "fair-queue": {},
+    "score-auction": {},
 }
 
 

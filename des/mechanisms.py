@@ -19,6 +19,8 @@ BUILTIN: Mapping[str, str] = {
     "proportional-share": "des.proportional_share:ProportionalShare",
     "iterated": "des.iterated:Iterated",
     "vcg": "des.vcg:VCG",
+    "fair-queue": "des.fair_queue:FairQueue",
+    "score-auction": "des.score_auction:ScoreAuction",
 }
 """The mechanisms that come with flmarket, as module:class; imported when used."""
 

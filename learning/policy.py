@@ -135,6 +135,11 @@ BUILTIN: Mapping[str, str] = {
     "pacing": "learning.pacing:RefusalPacing",
     "worth": "learning.worth:Worth",
     "oracle": "learning.oracle:BestResponse",
+    "dearest": "learning.dearest:Dearest",
+    "outbid": "learning.outbid:OutbidBids",
+    "fmore": "learning.fmore:FMore",
+    "contribution": "learning.contribution:Contribution",
+    "stackelberg": "learning.stackelberg:Stackelberg",
 }
 """The policies that come with flmarket, as module:class; imported when used."""
 

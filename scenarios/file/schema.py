@@ -27,7 +27,8 @@ class Market(Table):
     mechanism: str = Field(
         default=DEFAULT,
         description="Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what "
-        "it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, or a plug-in.",
+        "it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue, "
+        "score-auction, or a plug-in.",
     )
     options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="Settings of the mechanism, as the mechanism documents them."

@@ -29,6 +29,8 @@ MARKETS = {
     "proportional-share": "",
     "iterated": ", options = { steps = 4 }",
     "vcg": "",
+    "fair-queue": "",
+    "score-auction": "",
 }
 
 SCENARIO = """
@@ -137,11 +139,11 @@ def test_a_mechanism_that_fails_after_clearing_is_named(
     assert "no offers" in problem
 
 
-@pytest.mark.parametrize("mechanism", ["posted-price", "iterated"])
+@pytest.mark.parametrize("mechanism", ["posted-price", "iterated", "fair-queue"])
 def test_an_interrupted_run_resumes_to_the_same_bytes(
     mechanism: str, runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The price that the platform posts is part of what a run remembers."""
+    """The price that the platform posts, and the services' queues, are part of what a run remembers."""
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     run, played = planned(mechanism, tmp_path), []
 

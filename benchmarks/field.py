@@ -1,0 +1,190 @@
+r"""Plays the field's methods in five markets on the surrogate, and prints docs/field.md's tables.
+
+    python benchmarks/field.py --out docs/results/field.csv        # plays what the file lacks, and prints the tables
+    python benchmarks/field.py --out docs/results/field.csv --print
+
+`resident`: all services play the method; the score is the AUC (mean accuracy over the rounds), averaged over the
+services. `visitor`: one service plays it, and the others `hqfa` and `lcfa` by turns; the score is that service's AUC.
+The seat moves on by one with each seed. All methods meet the same worlds, so differences from `hqfa` are paired by
+seed. One line of the CSV is one run. An interrupted benchmark resumes: a method is written when all its seeds are
+played.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from learning.evaluation import evaluate, lineup
+from learning.policy import is_privileged
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.loader import load
+
+BASELINE = "hqfa"
+SEEDS = 20
+SURROGATE = "training.backend=surrogate"
+
+MARKETS = {
+    "paper": ("paper", ()),
+    "scarce": ("scarce", ()),
+    "adaptive": ("paper-fitted", ("clients.behaviour.kind=adaptive",)),
+    "rich": ("paper-fitted", tuple(f"services.{name}.budget=60" for name in ("mnist", "fashion-mnist", "emnist"))),
+    "big": ("scarce", ("clients.count=100", "rounds=40")),
+}
+"""Markets: a built-in scenario, and what is set in it."""
+
+TOO_SLOW = {("big", "mahdrl"), ("scarce", "mahdrl")}
+"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the table.
+
+    Attributes:
+        policy: the policy that plays.
+        options: its options.
+        mechanism: how rounds are cleared, if not by the scenario's mechanism.
+    """
+
+    policy: str
+    options: tuple[tuple[str, Any], ...] = ()
+    mechanism: str | None = None
+
+
+METHODS = {
+    "d-first": Method("d-first"),
+    "dearest": Method("dearest"),
+    "dearest, k = 3": Method("dearest", (("k", 3),)),
+    "pacing": Method("pacing"),
+    "mahdrl": Method("mahdrl"),
+    "outbid": Method("outbid"),
+    "hqfa": Method("hqfa"),
+    "hqfa under fair-queue": Method("hqfa", mechanism="fair-queue"),
+    "oort": Method("oort"),
+    "ucb": Method("ucb"),
+    "random": Method("random"),
+    "contribution": Method("contribution"),
+    "fmore": Method("fmore"),
+    "fmore, weight = 4": Method("fmore", (("weight", 4.0),)),
+    "fmore, second-score": Method("fmore", (("payment", "second-score"),)),
+    "stackelberg": Method("stackelberg"),
+    "lcfa": Method("lcfa"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--print", action="store_true", help="play nothing")
+    arguments = parser.parse_args()
+    if not arguments.print:
+        fill(arguments.out, arguments.jobs)
+    print(tables(arguments.out))
+
+
+def fill(out: Path, jobs: int) -> None:
+    """Play what the file lacks."""
+    done = set()
+    if out.exists():
+        done = set(pd.read_csv(out)[["market", "mode", "method"]].itertuples(index=False, name=None))
+    todo = [
+        (market, mode, name)
+        for mode in ("resident", "visitor")
+        for market in MARKETS
+        for name, method in METHODS.items()
+        if (market, mode, name) not in done
+        and (market, name) not in TOO_SLOW
+        and not (mode == "visitor" and method.mechanism)
+    ]
+    fresh = not out.exists()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
+        writer = csv.writer(file, lineterminator="\n")
+        if fresh:
+            writer.writerow(["market", "mode", "method", "seed", "auc", "served", "spent"])
+        for rows in pool.map(_play, todo):
+            writer.writerows(rows)
+            file.flush()
+
+
+def _play(task: tuple[str, str, str]) -> list[tuple[Any, ...]]:
+    return list(play(*task, range(SEEDS)))
+
+
+def play(market: str, mode: str, name: str, seeds: Iterable[int]) -> Iterable[tuple[Any, ...]]:
+    """Yield a line of the CSV for each seed: AUC, share of the offers that were served, and money spent a round."""
+    base, changes = MARKETS[market]
+    method, shelf = METHODS[name], Shelf()
+    cleared = (f"market.mechanism={method.mechanism}",) if method.mechanism else ()
+    scenario = load(base, [SURROGATE, *changes, *cleared])
+    services = [service.name for service in scenario.services]
+    for seed in seeds:
+        seat = seed % len(services)
+        if mode == "resident":
+            policies, counted = dict.fromkeys(services, method.policy), slice(None)
+        else:
+            policies, counted = {s: ("hqfa", "lcfa")[m % 2] for m, s in enumerate(services)}, slice(seat, seat + 1)
+            policies[services[seat]] = method.policy
+        options = {s: dict(method.options) for m, s in enumerate(services) if mode == "resident" or m == seat}
+        results = evaluate(
+            lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0)),
+            {name: lineup(policies, options)},
+            [seed],
+        )
+        auc = results.auc()[0, 0, counted].mean()
+        served, wanted = results.served[0, 0, :, counted].sum(), results.wanted[0, 0, :, counted].sum()
+        spent = results.spent[0, 0, :, counted].mean()
+        yield market, mode, name, seed, f"{auc:.6f}", f"{served / max(1, wanted):.4f}", f"{spent:.4f}"
+
+
+def tables(path: Path) -> str:
+    """Return the Markdown tables of a file: a method's mean AUC, and what it gains on the baseline, in each market."""
+    frame = pd.read_csv(path)
+    shown = []
+    for mode in ("resident", "visitor"):
+        rows = frame[frame["mode"] == mode]
+        if not len(rows):
+            continue
+        wide = rows.pivot_table("auc", ["market", "seed"], "method")
+        lines = [
+            f"| {mode} | " + " | ".join(MARKETS) + " |",
+            "| --- |" + " --- |" * len(MARKETS),
+        ]
+        for name, method in METHODS.items():
+            if name in wide:
+                star = " \\*" if is_privileged(method.policy) else ""
+                cells = [cell(wide, market, name) for market in MARKETS]
+                lines.append(f"| {name}{star} | " + " | ".join(cells) + " |")
+        shown.append("\n".join(lines))
+    return "\n\n".join(shown)
+
+
+def cell(wide: pd.DataFrame, market: str, name: str) -> str:
+    """Return a mean, and the mean paired difference from the baseline with its 95 % t interval."""
+    if market not in wide.index or wide.loc[market][name].isna().any():
+        return ""
+    own, base = wide.loc[market][name].to_numpy(), wide.loc[market][BASELINE].to_numpy()
+    mean = f"{own.mean():.4f}"
+    if name == BASELINE:
+        return mean
+    middle, half = t_interval(own - base)
+    return f"{mean}, {middle:+.4f} ± {half:.4f}"
+
+
+def t_interval(values: Any) -> tuple[float, float]:
+    """Return the mean and the half width of its 95 % t interval."""
+    n = len(values)
+    return float(values.mean()), float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Outbid: HQFA's clients, at a price just above what rivals would pay if they paid the bids; it learns nothing."""
+
+import numpy as np
+
+from des.money import MICRO, to_micro
+from des.records import Observation, Offer
+from fl.arrays import FloatArray
+from learning.checks import require_finite
+from learning.policy import Policy
+from learning.selection import fill_budget
+
+
+class OutbidBids(Policy):
+    """Wants the highest DQI first, and pays one micro-unit more than the rivals' bids that it has to beat.
+
+    What a client asks of every service is public; what services offer is not. A client serves the K services that offer
+    it the most, and no service can offer less than the client asks of it. So an offer just above the K-th highest of
+    what the client asks of the rivals wins a core against rivals that pay the bids, whichever clients they want; its
+    own bid is enough where that is higher, or where there are fewer than K rivals. With one core this beats the highest
+    rival's bid. Against rivals that pay more than the bids it wins nothing more than HQFA does, at a higher price, and
+    services that all play it outbid each other's bids, but not each other.
+
+    Ours: what a skeptical reader would try first where offers meet rivals' offers.
+    """
+
+    summary = "highest data quality first, at just above what the client asks of the rivals (public)"
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer the best clients the price that beats the rivals' bids, as far as the budget goes."""
+        require_finite(observation)
+        shuffled = observation.rng().permutation(observation.clients)
+        order = shuffled[np.argsort(-observation.dqi[shuffled], kind="stable")]
+        return fill_budget(order, prices(observation), observation.budget, available=observation.available)
+
+
+def prices(observation: Observation) -> FloatArray:
+    """Return what beats all but K - 1 rivals at each client if they pay the bids, [C], money; at least the own bid."""
+    bids = to_micro(observation.bids)
+    own = observation.services.index(observation.service)
+    rivals = np.sort(np.delete(bids, own, axis=0), axis=0)[::-1]
+    if len(rivals) < observation.cores:
+        return observation.own_bids
+    to_beat = rivals[observation.cores - 1]
+    # A service that has left asks for nobody; its bids are zero.
+    return np.asarray(np.maximum(bids[own], np.where(to_beat > 0, to_beat + 1, 0)) / MICRO)

@@ -1,0 +1,64 @@
+"""docs/field.md shows what docs/results/field.csv says, and the file is what benchmarks/field.py plays."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs/results/field.csv"
+
+
+@pytest.fixture(scope="module")
+def field() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("field_benchmark", ROOT / "benchmarks/field.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_are_those_of_the_file(field: ModuleType) -> None:
+    """If this fails: python benchmarks/field.py --out docs/results/field.csv --print"""
+    page = (ROOT / "docs/field.md").read_text()
+    for table in field.tables(RESULTS).split("\n\n"):
+        assert table in page
+
+
+def test_every_method_has_all_seeds(field: ModuleType) -> None:
+    frame = pd.read_csv(RESULTS)
+    for (market, mode, method), rows in frame.groupby(["market", "mode", "method"]):
+        assert rows.seed.tolist() == list(range(field.SEEDS)), (market, mode, method)
+    resident = frame[frame["mode"] == "resident"]
+    found = set(resident[["market", "method"]].itertuples(index=False, name=None))
+    assert found == {(market, name) for market in field.MARKETS for name in field.METHODS} - field.TOO_SLOW
+
+
+@pytest.mark.parametrize(
+    ("market", "mode", "method"),
+    [
+        ("paper", "resident", "contribution"),
+        ("paper", "resident", "fmore, second-score"),
+        ("scarce", "resident", "hqfa under fair-queue"),
+        ("scarce", "visitor", "outbid"),
+        ("adaptive", "resident", "stackelberg"),
+        ("rich", "resident", "dearest, k = 3"),
+    ],
+)
+def test_a_line_of_the_file_can_be_played_again(field: ModuleType, market: str, mode: str, method: str) -> None:
+    frame = pd.read_csv(RESULTS, dtype=str)
+    mine = frame[(frame.market == market) & (frame["mode"] == mode) & (frame.method == method) & (frame.seed == "3")]
+    if mode == "visitor" and not len(mine):
+        pytest.skip("the file does not have this market's visitors")
+    [line] = field.play(market, mode, method, [3])
+    assert [str(value) for value in line] == mine.iloc[0].tolist()
+
+
+def test_a_t_interval_by_hand(field: ModuleType) -> None:
+    """Of 1, 2 and 3: mean 2, standard deviation 1, t(.975, 2) = 4.3027; 4.3027 / sqrt(3) = 2.4841."""
+    assert field.t_interval(pd.Series([1.0, 2.0, 3.0]).to_numpy()) == pytest.approx((2.0, 2.4841), abs=1e-4)

@@ -1,0 +1,286 @@
+"""Methods after the field's literature and plain baselines: dearest, outbid, fmore, contribution, stackelberg."""
+
+from dataclasses import replace
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from des.money import to_micro
+from des.offers import check_offer
+from des.records import Feedback, Offer, Status
+from learning.checks import ObservationError
+from learning.contribution import Contribution
+from learning.outbid import prices
+from learning.play import play, play_round
+from learning.policy import PolicyOptionsError, create
+from learning.seats import seat
+from learning.stackelberg import lead
+
+FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
+MICRO = 1_000_000
+
+
+def by_client(offer):
+    return dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
+
+
+def outcome(offer, served, accuracy):
+    served = np.array(served, dtype=np.bool_)
+    paid = np.where(served, offer.payments, 0.0)
+    return Feedback(1, accuracy, 1.0, served, paid, np.where(served, 1.0, np.nan), Status.TRAINING)
+
+
+# ---- all of them
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "problem"),
+    [
+        ("dearest", {"k": 0}, "k must be a whole number of at least 1, not 0"),
+        ("dearest", {"k": 1.5}, "k must be a whole number of at least 1, not 1.5"),
+        ("dearest", {"k": True}, "k must be a whole number of at least 1, not True"),
+        ("fmore", {"weight": -1}, "weight must be a number from 0 to 1000, not -1"),
+        ("fmore", {"weight": float("nan")}, "weight must be a number from 0 to 1000, not nan"),
+        ("fmore", {"weight": "much"}, "weight must be a number from 0 to 1000, not 'much'"),
+        ("fmore", {"payment": "third"}, "payment must be first-score or second-score, not 'third'"),
+        ("fmore", {"winners": 0}, "winners must be a whole number of at least 1, not 0"),
+        ("contribution", {"rate": 0}, "rate must be in (0, 1], not 0"),
+        ("contribution", {"rate": "fast"}, "rate must be in (0, 1], not 'fast'"),
+        ("contribution", {"bonus": 1}, "bonus must be in [0, 1), not 1"),
+        ("stackelberg", {"weight": 0}, "weight must be a finite number above 0, not 0"),
+        ("stackelberg", {"weight": float("inf")}, "weight must be a finite number above 0, not inf"),
+    ],
+    ids=str,
+)
+def test_impossible_options(make_context, policy, options, problem) -> None:
+    with pytest.raises(PolicyOptionsError) as caught:
+        create(policy, make_context(), options)
+    assert str(caught.value) == f"policy {policy!r} of service 's0': {problem}"
+
+
+def test_outbid_takes_no_options(make_context) -> None:
+    with pytest.raises(PolicyOptionsError, match="policy 'outbid' of service 's0'"):
+        create("outbid", make_context(), {"step": 1})
+
+
+@pytest.mark.parametrize("policy", FIELD)
+@pytest.mark.parametrize("field", ["dqi", "bids", "accuracy"])
+def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field) -> None:
+    seen = make_observation([[1.0, 2.0, 3.0]])
+    broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
+    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
+        create(policy, make_context()).act(broken)
+
+
+def given_options(policy):
+    """All ways in which a policy can be played that differ in their arithmetic."""
+    return st.sampled_from(
+        {
+            "dearest": [{}, {"k": 2}],
+            "outbid": [{}],
+            "fmore": [{}, {"payment": "second-score"}, {"weight": 1000, "winners": 2, "payment": "second-score"}],
+            "contribution": [{}, {"bonus": 0}, {"bonus": 0.9}],
+            "stackelberg": [{}, {"weight": 0.1}, {"weight": 1e9}],
+        }[policy]
+    )
+
+
+clients = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 9_000_000), st.just(10_000_000_000_000)),  # the most that an offer may name
+        st.integers(0, 9_000_000),
+        st.one_of(st.sampled_from([-0.5, 0.0, 1e-12, 0.3]), st.floats(-1, 3)),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize("policy", FIELD)
+@given(data=st.data(), market=clients, budget=st.integers(0, 20_000_000), cores=st.integers(1, 3))
+def test_offers_are_valid_in_any_market(make_observation, make_context, policy, data, market, budget, cores) -> None:
+    """Constraints (4) and (5), nobody who is offline, and the same offer when asked again."""
+    own, other, dqi, online = (list(column) for column in zip(*market, strict=True))
+    seen = make_observation([np.array(own) / MICRO, np.array(other) / MICRO], dqi, budget=budget / MICRO, cores=cores)
+    offline = frozenset(client for client, there in enumerate(online) if not there)
+    seen = replace(seen, offline=offline)
+    player = create(policy, make_context(len(own), services=2, cores=cores), data.draw(given_options(policy)))
+    if policy == "contribution":
+        known = st.lists(st.sampled_from([np.nan, -0.1, 0.0, 0.02, 1.0]), min_size=len(own), max_size=len(own))
+        player.restore({"worth": np.array(data.draw(known)), "error": np.array([-0.1])})
+    offer = player.act(seen)
+    checked = check_offer(
+        offer, policy=policy, service="s0", round_=1, bids=to_micro(seen.own_bids), budget=to_micro(seen.budget)
+    )
+    assert not offline & set(checked.clients.tolist())
+    again = player.act(seen)
+    assert (again.clients.tolist(), again.payments.tolist()) == (offer.clients.tolist(), offer.payments.tolist())
+
+
+@pytest.mark.parametrize("policy", FIELD)
+def test_what_is_remembered_makes_a_new_policy_play_on_alike(make_market, policy) -> None:
+    def market():
+        return make_market(["alpha", "beta", "gamma"], seed=3, cores=1, rounds=8)
+
+    names = dict.fromkeys(["alpha", "beta", "gamma"], policy)
+    whole = market()
+    players, reports = seat(whole, names), []
+    play(whole, players, [reports.append])
+    parted = market()
+    players = seat(parted, names)
+    first = [play_round(parted, players) for _ in range(3)]
+    fresh = seat(parted, names)
+    for name, player in players.items():
+        assert player.resumable
+        fresh[name].restore(player.state())
+    rest = []
+    play(parted, fresh, [rest.append])
+    assert [r.offers for r in first + rest] == [r.offers for r in reports]
+
+
+# ---- dearest
+
+
+def test_dearest_takes_the_highest_bids_that_fit(observe, context) -> None:
+    seen = observe([4, 2, 5, 3, 9])
+    assert by_client(create("dearest", context).act(seen)) == {4: 9.0}
+    rich = replace(seen, budget=19.0)
+    assert by_client(create("dearest", context).act(rich)) == {4: 9.0, 2: 5.0, 0: 4.0}
+    assert by_client(create("dearest", context, {"k": 2}).act(rich)) == {4: 9.0, 2: 5.0}
+
+
+# ---- outbid
+
+
+def test_outbid_pays_just_above_the_rivals_bid_that_it_has_to_beat(make_observation, make_context) -> None:
+    """Client 0 asks 2 of this service, 5 and 3 of the rivals; client 1 asks it for more than the rivals."""
+    seen = make_observation([[2.0, 7.0], [5.0, 6.0], [3.0, 1.0]], [0.1, 0.9])
+    assert prices(seen).tolist() == [5.000001, 7.0]
+    assert prices(replace(seen, cores=2)).tolist() == [3.000001, 7.0]
+    assert prices(replace(seen, cores=3)).tolist() == [2.0, 7.0]  # there is a core for everybody
+    offer = create("outbid", make_context(2, services=3)).act(replace(seen, budget=12.0))
+    assert by_client(offer) == {1: 7.0}  # the best DQI; then 5.000001 is more than the 5 that are left
+    assert by_client(create("outbid", make_context(2, services=3)).act(replace(seen, budget=13.0))) == {
+        1: 7.0,
+        0: 5.000001,
+    }
+
+
+def test_outbid_pays_the_bid_where_the_rivals_have_left(make_observation) -> None:
+    assert prices(make_observation([[2.0, 0.0], [0.0, 0.0]])).tolist() == [2.0, 0.0]
+
+
+def test_outbid_wins_every_client_from_rivals_that_pay_their_bids(make_market) -> None:
+    market = make_market(["alpha", "beta", "gamma"], seed=1, cores=1, rounds=5)
+    reports = []
+    play(market, seat(market, {"alpha": "outbid", "beta": "hqfa", "gamma": "d-first"}), [reports.append])
+    first = [report.services[0] for report in reports]
+    assert sum(s.wanted for s in first) > 5
+    assert all(s.served == s.wanted for s in first)
+
+
+# ---- FMore
+
+
+def test_fmore_takes_the_best_scores(observe, context) -> None:
+    """DQI .1 to .9 is a quality of 0 to 1, which is worth up to the highest bid, 8: scores -2, 0, -1, -4."""
+    seen = observe([2, 8, 5, 4], [0.1, 0.9, 0.5, 0.1], budget=10)
+    assert create("fmore", context).act(seen).clients.tolist() == [1, 0]  # 8 + 2; 5 does not fit
+    assert create("fmore", context, {"winners": 1}).act(seen).clients.tolist() == [1]
+    assert create("fmore", context, {"weight": 0}).act(seen).clients.tolist() == [0, 3]  # LCFA; then 5 does not fit
+    assert by_client(create("fmore", context).act(replace(seen, budget=100.0))) == {1: 8.0, 2: 5.0, 0: 2.0, 3: 4.0}
+
+
+def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
+    """Qualities 1, .5 and 0 at bids 6, 2 and 1: scores 0, 1 and -1. Two are paid 3 + 1 and 6 + 1; three do not fit."""
+    seen = observe([6, 2, 1], [0.9, 0.5, 0.1], budget=11.0)
+    options = {"payment": "second-score", "winners": 2}
+    assert by_client(create("fmore", context, options).act(seen)) == {1: 4.0, 0: 7.0}
+    assert by_client(create("fmore", context, options).act(replace(seen, budget=10.0))) == {
+        1: 3.0
+    }  # 3 less a score of 0
+
+
+# ---- contribution
+
+
+def test_contributions_by_hand(make_context, make_observation) -> None:
+    """Two clients serve; progress .4. Each is credited with rate * .4 / 2, later with what that does not explain."""
+    policy = Contribution(make_context(3), rate=0.5)
+    seen = make_observation([[2.0, 2.0, 2.0]], accuracy=0.0)
+    policy.act(seen)
+    three = Offer(np.array([0, 1, 2]), np.full(3, 2.0))
+    policy.learn(seen, three, outcome(three, [True, False, True], 1 - np.exp(-0.4)))
+    assert policy.worth.tolist() == pytest.approx([0.1, np.nan, 0.1], nan_ok=True)
+    policy.learn(seen, three, outcome(three, [True, True, False], 1 - np.exp(-0.6)))  # progress .2; the new one: .1
+    assert policy.worth.tolist() == pytest.approx([0.1, 0.1, 0.1])
+    policy.learn(seen, three, outcome(three, [True, False, False], 1 - np.exp(-1.0)))  # .4 by one alone
+    assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
+    policy.learn(seen, three, outcome(three, [False] * 3, 1 - np.exp(-1.0)))
+    assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
+
+
+def test_who_is_picked_is_paid_a_bonus_in_proportion(make_context, make_observation) -> None:
+    """Of 10, 4 are kept. Clients 0 and 1 are picked for 6, and divide 4 as 3 : 1; nobody asks as little as is left."""
+    policy = Contribution(make_context(3), bonus=0.4)
+    policy.restore({"worth": np.array([0.3, 0.1, -0.1]), "error": np.array([0.0])})
+    offer = policy.act(make_observation([[4.0, 2.0, 5.0]], budget=10.0))
+    assert by_client(offer) == pytest.approx({0: 7.0, 1: 3.0}, abs=2e-6)
+    assert to_micro(offer.payments).sum() <= 10 * MICRO
+
+
+def test_without_estimates_only_bids_are_paid(make_context, make_observation) -> None:
+    offer = Contribution(make_context(3)).act(make_observation([[4.0, 2.0, 5.0]], budget=20.0))
+    assert by_client(offer) == {0: 4.0, 1: 2.0, 2: 5.0}
+
+
+def test_clients_that_keep_bringing_progress_are_found(make_context, make_observation) -> None:
+    """Leaving out client 0 or 1 loses .05 of progress, any other nothing; three are paid in a round."""
+    policy, error = Contribution(make_context(8), bonus=0.0), 0.0
+    for round_ in range(1, 61):
+        seen = make_observation([[2.0] * 8], budget=6.0, round_=round_, accuracy=1 - np.exp(error))
+        offer = policy.act(seen)
+        error -= 0.05 * np.isin(offer.clients, [0, 1]).sum()
+        policy.learn(seen, offer, outcome(offer, [True] * 3, 1 - np.exp(error)))
+    assert {0, 1} <= set(policy.act(seen).clients.tolist())
+    # Nobody else was tried again, so what the two bring is divided among the three that serve together.
+    assert sorted(policy.worth)[-3:] == pytest.approx([0.1 / 3] * 3)
+
+
+# ---- Stackelberg
+
+
+def test_the_leader_s_price_by_hand() -> None:
+    """Qualities of 1 at bids 1, 2 and 6, mean 3: k clients are paid the k-th bid, and are worth 3 weight log(1 + k)."""
+    bids, quality = np.array([1.0, 2.0, 6.0]), np.ones(3)
+
+    def paid(budget: float, weight: float) -> list[float]:
+        return (lead(bids, quality, budget, weight) / MICRO).tolist()
+
+    assert 3 * log(2) - 1 > 3 * log(3) - 4 > 3 * log(4) - 18
+    assert paid(100, 1) == [1.0]
+    assert 30 * log(3) - 4 > max(30 * log(2) - 1, 30 * log(4) - 18)
+    assert paid(100, 10) == [2.0, 2.0]
+    assert 60 * log(4) - 18 > 60 * log(3) - 4 > 60 * log(2) - 1
+    assert paid(100, 20) == [6.0, 6.0, 6.0]
+    assert paid(17.999999, 20) == [2.0, 2.0]  # what they would be paid is over the budget
+    assert paid(0.5, 20) == []
+
+
+def test_a_price_per_quality_pays_better_data_more(observe, context) -> None:
+    """Bids per quality 2, 4 and 10: at a price of 4, the first takes part for 8, the second for 4."""
+    seen = observe([4, 4, 10], [2.0, 1.0, 1.0], budget=15)
+    assert by_client(create("stackelberg", context, {"weight": 100.0}).act(seen)) == {0: 8.0, 1: 4.0}
+
+
+def test_clients_that_follow_at_the_same_price_take_part_together() -> None:
+    assert lead(np.array([2.0, 2.0]), np.ones(2), 3.0, 100.0).tolist() == []
+    assert lead(np.array([2.0, 2.0]), np.ones(2), 4.0, 100.0).tolist() == [2_000_000, 2_000_000]
+
+
+def test_without_quality_nobody_follows(observe, context) -> None:
+    assert create("stackelberg", context).act(observe([4, 2], [0.0, -1.0])).clients.tolist() == []
