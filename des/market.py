@@ -107,6 +107,15 @@ class Market:
         """What clears the rounds."""
         return self._platform.mechanism
 
+    def conditions(self, round_: int) -> Conditions:
+        """Return what a round is played under, past or future: budgets, K and who is offline."""
+        return self._at_first.at(round_, self._interventions)
+
+    @property
+    def turning_points(self) -> list[int]:
+        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
+        return sorted({1, *(change.round for change in self._interventions)})
+
     @property
     def finished(self) -> bool:
         """Whether no further round follows: the last one is over, or every service has left."""
@@ -291,7 +300,7 @@ class Market:
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
-        now = self._at_first.at(number, self._interventions)
+        now = self.conditions(number)
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now

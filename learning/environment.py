@@ -132,7 +132,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             Observations, rewards, terminations, truncations and infos of all agents that acted; those that arrive with
             the next round observe it, with a reward of 0. An info of an agent that acted holds
             ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
-            clients the projection left out.
+            clients were left out: offline ones, and those that did not fit into the budget.
 
         Raises:
             ActionError: an action is not in its space, or there is not exactly one from each of ``agents``.
@@ -148,7 +148,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         return step
 
     def offer(self, agent: str, action: Any) -> tuple[Offer, int]:
-        """Return the offer that an action makes in the open round, and how many clients the projection left out.
+        """Return the offer that an action makes in the open round, and how many selected clients it leaves out.
 
         Raises:
             ActionError: the action is not in the agent's space.
@@ -230,10 +230,15 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             dqi, bids = self._next_world(m)
         left = self._market.ledger.left(name)
         whole = {} if left is None else {"total_left": np.array([left / MICRO])}
+        conditions = self._market.conditions(observation.round if observation else self._market.round + 1)
+        available = np.ones(len(dqi))
+        available[list(conditions.offline)] = 0.0
         return {
             "dqi": dqi,
             "bids": own_first(bids, m),
+            "available": available,
             "budget": np.array([self._market.services[m].budget / MICRO]),
+            "cores": np.array([float(conditions.cores)]),
             "accuracy": np.array([self._market.states[m].accuracy]),
             "progress": np.array([self._market.round / self._market.rounds]),
             **whole,

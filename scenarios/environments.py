@@ -1,6 +1,7 @@
 """From a scenario to RL environments. Needs the extra ``rl``."""
 
 from des.market import Market
+from fl.errors import InputError
 from learning.environment import MarketEnv
 from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
@@ -18,9 +19,15 @@ def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: i
         workers: training threads of each market; results do not depend on it.
 
     Raises:
-        InputError: a policy or the mechanism changes in the middle of the scenario.
+        InputError: a policy or the mechanism changes in the middle of the scenario, or it has several points.
     """
     require_no_switches(scenario, "an environment")
+    if scenario.sweep or scenario.runs:
+        keys = ", ".join(scenario.sweep or scenario.runs[0])
+        raise InputError(
+            f"an environment plays one market, but scenario {scenario.name!r} varies {keys}; "
+            'load it with {"sweep": {}, "runs": []} and a value for each'
+        )
     shelf = shelf or Shelf()
 
     def make(seed: int) -> Market:
