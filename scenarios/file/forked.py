@@ -23,7 +23,7 @@ def forked(
     """
     data = scenario.model_dump(exclude_none=True)
     kept = [entry for entry in data["interventions"] if entry["round"] != round_ or entry["key"] not in changes]
-    entries = [{"round": round_, "key": key, "value": value} for key, value in changes.items()]
+    entries = [{"round": round_, "key": key, "value": _plain(value)} for key, value in changes.items()]
     data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
     changed, found = examine(data, installed())
     if changed is None:
@@ -33,6 +33,11 @@ def forked(
         if problem := _useless(scenario, changed, key, round_, left):
             return None, [problem]
     return changed, []
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a scenario file can hold it, which has no word for None."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, Mapping) else value
 
 
 def service_of(key: str) -> str | None:
