@@ -27,12 +27,16 @@ def forked(
     data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
     changed, found = examine(data, installed())
     if changed is None:
-        words = ((finding.path[-1], finding.message) for finding in found)
-        return None, list(dict.fromkeys(message if key == "key" else f"{key} {message}" for key, message in words))
+        return None, list(dict.fromkeys(_sentence(str(finding.path[-1]), finding.message) for finding in found))
     for key in changes:
         if problem := _useless(scenario, changed, key, round_, left):
             return None, [problem]
     return changed, []
+
+
+def _sentence(what: str, message: str) -> str:
+    """Return a problem, with what it is about where the message does not name it: ``value must be at least 0``."""
+    return message if what == "key" or message.startswith("unknown") else f"{what} {message}"
 
 
 def _plain(value: Any) -> Any:
