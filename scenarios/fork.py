@@ -7,6 +7,7 @@ played again for each fork (``scenarios.running.prefix``).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ class Original:
         run, known = original_of(directory), last_known(path / CHECKPOINT)
         last = None if known is None or directory.state is State.COMPLETE else known.round
         try:
-            rounds = [LoggedRound.read(text) for text in rounds_text(path)][:last]
+            rounds = [LoggedRound.read(text) for text in islice(rounds_text(path), last)]
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from error
         return cls(run, rounds)

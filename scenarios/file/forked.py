@@ -23,16 +23,25 @@ def forked(
     """
     data = scenario.model_dump(exclude_none=True)
     kept = [entry for entry in data["interventions"] if entry["round"] != round_ or entry["key"] not in changes]
-    entries = [{"round": round_, "key": key, "value": value} for key, value in changes.items()]
+    entries = [{"round": round_, "key": key, "value": _plain(value)} for key, value in changes.items()]
     data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
     changed, found = examine(data, installed())
     if changed is None:
-        words = ((finding.path[-1], finding.message) for finding in found)
-        return None, list(dict.fromkeys(message if key == "key" else f"{key} {message}" for key, message in words))
+        return None, list(dict.fromkeys(_sentence(str(finding.path[-1]), finding.message) for finding in found))
     for key in changes:
         if problem := _useless(scenario, changed, key, round_, left):
             return None, [problem]
     return changed, []
+
+
+def _sentence(what: str, message: str) -> str:
+    """Return a problem, with what it is about where the message does not name it: ``value must be at least 0``."""
+    return message if what == "key" or message.startswith("unknown") else f"{what} {message}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a scenario file can hold it, which has no word for None."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, Mapping) else value
 
 
 def service_of(key: str) -> str | None:

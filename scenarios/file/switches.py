@@ -55,6 +55,8 @@ def at(scenario: Scenario, round_: int) -> Scenario:
 
 def _after(scenario: Scenario, change: Intervention) -> Scenario:
     """Return the scenario as it is after a change."""
+    if change.key == "clients.offline":
+        return scenario
     if change.key == MECHANISM:
         return scenario.model_copy(update={"market": scenario.market.model_copy(update=rules(change.value))})
     if change.key == "clients.cores":

@@ -176,7 +176,10 @@ def test_differences_have_their_rounds(original: Path, tmp_path: Path, flmarket:
         ),
         (("--round", "3", "--set", "services.alpha.dataset=digits"), "cannot be changed in the middle of a run"),
         (("--round", "3", "--set", "services.alpha.budget=-1"), "value must be at least 0, not -1"),
-        (("--round", "3", "--set", "services.alpha.policy=hqffa"), "unknown policy 'hqffa'; did you mean 'hqfa'?"),
+        (
+            ("--round", "3", "--set", "services.alpha.policy=hqffa"),
+            "policy=hqffa: unknown policy 'hqffa'; did you mean 'hqfa'?",
+        ),
         (("--round", "3", "--set", "services.alpha.policy=lcfa"), "services.alpha.policy has this value in round 3"),
         (("--round", "3", "--set", "services.alpha.budget=10"), "services.alpha.budget has this value in round 3"),
         (("--round", "3", "--set", "market.mechanism=pay-as-offered"), "market.mechanism has this value in round 3"),
