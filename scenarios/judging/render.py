@@ -98,8 +98,8 @@ def introduction(report: Report) -> list[str]:
     ]
     if any((run.setting.arrivals > 1).any() for run in report.runs):
         text.append(
-            "A service that arrives later than in the first round counts from its arrival: its rounds to target, and the "
-            "rounds that AUC and normalised reward are means of."
+            "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
+            "the rounds that AUC and normalised reward are means of."
         )
     if report.baseline:
         text.append(
