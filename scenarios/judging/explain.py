@@ -28,7 +28,7 @@ class Explanation:
         """Find the round.
 
         Raises:
-            InputError: there is no such round or service in the run, or the service had left before; or the world of
+            InputError: there is no such round or service in the run, or the service was not there; or the world of
                 the run cannot be drawn here.
         """
         if service not in logs.places:
@@ -41,7 +41,12 @@ class Explanation:
         self._logs, self._number, self._service = logs, number, service
         self._m = logs.places[service]
         if not any(row["service"] == service for row in logs.events_in[number]):
-            raise InputError(f"service {service!r} had left before round {number}")
+            waits = number < logs.scenario.services[self._m].arrival
+            raise InputError(
+                f"service {service!r} arrives after round {number}"
+                if waits
+                else f"service {service!r} had left before round {number}"
+            )
         self._world: Qualities = next(world for at, world in logs.worlds() if at == number)
         self._offers: dict[str, list[Row]] = {name: [] for name in logs.places}
         for row in logs.offers_in.get(number, []):

@@ -142,8 +142,7 @@ def _rounds_with_offers(run: RunResult) -> int:
 
 ROUNDS_TO_TARGET = Measure(
     "rounds to target",
-    "first round with the target met, counted from the service's arrival; runs that never met it count with their last "
-    "round. `> 52.3 (3 of 5)` is a "
+    "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
     "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did",
     -1,
     _rounds,
@@ -166,7 +165,7 @@ MEASURES = (
     ),
     Measure(
         "AUC",
-        "mean accuracy over all rounds from the service's arrival on, %",
+        "mean accuracy over all rounds, %",
         1,
         _area,
         lambda r: float(_area(r).mean()),
@@ -184,7 +183,7 @@ MEASURES = (
     ROUNDS_TO_TARGET,
     Measure(
         "normalised reward",
-        "mean over the rounds from its arrival on of reward / Omega^target, as in the paper",
+        "mean over the rounds of reward / Omega^target, as in the paper",
         1,
         _reward,
         lambda r: float(_reward(r).mean()),

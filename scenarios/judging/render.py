@@ -98,6 +98,11 @@ def introduction(report: Report) -> list[str]:
         f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
         "A service that left keeps its accuracy and reward until the last round."
     ]
+    if any((run.setting.arrivals > 1).any() for run in report.runs):
+        text.append(
+            "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
+            "the rounds that AUC and normalised reward are means of."
+        )
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "

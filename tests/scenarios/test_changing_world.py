@@ -11,14 +11,21 @@ import pytest
 import flmarket
 from fl.errors import InputError
 from scenarios.build import Shelf, build
+from scenarios.judging.explain import Explanation
+from scenarios.judging.render import markdown
+from scenarios.judging.report import make_report
 from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import verify
+from scenarios.judging.verify import read_logs, verify
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
+from scenarios.world import World
 from support.runs import reseal
+from tui.watching.book import Book
+from tui.widgets.preview import story
 
 CHANGING = """
 name = "changing"
@@ -253,8 +260,34 @@ def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> No
     reached = next(int(row["round"]) for row in rows if row["status"] == "reached")
     assert result.to_target.rounds.tolist() == [30 - 2, reached - 5]
     assert result.to_target.reached.tolist() == [False, True]
+    assert "A service that arrives later than in the first round counts from its arrival" in markdown(
+        make_report(flmarket.read(tmp_path).runs)
+    )
     shown = flmarket.read(tmp_path).summary().xs("late", level="service")["AUC"].item()
     assert shown == pytest.approx(100 * result.accuracy[5:, 1].mean())
+
+
+def test_what_is_shown_of_a_service_that_has_not_arrived(run: Path) -> None:
+    logs, _ = read_logs(RunDirectory(run))
+    assert logs is not None
+    with pytest.raises(InputError, match="service 'late' arrives after round 5"):
+        Explanation(logs, 5, "late")
+    logged = LoggedRound.read(list(rounds_text(run))[4])
+    book = Book(logged, World(parse(CHANGING), 0))
+    assert {book.line(1, client).reason for client in range(10)} == {"the service has not arrived"}
+
+
+def test_the_preview_of_a_scenario_says_what_changes(trace: Path) -> None:
+    sentences = list(story(parse(CHANGING, overrides=[f"clients.availability={trace}"])))
+    for sentence in (
+        "What a client has lasts: a round keeps it with probability 0.8, "
+        "and replaces it for good with probability 0.1.",
+        f"When clients are there: {trace}.",
+        "early arrives in round 3.",
+        "late arrives in round 6.",
+        "Budgets for the whole run: early 60.",
+    ):
+        assert sentence in sentences
 
 
 def test_a_market_waits_for_those_who_have_not_arrived(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro
+from des.records import Status
 from des.rows import OfferReport, Outcome
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
@@ -47,7 +48,7 @@ WORDS = {
     Verdict.UNWANTED: "not chosen",
     Verdict.MISFIT: "does not fit",
     Verdict.OFFLINE: "offline",
-    Verdict.LEFT: "service left",
+    Verdict.LEFT: "service absent",
 }
 
 
@@ -197,6 +198,8 @@ class Book:
     def _reason(self, verdict: Verdict, service: int, client: int, offer: OfferReport | None) -> str:
         bid = int(self.qualities.bid[service, client])
         match verdict:
+            case Verdict.LEFT if self.logged.services[service].status is Status.WAITING:
+                return "the service has not arrived"
             case Verdict.LEFT:
                 return "the service reached its target and left"
             case Verdict.OFFLINE:
