@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
-from des.money import MICRO, Micro
+from des.money import Micro
 from des.records import Status
 from des.rows import OfferReport, Outcome
+from scenarios.judging.reasons import DROPPED, cash, refused
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
@@ -212,16 +213,9 @@ class Book:
         if verdict is Verdict.SERVED:
             return self._won(offer)
         if verdict is Verdict.DROPPED:
-            return "awarded a core, but its update did not arrive in time; not paid"
-        if self._mechanism != DEFAULT:  # only the paper's is known to go by the payments
-            return f"refused by the mechanism {self._mechanism}"
-        if client not in self.holders:  # in a log that was changed
-            return "outbid, but the log names no service that has a core of the client"
-        lowest = self.holders[client][-1]
-        if offer.payment < lowest.payment:
-            paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
-            return f"outbid by {lowest.service}: {paid} < {more}"
-        return f"lost the draw against {lowest.service}, which pays {cash(offer.payment)} too"
+            return DROPPED
+        holders = self.holders.get(client)
+        return refused(offer.payment, (holders[-1].service, holders[-1].payment) if holders else None, self._mechanism)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
@@ -241,13 +235,3 @@ class Book:
             compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"
             return f"{won}; outbid {best.service}: {compared}"
         return f"{won}; won the draw against {best.service}"
-
-
-def cash(amount: Micro, beside: Micro | None = None) -> str:
-    """Write money with two decimals, or with as many as distinguish it from another amount."""
-    for decimals in range(2, 6):
-        text = f"{amount / MICRO:.{decimals}f}"
-        distinct = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
-        if distinct and (amount == 0 or float(text)):
-            return text
-    return f"{amount / MICRO:.6f}"

@@ -8,7 +8,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from tui.watching.book import WORDS, Line, Verdict, cash
+from scenarios.judging.reasons import cash
+from tui.watching.book import WORDS, Line, Verdict
 from tui.watching.view import WALK_WORDS, View
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.messages import Selected

@@ -10,7 +10,8 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS
 from des.rows import Outcome
-from tui.watching.book import Book, Verdict, cash
+from scenarios.judging.reasons import cash
+from tui.watching.book import Book, Verdict
 from tui.watching.history import History, after, before
 from tui.watching.playhead import faster
 from tui.watching.session import Session
