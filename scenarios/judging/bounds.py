@@ -18,14 +18,11 @@ from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
 from scenarios.judging.evidence import Logs
 from scenarios.judging.measures import MEASURES, Measure
-from scenarios.judging.possible import possible
+from scenarios.judging.possible import MOST_CLIENTS, possible
 from scenarios.judging.results import RunResult
 from scenarios.judging.verify import read_logs
 from scenarios.judging.welfare import Bound, joint_bound
 from scenarios.logs.directory import RunDirectory
-
-MOST_CLIENTS = 400
-"""Up to which hindsight is worked out: where every client asks another price, the time of a knapsack grows steeply."""
 
 
 @dataclass(frozen=True, slots=True)

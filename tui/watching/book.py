@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from des.mechanisms import DEFAULT
 from des.money import Micro
 from des.records import Status
 from des.rows import OfferReport, Outcome
+from scenarios.judging.possible import MOST_CLIENTS, Possible, possible
 from scenarios.judging.reasons import DROPPED, cash, refused
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
@@ -154,6 +156,37 @@ class Book:
         for offer in self._of_service.get(service, ()):
             found[offer.client] = ORDER.index(OUTCOMES[offer.outcome])
         return found
+
+    @property
+    def has_best(self) -> bool:
+        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients."""
+        return self._mechanism == DEFAULT and self.clients <= MOST_CLIENTS
+
+    def best(self, service: int) -> Possible | None:
+        """Return the best set within a service's budget, the rivals' offers being what they were.
+
+        None where that is not worked out, or the service has left. It takes a while with many clients.
+        """
+        if not self.has_best or not self._takes_part[service]:
+            return None
+        rivals = [
+            [(offer.client, offer.payment) for offer in offers]
+            for other, offers in self._of_service.items()
+            if other != service
+        ]
+        return possible(
+            self.qualities.bid[service],
+            self.qualities.dqi[service],
+            rivals,
+            cores=self.conditions.cores,
+            budget=self.logged.services[service].budget,
+            offline=self.conditions.offline,
+        )
+
+    def quality(self, service: int) -> float:
+        """Return the DQI of the clients that served a service, none below zero; what ``best`` is compared with."""
+        served = (offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
+        return fsum(max(offer.dqi, 0.0) for offer in served)
 
     def clients_of(self, service: int, by: str = "result", *, offered: bool = False) -> list[int]:
         """Return all clients in the order in which a service's book lists them.
