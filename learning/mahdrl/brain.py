@@ -14,6 +14,7 @@ from learning.checks import require_finite
 from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
+from learning.mahdrl.reasons import Reasons
 from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
 
@@ -140,19 +141,31 @@ class Brain:
         Raises:
             ObservationError: the observation holds values that are not finite.
         """
+        prices, chance = self._prices(observation)
+        return self._plan(observation, self.q(observation), prices, chance)
+
+    def reasons(self, observation: Observation) -> Reasons:
+        """Return what ``decide`` returns, and what it follows from. Errors as there."""
+        prices, chance = self._prices(observation)
+        q = self.q(observation)
+        offer = self._plan(observation, q, prices, chance)
+        level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
+        return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
+
+    def _prices(self, observation: Observation) -> tuple[FloatArray, Any]:
+        """Return prices worth considering, and the chance to be served at each, both [C, L]."""
         require_finite(observation)
         rivals, cores = Rivals.of(observation), observation.cores
         prices = price_levels(observation, rivals.bids)
         if self.design.payments == "bid":
             prices = prices[:, :1]
         if len(rivals) < cores:
-            chance = np.ones(prices.shape)
-        else:
-            chance = self.chances(rivals.standing(prices, rivals_kept(len(observation.services), cores)), cores)
-        q, kappa = self.q(observation), self.kappa(observation)
-        return plan(
-            q, kappa, prices, chance, observation.budget, available=observation.available, stop=self.design.stop
-        )
+            return prices, np.ones(prices.shape)
+        return prices, self.chances(rivals.standing(prices, rivals_kept(len(observation.services), cores)), cores)
+
+    def _plan(self, observation: Observation, q: Any, prices: FloatArray, chance: Any) -> Offer:
+        kappa, available = self.kappa(observation), observation.available
+        return plan(q, kappa, prices, chance, observation.budget, available=available, stop=self.design.stop)
 
 
 def random_offer(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:

@@ -6,6 +6,7 @@ from des.records import Observation, Offer
 from learning.mahdrl import trained
 from learning.mahdrl.brain import Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
 NAME = "mahdrl"
@@ -55,3 +56,7 @@ class Mahdrl(Policy):
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
         return self._brain.decide(observation)
+
+    def reasons(self, observation: Observation) -> Reasons:
+        """Return what ``act`` returns, and what it follows from."""
+        return self._brain.reasons(observation)

@@ -16,16 +16,14 @@ from des.records import Status
 from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
+from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs
 from scenarios.judging.measures import MEASURES, Measure
-from scenarios.judging.possible import possible
+from scenarios.judging.possible import MOST_CLIENTS, possible
 from scenarios.judging.results import RunResult
 from scenarios.judging.verify import read_logs
 from scenarios.judging.welfare import Bound, joint_bound
 from scenarios.logs.directory import RunDirectory
-
-MOST_CLIENTS = 400
-"""Up to which hindsight is worked out: where every client asks another price, the time of a knapsack grows steeply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +86,10 @@ def run_bounds(logs: Logs) -> RunBounds:
 
 
 def _why_not(logs: Logs) -> str:
-    mechanism, clients = logs.scenario.market.mechanism, logs.scenario.clients.count
-    if mechanism != DEFAULT:
-        return f"{DEFAULT} only; these runs are cleared by {mechanism}"
+    others = {rules.mechanism for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
+    clients = logs.scenario.clients.count
+    if others:
+        return f"{DEFAULT} only; these runs are cleared by {', '.join(sorted(others))}"
     if clients > MOST_CLIENTS:
         return f"up to {MOST_CLIENTS} clients; these runs have {clients}"
     return ""
@@ -120,7 +119,11 @@ def _best(logs: Logs, number: int, world: Qualities) -> FloatArray:
 
 def _active(logs: Logs, number: int) -> dict[str, int]:
     """Return the budget of each service that takes part in a round, micro-units."""
-    return {row["service"]: row["budget"] for row in logs.rows_of[number] if row["status"] != Status.LEFT}
+    return {
+        row["service"]: row["budget"]
+        for row in logs.rows_of[number]
+        if row["status"] not in (Status.LEFT, Status.WAITING)
+    }
 
 
 @dataclass(frozen=True, slots=True)

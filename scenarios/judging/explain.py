@@ -14,8 +14,10 @@ from fl.arrays import IntArray
 from fl.counting import counted
 from fl.errors import InputError
 from fl.names import unknown
+from scenarios.judging.agent import looked_at
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.possible import Possible, possible
+from scenarios.judging.reasons import DROPPED, refused
 
 COLUMNS = ("client", "bid", "dqi", "offer", "paid", "outcome", "critical_price", "in_best_set", "why")
 """The columns of the table of clients."""
@@ -92,6 +94,7 @@ class Explanation:
         for row in rows:
             if row["outcome"] is not Outcome.SERVED:
                 yield f"Client {row['client']}: {self.why(row)}."
+        yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self.paper:
             cleared = f"this run is cleared by {self._mechanism}"
             yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
@@ -122,20 +125,16 @@ class Explanation:
         if row["outcome"] is Outcome.SERVED:
             return f"served for {money(row['paid'])}"
         if row["outcome"] is Outcome.DROPPED:
-            return "awarded a core, but its update did not arrive in time"
-        if not self.paper:
-            return f"refused by the mechanism {self._mechanism}"
+            return DROPPED
         holders = [
             other
             for name, rows in self._offers.items()
             for other in rows
             if name != self._service and other["client"] == row["client"] and other["core"] is not None
         ]
-        lowest = min(holders, key=lambda other: other["payment"])
-        if lowest["payment"] == row["payment"]:
-            return f"lost the draw against {lowest['service']}, which offered {money(row['payment'])}, too"
-        more = lowest["payment"] - row["payment"]
-        return f"lost to {lowest['service']}, which offered {money(lowest['payment'])}: {money(more)} more"
+        lowest = min(holders, key=lambda other: other["payment"], default=None)
+        by = None if lowest is None else (lowest["service"], lowest["payment"])
+        return refused(row["payment"], by, self._mechanism)
 
     def table(self) -> Iterator[Sequence[object]]:
         """Yield a row of ``COLUMNS`` for each client."""

@@ -16,6 +16,10 @@ from fl.arrays import FloatArray, IntArray
 from learning.knapsack import knapsack
 from learning.oracle import critical_prices
 
+MOST_CLIENTS = 400
+"""Beyond which it takes too long to be worked out for many rounds: where every client asks another price, the time of a
+knapsack grows steeply."""
+
 
 @dataclass(frozen=True, slots=True)
 class Possible:

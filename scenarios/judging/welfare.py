@@ -26,6 +26,9 @@ NODES = 500
 CUTS = 20
 """How often the solver may be told that its answer exceeds a budget by some micro-units."""
 
+WHOLE = 10_000
+"""The largest bid of a service as a multiple of a common amount, up to which the solver counts in those amounts."""
+
 _SCALE = 1000.0
 """The largest worth as the solver sees it: it stops within 1e-6 of the optimum, whatever the unit."""
 
@@ -74,15 +77,25 @@ class _Program:
     cores: int
 
     def _limits(self) -> tuple[Any, FloatArray]:
-        """Return the rows of the clients' cores, then of the budgets, in units; and the most that each may reach."""
+        """Return the rows of the clients' cores, then of the budgets; and the most that each may reach.
+
+        Bids mostly are multiples of some amount. A budget in whole amounts then leaves the solver nothing to round.
+        """
         from scipy.sparse import csr_array, vstack  # it takes long to import
 
         n = len(self.worth)
         _, client = np.unique(self.client, return_inverse=True)
         by_client = csr_array((np.ones(n), (client, np.arange(n))))
         shape = len(self.budgets), n
-        by_service = csr_array((self.bids / MICRO, (self.service, np.arange(n))), shape=shape)
-        most = np.concatenate([np.full(by_client.shape[0], float(self.cores)), (self.budgets + 0.4) / MICRO])
+        unit = np.full(len(self.budgets), float(MICRO))
+        budgets = (self.budgets + 0.4) / MICRO
+        for m in np.unique(self.service):
+            own = self.bids[self.service == m]
+            step = int(np.gcd.reduce(own))
+            if step and own.max() <= WHOLE * step:
+                unit[m], budgets[m] = step, self.budgets[m] // step
+        by_service = csr_array((self.bids / unit[self.service], (self.service, np.arange(n))), shape=shape)
+        most = np.concatenate([np.full(by_client.shape[0], float(self.cores)), budgets])
         return vstack([by_client, by_service], format="csr"), most
 
     def solve(self) -> BoolArray | None:

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +12,7 @@ import typer
 from fl.counting import counted
 from tui.commands.arguments import Plugins, Runs, load_plugins
 from tui.commands.console import note, result, stdout
+from tui.commands.streams import silenced
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +50,9 @@ def report(
 
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     found = read(runs)
-    made = make_report(found, baseline, Bounds.read(found) if bounds else None)
+    with silenced() if bounds else nullcontext():
+        limits = Bounds.read(found) if bounds else None
+    made = make_report(found, baseline, limits)
     if figures is not None:
         from scenarios.judging.figures import save
 

@@ -1,10 +1,11 @@
 """Standard output and error that fail in a way that can be reported: closed by the reader, or onto a full disk."""
 
+import ctypes
 import io
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from fl.errors import RunError
@@ -100,3 +101,22 @@ def _discard(descriptor: int) -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, descriptor)
         os.close(null)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Drop what compiled libraries print meanwhile: HiGHS writes some lines of its own among the results.
+
+    What this process itself prints is dropped, too.
+    """
+    sys.stdout.flush()
+    kept, nowhere = os.dup(_OUT), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _OUT)
+    try:
+        yield
+    finally:
+        with suppress(OSError, AttributeError, TypeError):  # where C's own buffer cannot be reached
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, _OUT)
+        os.close(kept)
+        os.close(nowhere)

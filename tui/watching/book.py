@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from math import fsum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from des.mechanisms import DEFAULT
-from des.money import MICRO, Micro
+from des.money import Micro
 from des.records import Status
 from des.rows import OfferReport, Outcome
+from scenarios.judging.possible import MOST_CLIENTS, Possible, possible
+from scenarios.judging.reasons import DROPPED, cash, refused
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
@@ -154,6 +157,37 @@ class Book:
             found[offer.client] = ORDER.index(OUTCOMES[offer.outcome])
         return found
 
+    @property
+    def has_best(self) -> bool:
+        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients."""
+        return self._mechanism == DEFAULT and self.clients <= MOST_CLIENTS
+
+    def best(self, service: int) -> Possible | None:
+        """Return the best set within a service's budget, the rivals' offers being what they were.
+
+        None where that is not worked out, or the service has left. It takes a while with many clients.
+        """
+        if not self.has_best or not self._takes_part[service]:
+            return None
+        rivals = [
+            [(offer.client, offer.payment) for offer in offers]
+            for other, offers in self._of_service.items()
+            if other != service
+        ]
+        return possible(
+            self.qualities.bid[service],
+            self.qualities.dqi[service],
+            rivals,
+            cores=self.conditions.cores,
+            budget=self.logged.services[service].budget,
+            offline=self.conditions.offline,
+        )
+
+    def quality(self, service: int) -> float:
+        """Return the DQI of the clients that served a service, none below zero; what ``best`` is compared with."""
+        served = (offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
+        return fsum(max(offer.dqi, 0.0) for offer in served)
+
     def clients_of(self, service: int, by: str = "result", *, offered: bool = False) -> list[int]:
         """Return all clients in the order in which a service's book lists them.
 
@@ -214,16 +248,9 @@ class Book:
         if verdict is Verdict.SERVED:
             return self._won(offer)
         if verdict is Verdict.DROPPED:
-            return "awarded a core, but its update did not arrive in time; not paid"
-        if self._mechanism != DEFAULT:  # only the paper's is known to go by the payments
-            return f"refused by the mechanism {self._mechanism}"
-        if client not in self.holders:  # in a log that was changed
-            return "outbid, but the log names no service that has a core of the client"
-        lowest = self.holders[client][-1]
-        if offer.payment < lowest.payment:
-            paid, more = cash(offer.payment, lowest.payment), cash(lowest.payment, offer.payment)
-            return f"outbid by {lowest.service}: {paid} < {more}"
-        return f"lost the draw against {lowest.service}, which pays {cash(offer.payment)} too"
+            return DROPPED
+        holders = self.holders.get(client)
+        return refused(offer.payment, (holders[-1].service, holders[-1].payment) if holders else None, self._mechanism)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
@@ -243,13 +270,3 @@ class Book:
             compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"
             return f"{won}; outbid {best.service}: {compared}"
         return f"{won}; won the draw against {best.service}"
-
-
-def cash(amount: Micro, beside: Micro | None = None) -> str:
-    """Write money with two decimals, or with as many as distinguish it from another amount."""
-    for decimals in range(2, 6):
-        text = f"{amount / MICRO:.{decimals}f}"
-        distinct = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
-        if distinct and (amount == 0 or float(text)):
-            return text
-    return f"{amount / MICRO:.6f}"

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learning.targets import RoundsToTarget
-from scenarios.file.schema import Intervention
+from scenarios.file.schema import Intervention, Scenario
 from scenarios.file.toml_text import value_text
+from tui.watching.differences import flattened, told_apart
 from tui.watching.session import Phase, Session
 
 _ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
@@ -135,18 +136,29 @@ def original(sessions: Sequence[Session]) -> int:
 
 
 def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
-    """Return what distinguishes a run's market from those of the other runs."""
+    """Return what distinguishes a run's market from those of the other runs: shocks, a sweep's values, or its hash."""
     known = [other for other in sessions if other.scenario is not None]
     if session.scenario is None or len({other.hash8 for other in known}) == 1:
         return []
     if _first_shock(known) is None:
-        return [f"{session.scenario.name}-{session.hash8}"]
+        return _value_words(session.scenario, session.hash8, known)
     common = _common_shocks(known)
     return [
         f"{change.key} = {value_text(change.value)} from round {change.round}"
         for change in _shocks(session)
         if change not in common
     ]
+
+
+def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:
+    """Return what distinguishes a market that differs from the others in more than shocks."""
+    others = {other.hash8: other.scenario for other in known if other.scenario is not None}
+    twins = {key: flattened(other.model_dump()) for key, other in others.items() if other.name == scenario.name}
+    values = told_apart(twins).get(hash8)
+    if values is None and (len(twins) > 1 or len(twins) == len(others)):
+        return [f"{scenario.name}-{hash8}"]
+    several = len(twins) < len(others)
+    return [*([scenario.name] if several else []), *([] if values is None else [values])]
 
 
 def _shocks(session: Session) -> tuple[Intervention, ...]:

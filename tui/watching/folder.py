@@ -4,13 +4,15 @@ import os
 import re
 import time
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fl.files import read_own
 from scenarios.logs.directory import SCENARIO
+from tui.watching.differences import flattened, told_apart
 from tui.watching.standing import COMPLETE, RUNNING, WAITING, Standing, standing
 from tui.watching.tail import QUIET
 
@@ -34,11 +36,18 @@ class RunLine:
         standing: how it stands.
         rounds: how many it has at most; None where that is not known.
         rate: rounds a second, of a run that is being played; None where that is not known.
+        market: what distinguishes its scenario from others of its name: ``budget=6``; empty where that is not known.
     """
 
     standing: Standing
     rounds: int | None
     rate: float | None = None
+    market: str = ""
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name, and what distinguishes it from others of that name: a value, or its hash."""
+        return f"{self.standing.scenario} ({self.market})" if self.market else self.standing.folder
 
     @property
     def left(self) -> float | None:
@@ -76,7 +85,9 @@ class RunsFolder:
         self._clock = clock
         self._before: dict[Path, Standing] = {}
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
-        self._rounds: dict[Path, int] = {}  # of each scenario's folder
+        self._scenarios: dict[Path, Mapping[str, Any]] = {}  # of each scenario's folder, flattened
+        self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
+        self._named = 0  # scenarios when that was last worked out
         self._played = float("-inf")  # when a run was last seen to play
         self._usual: float | None = None  # rounds a second of the runs that are complete
 
@@ -92,6 +103,9 @@ class RunsFolder:
         if any(one.state == RUNNING for one in found.values()):
             self._played = self._clock()
         # Nobody will play what waits where nothing plays, unless a batch has only just begun.
+        for one in found.values():
+            self._note_scenario(one.path)
+        self._name_markets()
         runs = [self._line(one) for one in found.values() if one.state != WAITING or self._is_awaited(one)]
         return Look(tuple(runs), _left(runs), len(found) - len(runs))
 
@@ -105,11 +119,12 @@ class RunsFolder:
             return False
 
     def _line(self, found: Standing) -> RunLine:
-        rounds = self._rounds_of(found.path)
+        folder = found.path.parent.parent
+        rounds, market = self._scenarios.get(folder, {}).get("rounds"), self._markets.get(folder, "")
         if found.state != RUNNING:
             self._first.pop(found.path, None)
-            return RunLine(found, rounds)
-        return RunLine(found, rounds, self._rate(found))
+            return RunLine(found, rounds, market=market)
+        return RunLine(found, rounds, self._rate(found), market)
 
     def _rate(self, found: Standing) -> float | None:
         now = self._clock()
@@ -119,12 +134,22 @@ class RunsFolder:
         passed = found.changed - found.begun
         return found.round / passed if found.round and passed > 0 else self._usual
 
-    def _rounds_of(self, path: Path) -> int | None:
-        """Return the number of rounds of a run; all runs below one scenario's folder have the same."""
+    def _note_scenario(self, path: Path) -> None:
+        """Read the scenario of a run; all runs below one scenario's folder have the same, but for policies."""
         folder = path.parent.parent
-        if folder not in self._rounds and (rounds := _read_rounds(path / SCENARIO)) is not None:
-            self._rounds[folder] = rounds
-        return self._rounds.get(folder)
+        if folder not in self._scenarios and (found := _read_scenario(path / SCENARIO)) is not None:
+            self._scenarios[folder] = found
+
+    def _name_markets(self) -> None:
+        """Work out what distinguishes scenarios of one name, once more are known."""
+        if self._named == len(self._scenarios):
+            return
+        self._named = len(self._scenarios)
+        by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
+        for folder, scenario in self._scenarios.items():
+            by_name[folder.name.rpartition("-")[0]][folder] = scenario
+        named = (told_apart(twins) for twins in by_name.values() if len(twins) > 1)
+        self._markets = {folder: words for found in named for folder, words in found.items()}
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -149,12 +174,13 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
                 continue
 
 
-def _read_rounds(path: Path) -> int | None:
+def _read_scenario(path: Path) -> Mapping[str, Any] | None:
+    """Return a scenario's values; None where it cannot be read, or does not say how many rounds it has."""
     try:
-        rounds = tomllib.loads(read_own(path).decode()).get("rounds")
+        found = flattened(tomllib.loads(read_own(path).decode()))
     except (OSError, ValueError, RecursionError):
         return None
-    return rounds if isinstance(rounds, int) else None
+    return found if isinstance(found.get("rounds"), int) else None
 
 
 def _usual(runs: Iterable[Standing]) -> float | None:

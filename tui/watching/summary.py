@@ -6,7 +6,7 @@ from des.money import MICRO
 from des.records import Status
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
-from tui.watching.book import cash
+from scenarios.judging.reasons import cash
 from tui.watching.history import History
 from tui.watching.rivalry import Rivalry
 

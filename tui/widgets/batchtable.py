@@ -99,7 +99,7 @@ class BatchTable(TableView):
             "state": plain(f"{SIGNS[run.state]} {run.state}", style),
             **self._progress(run.round, line.rounds, ended=run.state == states.COMPLETE),
             "left": plain("" if line.left is None else duration(line.left)),
-            "scenario": plain(run.folder if run.scenario in self._twins else run.scenario),
+            "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
             "policy": plain(run.policy),
             "seed": plain(run.seed),
             "accuracy": plain("" if run.accuracy is None else percent(run.accuracy)),
@@ -118,7 +118,7 @@ class BatchTable(TableView):
             "state": self._states(group.states),
             **self._progress(*group.rounds),
             "left": plain("" if group.left is None else duration(group.left)),
-            "scenario": plain(run.folder if run.scenario in self._twins else run.scenario),
+            "scenario": plain(group.runs[0].scenario if run.scenario in self._twins else run.scenario),
             "policy": plain(run.policy),
             "seed": plain(counted(len(group.runs), "seed")),
             "accuracy": plain("" if group.accuracy is None else percent(group.accuracy)),
@@ -153,7 +153,7 @@ def _age(changed: float) -> str:
 
 
 def _twins(lines: Sequence[RunLine | RunGroup]) -> frozenset[str]:
-    """Return the names that different scenarios share: these are shown with their hashes."""
+    """Return the names that different scenarios share: these are shown with what distinguishes them."""
     runs = [line.standing if isinstance(line, RunLine) else line.first for line in lines]
     counts = Counter(run.scenario for run in {run.folder: run for run in runs}.values())
     return frozenset(name for name, count in counts.items() if count > 1)

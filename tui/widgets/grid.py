@@ -8,7 +8,8 @@ from textual.binding import Binding
 from textual.reactive import reactive
 
 from fl.counting import counted
-from tui.watching.book import Verdict, cash
+from scenarios.judging.reasons import cash
+from tui.watching.book import Verdict
 from tui.watching.heat import Heat
 from tui.watching.view import WANTED, View
 from tui.widgets.lines import LineView

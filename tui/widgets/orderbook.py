@@ -8,8 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from tui.watching.book import WORDS, Line, Verdict, cash
+from scenarios.judging.reasons import cash
+from tui.watching.book import WORDS, Line, Verdict
 from tui.watching.view import WALK_WORDS, View
+from tui.widgets.bestline import BestLine
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
@@ -130,6 +132,8 @@ class BookPanel(Panel):
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data.
+[b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
+(for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
 [b]b[/b]  switch between a service's book and a client's.   [b]w[/b]  only bids that were answered with an offer.
@@ -143,6 +147,7 @@ class BookPanel(Panel):
         """Lay out the table."""
         yield BookTable(id="book-table")
         yield Static("", id="book-reason")
+        yield BestLine(id="book-best")
 
     @property
     def target(self) -> BookTable:
@@ -178,6 +183,8 @@ class BookPanel(Panel):
         self.target.show(view)
         self._entitle(view)
         self._explain()
+        service = None if self.by_client else min(view.service, len(view.logged.services) - 1)
+        self.query_one(BestLine).show(view, service)
 
     def _entitle(self, view: View) -> None:
         assert view.logged is not None  # noqa: S101 - called only if there is a round

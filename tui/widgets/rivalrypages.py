@@ -14,7 +14,7 @@ from textual.message import Message
 from des.money import MICRO
 from fl.counting import counted
 from scenarios.judging.measures import gini
-from tui.watching.book import cash
+from scenarios.judging.reasons import cash
 from tui.watching.rivalry import Rivalry, Sums
 from tui.watching.session import Session
 from tui.watching.summary import decisive, results

@@ -1,11 +1,14 @@
 """`mahdrl-paper` in a market: plays a trained agent without exploring."""
 
+import numpy as np
+
 from des.records import Observation, Offer
 from learning.checks import require_finite
 from learning.mahdrl import trained
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import serial_selection
+from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
 NAME = "mahdrl-paper"
@@ -50,8 +53,13 @@ class MahdrlPaper(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
+        return self.reasons(observation).offer
+
+    def reasons(self, observation: Observation) -> Reasons:
+        """Return what ``act`` returns, and what it follows from."""
         require_finite(observation)
         states = self._networks.encode(observation)[None, None]
         markup = self._networks.markup(self._actor, states)
         q = self._networks.q(self._critic, states, markup)
-        return serial_selection(observation, markup[0, 0], q[0, 0])
+        offer = serial_selection(observation, markup[0, 0], q[0, 0])
+        return Reasons(offer, np.asarray(q[0, 0], np.float64))

@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scenarios.judging.welfare as welfare
+from des.money import MICRO
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.bounds import Bounds, RunBounds, run_bounds
+from scenarios.judging.possible import possible
 from scenarios.judging.render import csv_text, markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
 from scenarios.judging.verify import read_logs
-from scenarios.judging.welfare import joint_bound
+from scenarios.judging.welfare import Bound, joint_bound
 from scenarios.loader import builtin_names, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
@@ -142,6 +144,19 @@ def test_what_is_reported_counts(tmp_path: Path) -> None:
     options = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=2.0"]
     said, _ = bounds_of(tmp_path / "said", fitted, "services.alpha.budget=1000", *options)
     assert (said.bound > honest.bound).all()
+
+
+def test_the_example_of_the_page() -> None:
+    """docs/bounds.md: neither service could do better alone, and yet they could together."""
+    worth = np.array([[0.9, 0.6, 0.7], [0.4, 0.6, 0.3]])
+    bids, budgets = np.array([[3, 2, 3], [2, 2, 3]]) * MICRO, np.array([5, 4]) * MICRO
+    assert joint_bound(worth, bids, budgets, 1) == Bound(1.8, exact=True)
+    made = [[(0, 3 * MICRO), (1, 2 * MICRO)], [(1, 2_500_000)]]
+    alone = [possible(bids[m], worth[m], [made[1 - m]], cores=1, budget=int(budgets[m])) for m in (0, 1)]
+    assert [found.clients.tolist() for found in alone] == [[0], [1]]
+    assert [found.quality for found in alone] == [0.9, 0.6]
+    assert alone[0].prices.tolist() == [3_000_000, 2_500_001, 3_000_000]
+    assert alone[1].prices.tolist() == [3_000_001, 2_000_001, 3_000_000]
 
 
 def test_the_measures_of_a_run_follow_from_its_rounds() -> None:

@@ -13,6 +13,7 @@ from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.evidence import Logs
 from scenarios.judging.explain import COLUMNS, Explanation
+from scenarios.judging.reasons import cash
 from scenarios.judging.verify import read_logs
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
@@ -90,16 +91,17 @@ def test_every_refused_offer_names_who_won(logs: Logs) -> None:
             if other["client"] == row["client"] and other["core"] is not None
         ]
         if winner["payment"] == row["payment"]:
-            assert words.startswith(f"lost the draw against {winner['service']}, which offered ")
+            assert words == f"lost the draw against {winner['service']}, which pays {cash(winner['payment'])} too"
         else:
-            assert words.startswith(f"lost to {winner['service']}, which offered ")
+            less, more = row["payment"], winner["payment"]
+            assert words == f"outbid by {winner['service']}: {cash(less, more)} < {cash(more, less)}"
 
 
 def test_the_words_of_a_round(logs: Logs) -> None:
     row = next(row for row in logs.offers if row["outcome"] is Outcome.OUTBID)
     sentences = list(Explanation(logs, row["round"], row["service"]).sentences())
     assert sentences[0].startswith(f"Round {row['round']}, {row['service']}: wanted ")
-    assert any(sentence.startswith(f"Client {row['client']}: lost ") for sentence in sentences)
+    assert f"Client {row['client']}: {Explanation(logs, row['round'], row['service']).why(row)}." in sentences
     assert any(sentence.startswith("The best within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
 

@@ -1,8 +1,10 @@
 """`flmarket report`: tables on standard output, figures in files."""
 
+import csv
 import io
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +47,29 @@ def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
     assert headings == [["lcfa", "random"]] * 2
     assert [line.split()[1] for line in lines if line[:1] == "-"] == ["lcfa", "random"]  # a sentence on each
     assert sum(line.startswith("  final accuracy ") for line in lines) == 2
+
+
+def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", "runs", "--bounds", "--format", "csv", cwd=batch)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    found = [float(row["mean"]) for row in rows if row["measure"] == "price of anarchy"]
+    assert len(found) == 2
+    assert min(found) >= 1
+
+
+def test_a_library_s_own_lines_do_not_get_among_the_results() -> None:
+    """The solver of the bounds prints by itself, past Python."""
+    program = """
+import ctypes
+from tui.commands.streams import silenced
+print("before")
+with silenced():
+    ctypes.CDLL(None).puts(b"noise")
+print("after", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("before\nafter\n", "")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Reasons in words, and money told apart."""
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS
 from des.rows import Outcome
-from tui.watching.book import Book, Verdict, cash
+from scenarios.judging.reasons import cash
+from tui.watching.book import Book, Verdict
 from tui.watching.history import History, after, before
 from tui.watching.playhead import faster
 from tui.watching.session import Session
@@ -58,6 +60,34 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
                 elif line.verdict is Verdict.MISFIT:
                     assert line.bid > service.budget - service.offered
     assert {Verdict.SERVED, Verdict.OUTBID, Verdict.MISFIT, Verdict.LEFT} <= seen
+
+
+def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Session]) -> None:
+    """With one core, a client is won for sure at its bid, or just above the highest payment of a rival."""
+    session = play_small()
+    assert session.world is not None
+    for logged in session.history.rounds[:4]:
+        book = Book(logged, session.world)
+        for m, service in enumerate(logged.services):
+            rivals = [
+                [
+                    offer.payment
+                    for offer in logged.offers
+                    if (offer.client, offer.service != service.service) == (c, True)
+                ]
+                for c in range(8)
+            ]
+            price = [max(int(book.qualities.bid[m, c]), *(it + 1 for it in rivals[c]), 0) for c in range(8)]
+            worth = [max(float(book.qualities.dqi[m, c]), 0.0) for c in range(8)]
+            sets = (found for size in range(9) for found in combinations(range(8), size))
+            affordable = [one for one in sets if sum(price[c] for c in one) <= service.budget]
+            best = book.best(m)
+            if service.status == "left":
+                assert best is None
+                continue
+            assert best is not None
+            assert best.quality == pytest.approx(max(sum(worth[c] for c in one) for one in affordable))
+            assert best.cost == sum(price[c] for c in best.clients)
 
 
 class OddClientsOnly(Mechanism):

@@ -1,0 +1,23 @@
+"""What a trained agent went by when it decided, for those who ask afterwards."""
+
+from dataclasses import dataclass
+
+from des.records import Offer
+from fl.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """A decision, and what it followed from.
+
+    Attributes:
+        offer: what was decided.
+        q: [C] how the critic rates each client.
+        at_bid: [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that.
+        at_offer: [k] the same for what it offered.
+    """
+
+    offer: Offer
+    q: FloatArray
+    at_bid: FloatArray | None = None
+    at_offer: FloatArray | None = None

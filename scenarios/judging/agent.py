@@ -1,0 +1,156 @@
+"""What a trained agent went by in a round, in words: its decision is made again, from what it saw."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from des.mechanisms import create as create_mechanism
+from des.money import MICRO, MicroArray, to_micro
+from des.population import Qualities
+from des.records import Observation, Status
+from fl.arrays import FloatArray
+from fl.errors import InputError
+from fl.streams import stream_key
+from learning.mahdrl.paper.policy import MahdrlPaper
+from learning.mahdrl.policy import Mahdrl
+from learning.mahdrl.reasons import Reasons
+from learning.policy import load
+from scenarios.build import build_policy
+from scenarios.file.switches import services_over_time
+from scenarios.judging.evidence import Logs, Row
+from scenarios.judging.reasons import cash
+
+SHOWN = 3
+"""Clients that a sentence names."""
+
+
+def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterator[str]:
+    """Yield what a service's trained agent went by in a round, or why that is not known.
+
+    Args:
+        logs: of the run.
+        number: the round.
+        service: one that takes part in it.
+        world: of the round.
+    """
+    spec = logs.conditions(number).services[service]
+    try:
+        if not issubclass(found := load(spec.policy), Mahdrl | MahdrlPaper):
+            yield f"{service} plays {spec.policy}, which is no trained agent that could be asked what it looked at."
+            return
+        if logs.meta.get("agents", {}).get(f"agent/{_seat(logs, number, service)}") != found.agent_digest(
+            spec.checkpoint
+        ):
+            yield f"What {spec.policy} looked at is not known: the agent here is not the one of the run."
+            return
+        policy = build_policy(logs.scenario, spec)
+        assert isinstance(policy, Mahdrl | MahdrlPaper)  # noqa: S101 - as its class
+        seen = _observation(logs, number, service, world)
+        reasons = policy.reasons(seen)
+    except InputError as error:
+        yield f"What {spec.policy} looked at is not known: {error}."
+        return
+    made = [(row["client"], row["payment"]) for row in logs.offers_of.get((number, service), ())]
+    if _listed(reasons) != made:
+        yield f"What {spec.policy} looked at is not known: from what it saw, it would decide otherwise here."
+        return
+    yield from _words(spec.policy, seen, reasons)
+
+
+def _seat(logs: Logs, number: int, service: str) -> str:
+    """Return the name of the service's seat in a round: ``mnist``, or ``mnist@30`` for the policy that began then."""
+    seat = service
+    for name, _ in services_over_time(logs.scenario):
+        begun = name.removeprefix(f"{service}@")
+        if begun != name and begun.isdigit() and int(begun) <= number:
+            seat = name
+    return seat
+
+
+def _listed(reasons: Reasons) -> list[tuple[int, int]]:
+    offer = reasons.offer
+    return list(zip(offer.clients.tolist(), to_micro(offer.payments).tolist(), strict=True))
+
+
+def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Observation:
+    """Return what the service observed when the bids were closed."""
+    scenario, conditions = logs.scenario, logs.conditions(number)
+    rows: dict[str, Row] = {row["service"]: row for row in logs.rows_of[number]}
+    market = conditions.market
+    bids = np.zeros(world.bid.shape)
+    for name, m in logs.places.items():
+        if rows[name]["status"] not in (Status.LEFT, Status.WAITING):
+            bids[m] = world.bid[m] / MICRO
+    before = [row["accuracy"] for row in logs.rows_of.get(number - 1, ()) if row["service"] == service]
+    return Observation(
+        round=number,
+        rounds=scenario.rounds,
+        service=service,
+        services=tuple(logs.places),
+        dqi=world.dqi[logs.places[service]],
+        bids=bids,
+        budget=rows[service]["budget"] / MICRO,
+        cores=conditions.cores,
+        accuracy=before[0] if before else 0.0,  # agents do not look at it
+        target_accuracy=rows[service]["target_accuracy"],
+        key=stream_key(logs.seed, "policy", service, number),
+        offline=frozenset(conditions.offline),
+        over_budget=create_mechanism(market.mechanism, market.options).keeps_budgets,
+    )
+
+
+def _words(policy: str, seen: Observation, reasons: Reasons) -> Iterator[str]:
+    clients, q = reasons.offer.clients, reasons.q
+    order = np.argsort(-np.where(seen.available, q, -np.inf), kind="stable")
+    place = np.empty(len(q), dtype=np.int64)
+    place[order] = np.arange(1, len(q) + 1)
+    best = ", ".join(f"{client} ({q[client]:.4g})" for client in order[:SHOWN].tolist())
+    wanted = ", ".join(map(str, place[clients].tolist())) or "none"
+    yield f"{policy} rated clients by what they add to a set: highest {best}. Its offers went to the ranks {wanted}."
+    payments, bids = to_micro(reasons.offer.payments), to_micro(seen.own_bids[clients])
+    over = np.argsort(bids - payments, kind="stable")[: np.count_nonzero(payments > bids)].tolist()
+    if reasons.at_bid is not None and reasons.at_offer is not None and len(clients):
+        yield from _chances(seen, reasons, over)
+    if not len(clients):
+        return
+    if not over:
+        yield "It offered everybody the bid."
+    elif reasons.at_bid is None:
+        yield f"It offered more than the bid to {_over(clients.tolist(), payments, bids, over)}."
+
+
+def _chances(seen: Observation, reasons: Reasons, over: Sequence[int]) -> Iterator[str]:
+    assert reasons.at_bid is not None  # noqa: S101 - asked only where the agent weighs it
+    assert reasons.at_offer is not None  # noqa: S101
+    low, high = (_percent(float(edge)) for edge in (reasons.at_offer.min(), reasons.at_offer.max()))
+    yield f"It expected its offers to be served with a probability of {low if low == high else f'{low} to {high}'}."
+    clients = reasons.offer.clients
+    for at in over[:SHOWN]:
+        client = int(clients[at])
+        rivals = np.delete(seen.bids[:, client], seen.services.index(seen.service))
+        yield (
+            f"It offered client {client} {_pair(reasons.offer.payments[at], seen.own_bids[client])}: at the bid it "
+            f"expected to be served with {_percent(float(reasons.at_bid[client]))}, so with "
+            f"{_percent(float(reasons.at_offer[at]))}; the highest bid of the client to a rival is "
+            f"{cash(int(to_micro(rivals.max(initial=0.0))))}."
+        )
+    if len(over) > SHOWN:
+        yield f"It offered more than the bid to {len(over) - SHOWN} more."
+
+
+def _pair(payment: float, bid: float) -> str:
+    offered, asked = int(to_micro(payment)), int(to_micro(bid))
+    return f"{cash(offered, asked)} for a bid of {cash(asked, offered)}"
+
+
+def _over(clients: Sequence[int], payments: MicroArray, bids: MicroArray, over: Sequence[int]) -> str:
+    named = (
+        f"client {clients[at]} ({cash(int(payments[at]), int(bids[at]))} for {cash(int(bids[at]), int(payments[at]))})"
+        for at in over[:SHOWN]
+    )
+    more = f" and {len(over) - SHOWN} more" if len(over) > SHOWN else ""
+    return ", ".join(named) + more
+
+
+def _percent(chance: float | FloatArray) -> str:
+    return f"{100 * float(chance):.0f} %"

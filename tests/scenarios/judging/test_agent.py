@@ -1,0 +1,112 @@
+"""What a trained agent looked at, in `flmarket explain`: its decisions are made again, and must be the log's."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scenarios.build import Shelf
+from scenarios.judging.agent import looked_at
+from scenarios.judging.evidence import Logs
+from scenarios.judging.explain import Explanation
+from scenarios.judging.verify import read_logs
+from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.batch import plan
+from scenarios.running.runner import execute
+
+
+def logs_of(out: Path, name: str, policy: str, *changes: str) -> Logs:
+    [run] = plan([load(name, ["training.backend=surrogate", "rounds=6", *changes])], [policy], [0], out, Shelf())
+    execute(run, Shelf())
+    logs, problems = read_logs(RunDirectory(run.directory.path))
+    assert logs is not None
+    assert not problems
+    return logs
+
+
+def words(logs: Logs, number: int, service: str) -> list[str]:
+    world = next(world for at, world in logs.worlds() if at == number)
+    return list(looked_at(logs, number, service, world))
+
+
+@pytest.fixture(scope="module")
+def scarce(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    return logs_of(tmp_path_factory.mktemp("runs"), "scarce", "mahdrl")
+
+
+def test_each_decision_is_made_again(scarce: Logs) -> None:
+    """From the third service's point of view, too, once others have left: all that an agent sees is in the logs."""
+    for number in scarce.numbers:
+        for service in scarce.places:
+            rated, expected, *rest = words(scarce, number, service)
+            assert rated.startswith("mahdrl rated clients by what they add to a set: highest ")
+            assert expected.startswith("It expected its offers to be served with a probability of ")
+            assert rest
+
+
+def test_decisions_follow_from_interventions_and_from_who_has_left(tmp_path: Path) -> None:
+    logs = logs_of(tmp_path, "quickstart", "mahdrl", "services.digits.target_accuracy=0.2", "services.strokes.budget=9")
+    assert any(row["status"] == "left" for row in logs.rows_of[6])
+    for number in logs.numbers:
+        assert words(logs, number, "strokes")[0].startswith("mahdrl rated clients ")
+
+
+def test_what_was_overbid_for_is_named_with_the_chances(scarce: Logs) -> None:
+    over = [row for row in scarce.offers if row["payment"] > row["bid"]]
+    assert over
+    row = over[0]
+    told = " ".join(words(scarce, row["round"], row["service"]))
+    assert "It offered client " in told
+    assert ": at the bid it expected to be served with " in told
+    at_bids = [
+        row for row in scarce.offers
+        if all(it["payment"] == it["bid"] for it in scarce.offers_of[row["round"], row["service"]])
+    ]  # fmt: skip
+    assert words(scarce, at_bids[0]["round"], at_bids[0]["service"])[-1] == "It offered everybody the bid."
+
+
+def test_the_paper_s_agent_has_ratings_and_payments_and_no_chances(tmp_path: Path) -> None:
+    logs = logs_of(tmp_path, "paper", "mahdrl-paper")
+    for number in logs.numbers:
+        rated, paid = words(logs, number, "mnist")
+        assert rated.startswith("mahdrl-paper rated clients by what they add to a set: highest ")
+        assert paid.startswith("It offered more than the bid to client ") or paid == "It offered everybody the bid."
+
+
+def test_an_explanation_holds_it(scarce: Logs) -> None:
+    service = next(iter(scarce.places))
+    told = words(scarce, 2, service)
+    sentences = list(Explanation(scarce, 2, service).sentences())
+    assert sentences[sentences.index(told[0]) :][: len(told)] == told
+
+
+def test_a_policy_that_was_not_trained_has_looked_at_nothing(tmp_path: Path) -> None:
+    assert words(logs_of(tmp_path, "scarce", "lcfa"), 1, "mnist-rich") == [
+        "mnist-rich plays lcfa, which is no trained agent that could be asked what it looked at."
+    ]
+
+
+def test_another_agent_is_not_asked(scarce: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = next(iter(scarce.places))
+    monkeypatch.setitem(scarce.meta["agents"], f"agent/{service}", "0" * 64)  # type: ignore[arg-type]
+    assert words(scarce, 1, service) == [
+        "What mahdrl looked at is not known: the agent here is not the one of the run."
+    ]
+
+
+def test_an_agent_that_is_gone_is_named(scarce: Logs, tmp_path: Path) -> None:
+    gone, first = tmp_path / "gone.safetensors", scarce.scenario.services[0]
+    services = [first.model_copy(update={"checkpoint": str(gone)}), *scarce.scenario.services[1:]]
+    [line] = words(replace(scarce, scenario=scarce.scenario.model_copy(update={"services": services})), 1, first.name)
+    assert line.startswith(f"What mahdrl looked at is not known: {gone}")
+
+
+def test_a_decision_that_does_not_repeat_is_not_explained(tmp_path: Path) -> None:
+    """Under posted prices the agent saw what the platform asks, which is not what clients bid."""
+    logs = logs_of(
+        tmp_path, "scarce", "mahdrl", "market.mechanism=posted-price", "market.options.price_per_sample=0.03"
+    )
+    assert words(logs, 1, "mnist-rich") == [
+        "What mahdrl looked at is not known: from what it saw, it would decide otherwise here."
+    ]
