@@ -3,7 +3,8 @@
     python benchmarks/mahdrl_table.py docs/results/mahdrl-real.csv --by-service
 
 Differences are paired: an agent and a policy play the same markets (with --rotate in the same seat), so each pair of a
-training seed and a market seed gives one. The interval is a bootstrap over training seeds and over market seeds.
+training seed and a market seed gives one. The interval is a t interval in which both kinds of seeds are random
+(`learning.intervals`); with fewer than three of either kind there is none.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from learning.statistics import paired_bootstrap
+from learning.intervals import paired_interval
 
 AGENTS = ("mahdrl", "shipped")
 """The entrant with which the others are compared is the first of these in the file."""
@@ -31,7 +32,7 @@ def summary(path: Path, service: str | None = None) -> str:
     for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
         against = ""
         if best not in (None, name) and (len(values) == 1 or len(values) == len(scores[best])):
-            interval = paired_bootstrap(scores[best], values)
+            interval = paired_interval(scores[best], values)
             against = f"{interval.estimate:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
         worst = f"{values.mean(axis=1).min():.4f}" if len(values) > 1 else ""
         shown = name.replace("|", "\\|")

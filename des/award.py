@@ -7,13 +7,17 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
+from des.conditions import Rules
+from des.holdings import FRESH
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanisms import create
 from des.memory import recall, remembered
 from des.population import Population, Qualities
 from des.round import Round
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
+from fl.errors import InputError
 from fl.jobs import TrainingJob
 
 
@@ -27,9 +31,23 @@ class Platform:
     def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
         self._population = population
         self.mechanism = mechanism
+        self._rules: Rules | None = None
         self._timeline = timeline
         self._patience = timeline.patience
         self._ties = draw_key(seed, "ties")
+
+    def play_by(self, rules: Rules | None) -> None:
+        """Clear by another mechanism from here on, which begins fresh; None and the rules in force change nothing.
+
+        Raises:
+            ClearingError: it cannot be created.
+        """
+        if rules is None or rules == self._rules:
+            return
+        try:
+            self._rules, self.mechanism = rules, create(*rules)
+        except InputError as error:
+            raise ClearingError(str(error)) from error
 
     def ask(self, world: Qualities, round_: int) -> Asks:
         """Return what services have to pay at least in a round.
@@ -140,7 +158,7 @@ def tie_order_of(key: UInt32Array, round_: int, services: int, client: int | Int
 
 def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
-    world, emd = current.world, current.world.held.emd
+    world, emd, mix = current.world, current.world.held.emd, current.world.held.mix
     truth = None if world.held.data_size is world.data_size else world.held.data_size
     return [
         TrainingJob(
@@ -149,6 +167,7 @@ def training_jobs(current: Round) -> list[TrainingJob]:
             job.samples if truth is None else int(truth[m, job.client]),
             float(emd[m, job.client]),
             None if truth is None else job.samples,
+            None if mix is None or mix[m, job.client] == FRESH else int(mix[m, job.client]),
         )
         for m, jobs in current.jobs.items()
         for job in jobs

@@ -2,8 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from des.availability import Availability
 from des.money import Micro
+
+Rules = tuple[str, Mapping[str, Any]]
+"""A mechanism by name, and its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,27 +20,33 @@ class Intervention:
         budgets: new budgets by service, micro-units.
         cores: the new K.
         offline: all clients that are offline from then on; the others are available again.
+        rules: the mechanism that clears the rounds from then on. It begins fresh: it has seen no earlier round.
     """
 
     round: int
     budgets: Mapping[str, Micro] = field(default_factory=dict)
     cores: int | None = None
     offline: frozenset[int] | None = None
+    rules: Rules | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What interventions can change.
+    """What a round is played under.
 
     Attributes:
         budgets: B_m by service, micro-units.
         cores: K.
         offline: clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
+        availability: says who else is offline in a round; None: nobody.
+        rules: the mechanism that an intervention has put in the place of the first one, if any.
     """
 
     budgets: Mapping[str, Micro]
     cores: int
     offline: frozenset[int] = frozenset()
+    availability: Availability | None = field(default=None, compare=False, repr=False)
+    rules: Rules | None = None
 
     def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
         """Return the conditions of a round: these, after all interventions up to it, the earliest first.
@@ -50,5 +61,8 @@ class Conditions:
                     budgets={**now.budgets, **change.budgets},
                     cores=now.cores if change.cores is None else change.cores,
                     offline=now.offline if change.offline is None else change.offline,
+                    rules=change.rules or now.rules,
                 )
+        if self.availability is not None:
+            now = replace(now, offline=now.offline | self.availability.offline(round_))
         return now

@@ -1,7 +1,8 @@
 """The ledger: who gave, holds and received how much money. Every micro-unit is accounted for.
 
 In each round a service receives its budget, its offers hold part of it, served clients are paid from what is held, and
-the rest of the budget lapses (the paper's budget is per round and cannot be saved).
+the rest of the budget lapses (the paper's budget is per round and cannot be saved). Where a service also has a budget
+for the whole run, what it is granted in a round is never more than what it has not paid of that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,11 +33,17 @@ class Ledger:
     Attributes:
         accounts: by service.
         income: what each client has received, by index.
+        totals: budgets for the whole run, of the services that have one.
     """
 
-    def __init__(self, services: Iterable[str], clients: int) -> None:
+    def __init__(self, services: Iterable[str], clients: int, totals: Mapping[str, Micro] | None = None) -> None:
         self.accounts = {service: Account() for service in services}
         self.income: list[Micro] = [0] * clients
+        self.totals = dict(totals or {})
+
+    def left(self, service: str) -> Micro | None:
+        """Return what a service has not paid of its budget for the whole run; None if it has none."""
+        return self.totals[service] - self.accounts[service].paid if service in self.totals else None
 
     def grant(self, service: str, budget: Micro) -> None:
         """Open a round for ``service`` with its budget B_m."""
@@ -45,6 +52,9 @@ class Ledger:
             raise LedgerError(f"{service}: the last round's money has not lapsed")
         if budget < 0:
             raise LedgerError(f"{service}: a budget of {text(budget)} is negative")
+        left = self.left(service)
+        if left is not None and budget > left:
+            raise LedgerError(f"{service}: a budget of {text(budget)} with {text(left)} left for the whole run")
         account.free = budget
         account.granted += budget
 
@@ -105,5 +115,7 @@ class Ledger:
         for service, account in self.accounts.items():
             if account.granted != account.free + account.held + account.paid + account.lapsed:
                 raise LedgerError(f"{service}: {account} does not add up")
+            if account.paid > self.totals.get(service, account.paid):
+                raise LedgerError(f"{service}: paid more than its budget for the whole run")
         if sum(account.paid for account in self.accounts.values()) != sum(self.income):
             raise LedgerError("clients did not receive the sum that services paid")

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import simpy
 
+from des.availability import Availability
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
 from des.client import Timeline
@@ -22,6 +23,7 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
+from des.presence import arrive, first_state, funded, totals
 from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
@@ -41,7 +43,7 @@ class Market:
     """M services compete for C clients over N rounds.
 
     Attributes:
-        services: with the budgets of the current round, which interventions can change.
+        services: with what each may offer in the current round.
         rounds: N.
         round: the last round that was closed, 0 before the first.
         states: one for each service, in order.
@@ -58,18 +60,16 @@ class Market:
         seed: int,
         interventions: Sequence[Intervention] = (),
         mechanism: Mechanism | None = None,
+        availability: Availability | None = None,
     ) -> None:
         """Create a market before its first round.
 
         Args:
-            population: the clients.
-            services: the services that compete.
-            timeline: how long things take.
-            rounds: N.
-            federation: trains the services' models.
-            seed: the seed of every random stream.
+            population, services: the clients, and the services that compete.
+            timeline, rounds: how long things take, and N.
+            federation, seed: trains the services' models; the seed of every random stream.
             interventions: changes from outside in the middle of the run.
-            mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
+            mechanism, availability: clears the rounds (by default ``PayAsOffered``), and says who is offline in them.
         """
         self.services = tuple(services)
         self.rounds = rounds
@@ -80,11 +80,12 @@ class Market:
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
-        self.states = [ServiceState(federation.accuracy(name)) for name in self._names]
-        self.ledger = Ledger(self._names, population.count)
+        self.states = [first_state(spec, federation.accuracy(spec.name)) for spec in self.services]
+        self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._bidding = Bidding(self._platform, self.ledger)
         self._interventions = tuple(interventions)
-        self._conditions = self._at_first = Conditions({spec.name: spec.budget for spec in services}, population.cores)
+        budgets = {spec.name: spec.budget for spec in services}
+        self._conditions = self._at_first = Conditions(budgets, population.cores, availability=availability)
         self._env = simpy.Environment(initial_time=0.0)
         self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
@@ -106,10 +107,19 @@ class Market:
         """What clears the rounds."""
         return self._platform.mechanism
 
+    def conditions(self, round_: int) -> Conditions:
+        """Return what a round is played under, past or future: budgets, K and who is offline."""
+        return self._at_first.at(round_, self._interventions)
+
+    @property
+    def turning_points(self) -> list[int]:
+        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
+        return sorted({1, *(change.round for change in self._interventions)})
+
     @property
     def finished(self) -> bool:
         """Whether no further round follows: the last one is over, or every service has left."""
-        return self.round >= self.rounds or not any(state.active for state in self.states)
+        return self.round >= self.rounds or not any(state.stays for state in self.states)
 
     def state(self) -> dict[str, Any]:
         """Return what the market needs to continue from here, as plain data. The federation keeps its own state.
@@ -134,6 +144,7 @@ class Market:
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
+        self._impose(self.round)
         self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
@@ -144,9 +155,7 @@ class Market:
         """Name the policy that decides for a service from the next round on, in place of the one in its spec.
 
         Args:
-            service: its name.
-            policy: label for logs and messages.
-            privileged: the policy sees ``Observation.privileged``.
+            service, policy, privileged: see ``ServiceSpec``.
 
         Raises:
             MarketError: a round is open, or the service is unknown.
@@ -175,8 +184,7 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        bids_closed = self._env.event()
-        self._offers_in = self._env.event()
+        bids_closed, self._offers_in = self._env.event(), self._env.event()
         self._slot = self._env.process(self._play_slot(bids_closed))
         return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
@@ -197,12 +205,13 @@ class Market:
         names = {self._names[m] for m in current.asked}
         if set(offers) != names:
             raise MarketError(f"offers must come from {sorted(names)}, not from {sorted(offers)}")
-        self._bidding.take(current, offers)
+        if names:
+            self._bidding.take(current, offers)
         return self._observations(current)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
-        left, over_budget = self._bidding.left(current), self._platform.mechanism.keeps_budgets
-        return observations(current, self.states, left, self.rounds, self._seed, over_budget=over_budget)
+        free = self.mechanism.keeps_budgets
+        return observations(current, self.states, self.ledger, self.rounds, self._seed, over_budget=free)
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:
         """Play the open round to its end with the services' offers.
@@ -219,7 +228,7 @@ class Market:
         """
         if offers is not None:
             self.offer(offers)
-        elif self._open().step == 0:
+        elif (current := self._open()).asked and current.step == 0:
             raise MarketError("no service has offered")
         self._offers_in.succeed()
         return cast("RoundReport", self._env.run(until=self._slot))
@@ -250,7 +259,8 @@ class Market:
         bids_closed.succeed(self._observations(current))
 
         yield self._offers_in
-        self._platform.award(current)
+        if active:
+            self._platform.award(current)
         current.trained = self._federation.train_round(number, training_jobs(current))
         yield from [env.process(self._serve(m, current)) for m in active]
         if self._timeline.slot is not None:
@@ -290,10 +300,10 @@ class Market:
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
-        now = self._at_first.at(number, self._interventions)
-        if now == self._conditions:
-            return
+        now = self.conditions(number)
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now
-        self.services = tuple(replace(spec, budget=now.budgets[spec.name]) for spec in self.services)
+        self._platform.play_by(now.rules)
+        arrive(self.services, self.states, number)
+        self.services = funded(self.services, self.states, now.budgets, self.ledger)

@@ -1,8 +1,9 @@
 """The clients as a population: what data they hold in each round, its quality, and what they bid.
 
-What a client has for a service in a round, and what that costs it, is a function of (seed, round, service, client)
-alone: no policy can change the data that the others meet, services that have left are drawn like the rest, and neither
-more clients nor services added at the end change what there was. All of it is drawn at once, as arrays (``fl.draws``).
+What a client has for a service in a round (``des.holdings``), and what that costs it, is a function of (seed, round,
+service, client) alone: no policy can change the data that the others meet, services that have left are drawn like the
+rest, and neither more clients nor services added at the end change what there was. All of it is drawn at once, as
+arrays (``fl.draws``).
 What clients report and bid follows from that by their behaviour (``des.behaviour``), and where clients learn, from what
 came of their earlier bids, too.
 """
@@ -26,9 +27,10 @@ from des.behaviour import (
     misreporting,
     reported,
 )
+from des.holdings import Holdings, Lasting
 from des.memory import recall, remembered
 from des.money import Micro, MicroArray, to_micro
-from fl.arrays import FloatArray, IntArray, UInt32Array
+from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
 from fl.elementary import rounded
 from fl.partition import realised_emd
@@ -48,6 +50,7 @@ class PopulationSpec:
         speeds: each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample.
         departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
         behaviour: what clients bid, given their costs, and what they report of their data.
+        lasting: how far a client's data lasts from round to round.
     """
 
     count: int
@@ -59,6 +62,7 @@ class PopulationSpec:
     speeds: tuple[float, ...] = (1.0,)
     departure_rate: float = 0.0
     behaviour: Behaviour = field(default_factory=Truthful)
+    lasting: Lasting = field(default_factory=Lasting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,13 @@ class Held:
         data_size: D, images.
         emd: the realised EMD (eq. 1).
         cost: what training on them costs the client, in micro-units.
+        mix: the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh.
     """
 
     data_size: IntArray
     emd: FloatArray
     cost: MicroArray
+    mix: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +101,6 @@ class Qualities:
     held: Held
 
 
-BLOCK = 4096
-"""Draws that are made ahead at once: as many rounds as that takes, because a call costs more than its numbers."""
-
-
-def draw_pairs(key: UInt32Array, rounds: IntArray, services: int, clients: int, pairs: int) -> IntArray:
-    """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely.
-
-    Args:
-        key: [..., 2] a stream "quality" (``fl.draws``), or many: markets in lockstep are drawn together.
-        rounds: [...] one for each key; the shapes broadcast.
-        services: M.
-        clients: C.
-        pairs: how many pairs there are.
-    """
-    return integers(
-        key[..., None, None, :], pairs, rounds[..., None, None], np.arange(services)[:, None], np.arange(clients)
-    )
-
-
 class Population:
     """Draws the world of each round."""
 
@@ -133,14 +120,11 @@ class Population:
             BehaviourError: a behaviour of a plug-in failed.
         """
         self.spec = spec
-        self._quality, self._departure = draw_key(seed, "quality"), draw_key(seed, "departure")
-        self._ahead = max(1, BLOCK // (len(labels) * spec.count))
-        self._drawn = lru_cache(maxsize=2)(self._draw_ahead)
+        self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
         sizes = np.repeat(np.array(spec.data_sizes, dtype=np.int64), len(spec.emds))
         wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
-        self._pairs = len(sizes)
-        self._row = np.arange(len(labels))[:, None] * self._pairs  # where each service's pairs begin in the flat tables
+        self._holdings = Holdings(len(labels), spec.count, len(sizes), spec.lasting, seed)
         size = np.tile(sizes, (len(labels), 1))
         emd = np.array(
             [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
@@ -180,8 +164,8 @@ class Population:
         Raises:
             BehaviourError: a behaviour of a plug-in failed.
         """
-        at = self._places(round_)
-        held = self._held(at)
+        at, mix = self._holdings.at(round_)
+        held = self._held(at, mix)
         size, emd, costs = held.data_size, held.emd, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * self._size[0].size
@@ -195,7 +179,7 @@ class Population:
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
-        return self._held(self._places(round_))
+        return self._held(*self._holdings.at(round_))
 
     def close(self, round_: int, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str]) -> None:
         """Let clients learn from a round.
@@ -238,22 +222,11 @@ class Population:
         """All data sizes that a client can report."""
         return frozenset(self._size.ravel().tolist())
 
-    def _places(self, round_: int) -> IntArray:
-        """Return where each client's pair of a round is in the flat tables, [M, C]."""
-        block, position = divmod(round_, self._ahead)
-        places: IntArray = self._drawn(block)[position]
-        return places
-
-    def _held(self, at: IntArray) -> Held:
-        held = Held(self._size.take(at), self._emd.take(at), self._cost.take(at))
+    def _held(self, at: IntArray, mix: IntArray | None) -> Held:
+        held = Held(self._size.take(at), self._emd.take(at), self._cost.take(at), mix)
         for array in (held.data_size, held.emd, held.cost):
             array.setflags(write=False)
         return held
-
-    def _draw_ahead(self, block: int) -> IntArray:
-        """Return where each client's pair is in the flat tables, [rounds of the block, M, C]."""
-        rounds = np.arange(block * self._ahead, (block + 1) * self._ahead)
-        return draw_pairs(self._quality, rounds, len(self._row), self.spec.count, self._pairs) + self._row
 
     def _draw_departures(self, round_: int) -> FloatArray:
         """Return [2, C]: a client leaves if its first number is below the rate; the second says when."""

@@ -43,7 +43,7 @@ class Observation:
         services: names of all services, in the order of the rows of ``bids``.
         dqi: [C] DQI of each client's data set for this service (eq. 6).
         bids: [M, C] the least that every client can be offered by every service, money: its bid, unless the market's
-            mechanism asks for more; zero where a service has left.
+            mechanism asks for more; zero where a service has left, or has not arrived.
         budget: B_m, the money that this service may offer in this round, or what is left of it.
         cores: K, how many services a client can serve at once.
         accuracy: the accuracy of the service's own global model, in [0, 1].
@@ -53,6 +53,8 @@ class Observation:
         privileged: what only policies that declare ``privileged`` see; otherwise None.
         unwilling: [C] whether a client does not serve this service at the price that the mechanism asks for, or has
             refused it already in this round; None if all serve. See ``available``.
+        total_left: what is left of the service's budget for the whole run, money; None if it has none. ``budget`` is
+            never more.
         over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
             do not. See ``offer_limit``.
     """
@@ -72,6 +74,7 @@ class Observation:
     privileged: Privileged | None = None
     unwilling: BoolArray | None = None
     over_budget: bool = False
+    total_left: float | None = None
 
     @property
     def offer_limit(self) -> float:
@@ -153,6 +156,17 @@ class Status(StrEnum):
     TRAINING = "training"
     REACHED = "reached"  # met its target in this round and leaves
     LEFT = "left"
+    WAITING = "waiting"  # has not arrived
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether the service took part in the round."""
+        return self in (Status.TRAINING, Status.REACHED)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the service takes part in no later round."""
+        return self in (Status.REACHED, Status.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +178,7 @@ class Feedback:
         accuracy: the accuracy of its new global model, in [0, 1].
         reward: Omega^accuracy, at most Omega^target.
         served: [k] whether each client of the offer trained for it, in the order of the offer.
+        dropped: [k] whether each was awarded and its update did not arrive: it left, or missed the deadline.
         paid: [k] what each served client was paid, money; 0 for the others.
         losses: [k] mean local training loss of each served client, NaN for the others.
         status: ``training`` or ``reached``.
@@ -173,6 +188,12 @@ class Feedback:
     accuracy: float
     reward: float
     served: BoolArray
+    dropped: BoolArray
     paid: FloatArray
     losses: FloatArray
     status: Status
+
+    @property
+    def won(self) -> BoolArray:
+        """[k] Whether each offer was accepted, whatever the client then delivered; the others were defeated."""
+        return self.served | self.dropped

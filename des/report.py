@@ -9,7 +9,7 @@ from des.client import Job
 from des.money import MICRO, Micro
 from des.offers import CheckedOffer
 from des.population import Qualities
-from des.records import Feedback
+from des.records import Feedback, Status
 from des.round import Round
 from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward
@@ -33,7 +33,9 @@ def round_report(
         name = current.services[m].name
         offers[name] = _offer_reports(current.number, name, m, current.world, offer, current.jobs[m])
     services = {
-        spec.name: ServiceReport.of(spec, state, reward(spec, state.accuracy), offers[spec.name])
+        spec.name: ServiceReport.of(
+            spec, state, 0.0 if state.status is Status.WAITING else reward(spec, state.accuracy), offers[spec.name]
+        )
         for spec, state in zip(current.services, states, strict=True)
     }
     return RoundReport(
@@ -102,7 +104,10 @@ def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
     """Return what a service learns of its round."""
-    served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
+    served, dropped = (
+        np.array([offer.outcome is outcome for offer in offers], dtype=np.bool_)
+        for outcome in (Outcome.SERVED, Outcome.DROPPED)
+    )
     losses = np.full(len(offers), np.nan)
     if trained is not None:
         losses[served] = trained.losses
@@ -112,6 +117,7 @@ def _feedback(
         accuracy=report.accuracy,
         reward=report.reward,
         served=served,
+        dropped=dropped,
         paid=paid,
         losses=losses,
         status=report.status,

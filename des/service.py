@@ -25,6 +25,8 @@ class ServiceSpec:
         local_epochs: a client's passes over its data in one round.
         policy: label of its policy, for logs and messages; the market itself runs no policy.
         privileged: whether its policy sees what the paper hides (``Observation.privileged``).
+        arrival: the first round in which it takes part.
+        total_budget: the most that it can pay in the whole run, micro-units; None if there is no such limit.
     """
 
     name: str
@@ -37,6 +39,8 @@ class ServiceSpec:
     local_epochs: int
     policy: str
     privileged: bool = False
+    arrival: int = 1
+    total_budget: Micro | None = None
 
 
 @dataclass(slots=True)
@@ -55,6 +59,11 @@ class ServiceState:
     def active(self) -> bool:
         """Whether the service still takes part."""
         return self.status is Status.TRAINING
+
+    @property
+    def stays(self) -> bool:
+        """Whether the service takes part in a later round."""
+        return not self.status.gone
 
     def plain(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""

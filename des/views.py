@@ -1,10 +1,11 @@
 """What each service sees when it is asked to offer: all bids, and its own DQI and budget, but not its rivals'."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from des.money import MICRO, Micro
+from des.ledger import Ledger
+from des.money import MICRO
 from des.records import Observation, Privileged
 from des.round import Round
 from des.service import ServiceState
@@ -14,7 +15,7 @@ from fl.streams import stream_key
 def observations(
     current: Round,
     states: Sequence[ServiceState],
-    left: Mapping[int, Micro],
+    ledger: Ledger,
     rounds: int,
     seed: int,
     *,
@@ -25,7 +26,7 @@ def observations(
     Args:
         current: the round, after its bids were closed.
         states: the states of all services, as the last round left them.
-        left: what each service that may offer can still spend in this round, micro-units.
+        ledger: what each can still spend in this round, and in the whole run.
         rounds: N.
         seed: the run's seed.
         over_budget: whether offers may add up to more than that.
@@ -43,7 +44,7 @@ def observations(
             services=names,
             dqi=world.dqi[m],
             bids=bids,
-            budget=left[m] / MICRO,
+            budget=ledger.accounts[spec.name].free / MICRO,
             cores=current.conditions.cores,
             accuracy=states[m].accuracy,
             target_accuracy=spec.target_accuracy,
@@ -52,6 +53,7 @@ def observations(
             privileged=Privileged(world.data_size[m], world.emd[m]) if spec.privileged else None,
             unwilling=current.unwilling(m),
             over_budget=over_budget,
+            total_left=None if (total := ledger.left(spec.name)) is None else total / MICRO,
         )
         for m, spec in ((m, current.services[m]) for m in current.asked)
     }

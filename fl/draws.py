@@ -8,6 +8,9 @@ The counter's four words mean, in each stream (docs/decisions/data.md):
 
     quality, departure, speed, ties,
         behaviour                         round, service (its index), client, 0
+    lasting                               round of the draw or 0, service (its index), client, 0
+    persistence, drift                    round, service (its index) or 0, client, 0
+    mix of a service (by name)            round of the draw or 0, 0, client, position
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position
     surrogate, evaluation (by name)       round, 0, 0, position

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from fl.arrays import AnyArray, Float32Array, Labels, Pixels
+from fl.arrays import AnyArray, Float32Array, FloatArray, Labels, Pixels
 from fl.batched import ClientData
 from fl.blame import Foreign, blame, represent
 from fl.datasets import Dataset
@@ -64,14 +64,16 @@ class _Learner:
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
         self.test_images, self.test_labels = self._test_images(seed)
-        self._images = draw_key(seed, "images", task.service)
+        self._images, self._mixes = (draw_key(seed, name, task.service) for name in ("images", "mix"))
         self.accuracy = float("nan")
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
-        """Draw the images of one job and the order in which it visits them; every round has fresh data."""
+        """Draw the images of one job and the order in which it visits them; every round has fresh images."""
         dataset = self.task.dataset
-        counts = label_counts(job.size, job.emd, dataset.info.labels, self._images, round_, job.client)
+        # A mix that lasts has a stream of its own: it is not that of the data drawn anew in the round it began.
+        mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client)
         chosen = draw_images(counts, dataset.by_label, self._images, round_, job.client)
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)
@@ -146,15 +148,18 @@ class RealFederation(Federation):
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """See ``Federation.train_round``."""
-        trained = self._train(round_, jobs)
+        return self._aggregate(round_, jobs, self._train(round_, jobs))
+
+    def _aggregate(
+        self, round_: int, jobs: Sequence[TrainingJob], trained: Sequence[tuple[Float32Array, float]]
+    ) -> Mapping[str, TrainingOutcome]:
+        """Average what each service's jobs have trained, and evaluate the new global models."""
         by_service = _by_service(jobs)
         for service, own in by_service.items():
             for index in own:
                 if not np.isfinite(trained[index][1]):
                     raise Diverged(service, round_, jobs[index].client)
-            # By client, so that the sum does not depend on the order in which a policy chose.
-            by_client = sorted(own, key=lambda index: jobs[index].client)
-            merged = fedavg([trained[index][0] for index in by_client], [jobs[index].weight for index in by_client])
+            merged = _merged([(jobs[index], trained[index][0]) for index in own])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged
@@ -163,6 +168,32 @@ class RealFederation(Federation):
             service: TrainingOutcome(self.accuracy(service), np.array([trained[index][1] for index in own]))
             for service, own in by_service.items()
         }
+
+    def leave_one_out(self, round_: int, jobs: Sequence[TrainingJob]) -> FloatArray:
+        """Train a round of one service as ``train_round`` does, and see what it would have been without each client.
+
+        Every client trains once, and the updates of the others are averaged: a client costs one more evaluation.
+
+        Args:
+            round_: the round, from 1.
+            jobs: all jobs of one service, at least one.
+
+        Returns:
+            [jobs] the accuracy without the client of each job; without any other client the model stays as it was.
+
+        Raises:
+            Diverged: a loss or a model is no longer finite.
+        """
+        learner = self._learners[jobs[0].service]
+        before, trained, without = learner.parameters, self._train(round_, jobs), np.empty(len(jobs))
+        for left in range(len(jobs)):
+            others = [(job, trained[index][0]) for index, job in enumerate(jobs) if index != left]
+            learner.parameters = _merged(others) if others else before
+            self._evaluate([learner])
+            without[left] = learner.accuracy
+        learner.parameters = before
+        self._aggregate(round_, jobs, trained)
+        return without
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P] and its accuracy."""
@@ -233,6 +264,12 @@ class RealFederation(Federation):
     def _map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
         """Apply the function to all items, on the workers; results in the order of the items."""
         return self._pool.map(function, items) if self._pool else map(function, items)
+
+
+def _merged(updates: Iterable[tuple[TrainingJob, Float32Array]]) -> Float32Array:
+    """Return the average of a service's updates; by client, as a sum must not depend on whom a policy chose first."""
+    ordered = sorted(updates, key=lambda update: update[0].client)
+    return fedavg([parameters for _, parameters in ordered], [job.weight for job, _ in ordered])
 
 
 def _by_service(jobs: Sequence[TrainingJob]) -> dict[str, list[int]]:

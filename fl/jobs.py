@@ -22,6 +22,7 @@ class TrainingJob:
         size: D, images in the client's data set.
         emd: its realised EMD (eq. 1).
         reported: the images that the client says it has, by which its update is weighted; None where that is D.
+        mix: the round in which its label mix was drawn, if that lasts (0: at the start); None for this round's.
     """
 
     service: str
@@ -29,6 +30,7 @@ class TrainingJob:
     size: int
     emd: float
     reported: int | None = None
+    mix: int | None = None
 
     @property
     def weight(self) -> int:

@@ -22,6 +22,7 @@ except ImportError as error:
 require_one_place()
 
 from flmarket._face import load, parallel_env, read, run, service_env, train  # noqa: E402 - after the check
+from flmarket._fork import fork  # noqa: E402
 
 if TYPE_CHECKING:
     from des.allocation import allocate
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from learning.selection import fill_budget
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
+    from scenarios.fork import Fork
     from scenarios.judging.frames import Results
     from scenarios.plugins import load_plugin
     from scenarios.running.batch import BatchFailed
@@ -49,6 +51,7 @@ __all__ = [
     "Book",
     "Clearing",
     "Feedback",
+    "Fork",
     "InputError",
     "Mechanism",
     "Observation",
@@ -66,6 +69,7 @@ __all__ = [
     "behaviour",
     "dataset",
     "fill_budget",
+    "fork",
     "load",
     "load_plugin",
     "mechanism",
@@ -84,6 +88,7 @@ _ELSEWHERE = {
     "Book": "des.mechanism",
     "Clearing": "des.mechanism",
     "Feedback": "des.records",
+    "Fork": "scenarios.fork",
     "Mechanism": "des.mechanism",
     "Observation": "des.records",
     "Offer": "des.records",

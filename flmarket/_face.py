@@ -96,7 +96,7 @@ def run(
         BatchFailed: some runs failed; names them and the first one's reason; ``read(*error.complete)`` gives the
             others.
     """
-    _require_no_plugin_file("run")
+    require_no_plugin_file("run")
     from learning.policy import register_classes
     from scenarios.judging.frames import Results
     from scenarios.loader import with_rounds
@@ -180,7 +180,7 @@ def train(
         InputError: the scenario, an option, or what is at ``out`` cannot be used.
         RunError: a model's training failed.
     """
-    _require_no_plugin_file("train")
+    require_no_plugin_file("train")
     from scenarios.build import Shelf
     from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
@@ -262,7 +262,7 @@ def service_env(
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
 
 
-def _require_no_plugin_file(what: str) -> None:
+def require_no_plugin_file(what: str) -> None:
     """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
     from scenarios.plugins import is_loading
 

@@ -17,6 +17,7 @@ from pettingzoo import ParallelEnv
 
 from des.market import Market
 from des.money import MICRO
+from des.presence import present
 from des.records import Observation, Offer, Status
 from des.rows import RoundReport
 from fl.arrays import FloatArray
@@ -40,7 +41,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
 
     Attributes:
         possible_agents: names of all services, in the scenario's order.
-        agents: names of those that still take part.
+        agents: names of those that take part now: not of those that have left, or have not arrived.
         observed: what each of them observes in the open round.
     """
 
@@ -128,9 +129,10 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Play a round with every agent's action.
 
         Returns:
-            Observations, rewards, terminations, truncations and infos of all agents that acted. An info holds
+            Observations, rewards, terminations, truncations and infos of all agents that acted; those that arrive with
+            the next round observe it, with a reward of 0. An info of an agent that acted holds
             ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
-            clients the projection left out.
+            clients were left out: offline ones, and those that did not fit into the budget.
 
         Raises:
             ActionError: an action is not in its space, or there is not exactly one from each of ``agents``.
@@ -146,7 +148,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         return step
 
     def offer(self, agent: str, action: Any) -> tuple[Offer, int]:
-        """Return the offer that an action makes in the open round, and how many clients the projection left out.
+        """Return the offer that an action makes in the open round, and how many selected clients it leaves out.
 
         Raises:
             ActionError: the action is not in the agent's space.
@@ -188,15 +190,21 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             for row in report.services
             if row.service in outcome
         }
-        return (self._observations(acted), rewards, terminated, truncated, infos), report
+        new = [name for name in self.agents if name not in acted]
+        for name in new:
+            rewards[name], terminated[name], truncated[name], infos[name] = 0.0, False, False, {}
+        return (self._observations([*acted, *new]), rewards, terminated, truncated, infos), report
 
     def close(self) -> None:
         """Release the market's training workers."""
         self._market.close()
 
     def _open(self) -> None:
-        """Open the next round, if there is one."""
+        """Open the next round, if there is one; those in which no service takes part are over at once."""
         self.observed = {} if self._market.finished else self._market.open_round()
+        while not self.observed and not self._market.finished:
+            self._market.close_round()
+            self.observed = {} if self._market.finished else self._market.open_round()
         self.agents = list(self.observed)
 
     def _remaining(self, round_: int) -> float:
@@ -220,16 +228,26 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             dqi, bids = observation.dqi, observation.bids
         else:
             dqi, bids = self._next_world(m)
+        left = self._market.ledger.left(name)
+        whole = {} if left is None else {"total_left": np.array([left / MICRO])}
+        conditions = self._market.conditions(observation.round if observation else self._market.round + 1)
+        available = np.ones(len(dqi))
+        available[list(conditions.offline)] = 0.0
         return {
             "dqi": dqi,
             "bids": own_first(bids, m),
+            "available": available,
             "budget": np.array([self._market.services[m].budget / MICRO]),
+            "cores": np.array([float(conditions.cores)]),
             "accuracy": np.array([self._market.states[m].accuracy]),
             "progress": np.array([self._market.round / self._market.rounds]),
+            **whole,
         }
 
     def _next_world(self, m: int) -> tuple[FloatArray, FloatArray]:
         """Return DQI [C] and bids [M, C] of the next round, which service ``m`` does not play."""
-        world = self._market.population.draw(self._market.round + 1)
-        active = np.array([state.active for state in self._market.states])
+        market, round_ = self._market, self._market.round + 1
+        world = market.population.draw(round_)
+        both = zip(market.services, market.states, strict=True)
+        active = np.array([present(spec, state, round_) for spec, state in both])
         return world.dqi[m], np.where(active[:, None], world.bid / MICRO, 0.0)

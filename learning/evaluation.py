@@ -18,10 +18,11 @@ from des.money import MICRO
 from des.rows import RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.names import unknown
+from learning.intervals import Interval, Statistic, bootstrap_interval, paired_interval
 from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics import Interval, Statistic, area_under_curve, mean, paired_bootstrap
+from learning.statistics import area_under_curve
 from learning.targets import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
@@ -63,6 +64,7 @@ class Results:
     seeds: tuple[int, ...]
     services: tuple[str, ...]
     targets: FloatArray
+    arrivals: IntArray
     accuracy: FloatArray
     reward: FloatArray
     spent: FloatArray
@@ -75,7 +77,7 @@ class Results:
 
     def rounds_to_target(self) -> RoundsToTarget:
         """Return when each service met its target, and whether it did; both [entrant, seed, service]."""
-        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets)
+        return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets).since(self.arrivals)
 
     def compare(
         self,
@@ -83,16 +85,16 @@ class Results:
         second: str,
         *,
         service: str | None = None,
-        statistic: Statistic = mean,
+        statistic: Statistic | None = None,
         level: float = 0.95,
-        resamples: int = 10_000,
     ) -> Interval:
         """Return how much more AUC one entrant has than another, paired by seed.
 
         Args:
             first, second: entrants.
             service: the service whose AUC is compared; if not given, the mean over all services is.
-            statistic, level, resamples: see ``paired_bootstrap``.
+            statistic: of the differences, such as ``interquartile_mean``; if not given, their mean.
+            level: of the interval; see ``learning.intervals``.
 
         Raises:
             ValueError: the entrant or the service is unknown.
@@ -100,7 +102,9 @@ class Results:
         auc = self.auc()
         scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
         one, other = (scores[_index("entrant", name, self.entrants)] for name in (first, second))
-        return paired_bootstrap(one, other, statistic=statistic, level=level, resamples=resamples)
+        if statistic is None:
+            return paired_interval(one, other, level=level)
+        return bootstrap_interval(one, other, statistic, level=level)
 
 
 def evaluate(
@@ -143,6 +147,7 @@ def evaluate(
         seeds=seeds,
         services=tuple(spec.name for spec in market.services),
         targets=np.array([spec.target_accuracy for spec in market.services]),
+        arrivals=np.array([spec.arrival for spec in market.services]),
         accuracy=accuracy,
         reward=reward,
         spent=spent,

@@ -18,7 +18,7 @@ class RefusalPacing(Policy):
     equilibrium", Management Science 65, 2019) keeps one multiplier and moves it by how much was over- or underspent, a
     projected gradient step on the budget's shadow price. Here budgets are per round and lapse, so there is nothing to
     spread over rounds. What a service can waste is the money held by offers that are refused, because offers are
-    binding. The multiplier paces those:
+    binding. The multiplier paces those, and leaves out clients that were won and then did not deliver:
 
         markup <- clip(markup + rate * (refused / wanted - tolerance), 0, limit),    payment = (1 + markup) * bid
 
@@ -73,5 +73,5 @@ class RefusalPacing(Policy):
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Raise the markup if more offers than tolerated were refused, otherwise lower it; keep it without offers."""
         if len(offer.clients):
-            refused = 1 - float(feedback.served.mean())
+            refused = 1 - float(feedback.won.mean())  # a client that left was not lost to a rival
             self.markup = min(self._limit, max(0.0, self.markup + self._rate * (refused - self._tolerance)))

@@ -125,10 +125,26 @@ def learn(
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
 
 
-def play(market: Market, policies: Mapping[str, Policy], observers: Iterable[Observer] = ()) -> None:
-    """Play all remaining rounds; every observer is notified of every round's report."""
+def play(
+    market: Market,
+    policies: Mapping[str, Policy],
+    observers: Iterable[Observer] = (),
+    *,
+    prepare: Callable[[int], None] = lambda _: None,
+    last: int | None = None,
+) -> None:
+    """Play all remaining rounds; every observer is notified of every round's report.
+
+    Args:
+        market: between rounds.
+        policies: by service.
+        observers: get every round's report.
+        prepare: called with the number of each round before it is opened; may put other policies into ``policies``.
+        last: the last round to play; all if not given.
+    """
     observers = tuple(observers)
-    while not market.finished:
+    while not market.finished and (last is None or market.round < last):
+        prepare(market.round + 1)
         report = play_round(market, policies)
         for observe in observers:
             observe(report)

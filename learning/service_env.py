@@ -12,7 +12,9 @@ from typing import Any
 import gymnasium
 
 from des.market import Market
-from learning.environment import MarketEnv
+from des.records import Offer
+from des.rows import RoundReport
+from learning.environment import MarketEnv, Step
 from learning.play import decide, learn
 from learning.policy import Policy
 from learning.projection import ActionError
@@ -77,6 +79,8 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         """Start an episode; see ``MarketEnv.reset``."""
         super().reset(seed=seed)
         observations, infos = self._env.reset(seed, options)
+        while self._service not in observations:  # its rivals play until it arrives
+            (observations, *_, infos), _ = self._play({})
         return observations[self._service], infos[self._service]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -92,13 +96,17 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         if name not in self._env.agents:
             raise ActionError("the episode is over or has not begun; call reset()")
         own, dropped = self._env.offer(name, action)
-        decisions = decide(self._policies, self._rivals, self._env.observed, {name: own})
-        offers = {rival: decision.offer for rival, decision in decisions.items()}
-        step, report = self._env.step_offers(offers | {name: own})
-        learn(self._policies, self._rivals, decisions, report)
-        observations, rewards, terminated, truncated, infos = step
+        (observations, rewards, terminated, truncated, infos), _ = self._play({name: own})
         info = infos[name] | {"dropped": dropped}
         return observations[name], rewards[name], terminated[name], truncated[name], info
+
+    def _play(self, own: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
+        """Play a round with the service's offer, if it takes part, and its rivals'."""
+        decisions = decide(self._policies, self._rivals, self._env.observed, own)
+        offers = {rival: decision.offer for rival, decision in decisions.items()}
+        step, report = self._env.step_offers({**offers, **own})
+        learn(self._policies, self._rivals, decisions, report)
+        return step, report
 
     def close(self) -> None:
         """Release the market's training workers."""

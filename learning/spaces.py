@@ -44,21 +44,31 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
     * ``dqi`` [C]: each client's data quality indicator for this service.
     * ``bids`` [M, C]: every client's bids, money. The service's own row comes first, then its rivals' in the scenario's
       order. A row is zero once its service has left.
+    * ``available`` [C]: 1 for each client that can be selected, 0 for each that is offline.
     * ``budget`` [1]: B_m, money.
+    * ``cores`` [1]: K.
     * ``accuracy`` [1]: the accuracy of the service's own global model.
     * ``progress`` [1]: the part of the N rounds that is over.
+    * ``total_left`` [1]: what is left of the service's budget for the whole run, money. Only where it has one.
     """
     clients = market.population.spec.count
     low, high = market.population.dqi_range
+    ahead = [market.conditions(round_) for round_ in market.turning_points]  # interventions count
+    budget = max(conditions.budgets[market.services[service].name] for conditions in ahead)
     highest = market.population.bid_range[1] / MICRO
     zero, one = np.zeros(1), np.ones(1)
     top = np.repeat(own_first(highest, service)[:, None], clients, axis=1)
+    total = market.services[service].total_budget
+    whole = {} if total is None else {"total_left": (zero, np.array([total / MICRO]))}
     return {
         "dqi": (np.full(clients, low[service]), np.full(clients, high[service])),
         "bids": (np.zeros_like(top), top),
-        "budget": (zero, np.array([market.services[service].budget / MICRO])),
+        "available": (np.zeros(clients), np.ones(clients)),
+        "budget": (zero, np.array([budget / MICRO])),
+        "cores": (zero, np.array([max(conditions.cores for conditions in ahead)], dtype=np.float64)),
         "accuracy": (zero, one),
         "progress": (zero, one),
+        **whole,
     }
 
 
@@ -98,7 +108,7 @@ class DictCodec:
 
 
 class FlatCodec:
-    """Observation: Box [2C + MC - C + 3] in [0, 1]. Action: Box [2C] in [-1, 1].
+    """Observation: Box [2C + MC + 4], or one more, in [0, 1]. Action: Box [2C] in [-1, 1].
 
     The observation's parts follow each other in the order of ``bounds``, each scaled from its bounds to [0, 1] (0 where
     the bounds coincide). The action's first C values select the clients for whom they are positive; the last C are

@@ -1,46 +1,9 @@
-"""Statistics to judge policies by: what a learning curve amounts to, and how certain a difference is.
-
-Runs of different policies under the same market seed share their world, so they are compared in pairs. All resampling
-draws from a keyed stream: the same values give the same interval.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
+"""Statistics to judge policies by: what a learning curve amounts to. How certain they are: ``learning.intervals``."""
 
 import numpy as np
 import numpy.typing as npt
 
-from fl.arrays import FloatArray, IntArray
-from fl.streams import stream
-
-Statistic = Callable[[FloatArray], float]
-"""From values [n] to one number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate with its confidence interval.
-
-    Attributes:
-        estimate: the statistic of all the data.
-        low, high: ends of the interval.
-        level: the share of such intervals that should cover the truth.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the whole interval is on one side of zero."""
-        return self.low > 0 or self.high < 0
-
-
-def mean(values: FloatArray) -> float:
-    """Return the mean."""
-    return float(values.mean())
+from fl.arrays import FloatArray
 
 
 def interquartile_mean(values: npt.ArrayLike) -> float:
@@ -69,74 +32,6 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
     a, b = finite("first", first).ravel(), finite("second", second).ravel()
     difference = a[:, None] - b[None, :]
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
-
-
-def paired_bootstrap(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    seed: int = 0,
-    statistic: Statistic = mean,
-    level: float = 0.95,
-    resamples: int = 10_000,
-) -> Interval:
-    """Return the percentile interval of a statistic of ``first - second``, paired by seed.
-
-    Training seeds and market seeds are crossed: every trained agent plays every market. So both are resampled with
-    replacement, and each resample takes the differences where the two meet (Owen, "The pigeonhole bootstrap", Annals of
-    Applied Statistics 1, 2007). Treating all cells as independent runs would claim far more certainty than a few
-    training seeds can give.
-
-    Args:
-        first, second: [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row.
-        seed: the seed of the resampling.
-        statistic: the statistic of the differences: ``mean`` or ``interquartile_mean``, for example.
-        level: the confidence level, in (0, 1).
-        resamples: how many resamples to draw, at least 1.
-
-    Raises:
-        ValueError: the shapes do not fit, a value is missing or not finite, or level or resamples are out of range.
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), not {level}")
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, not {resamples}")
-    a, b = (np.atleast_2d(finite(name, runs)) for name, runs in (("first", first), ("second", second)))
-    untrained = 1 in (a.shape[0], b.shape[0])
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
-        raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
-    difference = a - b
-    rows, columns = difference.shape
-    rng = stream(seed, "bootstrap")
-    drawn = [rng.integers(size, size=(resamples, size)) for size in (rows, columns)]
-    if statistic is mean:  # it takes only how often each row and column was drawn, which is far faster
-        counts = [_counts(indices) for indices in drawn]
-        found = np.einsum("rj,rj->r", counts[0] @ difference, counts[1]) / difference.size
-    else:
-        pairs = zip(*drawn, strict=True)
-        found = np.array([statistic(difference[np.ix_(row, column)].ravel()) for row, column in pairs])
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(statistic(difference.ravel())), float(low), float(high), level)
-
-
-def mean_band(runs: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the ends [points] of the 95 % interval of the mean over seeds at many points of a curve, low and high.
-
-    At each point it is the interval that ``paired_bootstrap`` has for the values against zero.
-
-    Args:
-        runs: [market seeds, points].
-
-    Raises:
-        ValueError: a value is missing or not finite.
-    """
-    resamples = 10_000
-    values = np.atleast_2d(finite("runs", runs))
-    rng = stream(0, "bootstrap")
-    rng.integers(1, size=(resamples, 1))  # the training seeds, of which there is one
-    counts = _counts(rng.integers(len(values), size=(resamples, len(values))))
-    low, high = np.quantile(counts @ values / len(values), [0.025, 0.975], axis=0)
-    return low, high
 
 
 def area_under_curve(accuracy: npt.ArrayLike, axis: int = -1) -> FloatArray:
@@ -197,13 +92,6 @@ def restricted_mean(rounds: npt.ArrayLike, reached: npt.ArrayLike, horizon: floa
     inside = times < horizon
     edges = np.concatenate([[0.0], times[inside], [horizon]])
     return float((np.diff(edges) * np.concatenate([[1.0], survival[inside]])).sum())
-
-
-def _counts(indices: IntArray) -> FloatArray:
-    """Return how often each of n indices is in each row [resamples, n]; [resamples, n]."""
-    resamples, n = indices.shape
-    flat = (indices + n * np.arange(resamples)[:, None]).ravel()
-    return np.bincount(flat, minlength=resamples * n).reshape(resamples, n).astype(np.float64)
 
 
 def finite(name: str, values: npt.ArrayLike) -> FloatArray:

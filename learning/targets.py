@@ -4,6 +4,7 @@ A service meets its target in the first round, counted from 1, after which its a
 rounds in which this does not happen is *censored* at N: it shows only that the target takes more than N rounds.
 
 * A run's number is min(round, N), together with whether the target was met.
+* A service that arrives later than in the first round counts its rounds, and N, from its arrival (``since``).
 * The mean over runs is the restricted mean, the area under the Kaplan-Meier curve up to N. As all runs are censored at
   the same N, that is the mean of these numbers. If a run was censored, it is a lower bound, and is shown as one:
   ``> 52.3 (3 of 5)``.
@@ -59,6 +60,13 @@ class RoundsToTarget(NamedTuple):
             ValueError: there are no rounds, or an accuracy is not finite.
         """
         return cls.first(finite("accuracy", accuracy) >= np.asarray(target, dtype=np.float64)[..., None])
+
+    def since(self, arrival: IntArray) -> "RoundsToTarget":
+        """Return the same, counted from the round ``arrival`` [...] in which each service arrives, which is its first.
+
+        A target that is met before that is met in the first.
+        """
+        return RoundsToTarget(np.maximum(self.rounds - (arrival - 1), 1), self.reached)
 
     @classmethod
     def of(cls, rounds: Sequence[int | None], horizon: int) -> "RoundsToTarget":

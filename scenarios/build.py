@@ -1,6 +1,6 @@
 """From a scenario and a seed to a market that is ready to run, and the policies that play it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from des.behaviour import Behaviour
 from des.behaviours import create as create_behaviour
 from des.client import Timeline
-from des.conditions import Intervention
+from des.holdings import Lasting
 from des.market import Market
 from des.mechanisms import create as create_mechanism
 from des.money import to_micro
@@ -21,7 +21,10 @@ from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
+from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
+from scenarios.file.switches import services_over_time
+from scenarios.seats import Seats, interventions
 
 
 class Shelf:
@@ -42,22 +45,32 @@ class Shelf:
         return self._loaded[name]
 
     def digests(self, scenario: Scenario) -> dict[str, str]:
-        """Return the SHA-256 of all that results depend on besides the scenario: data files (or arrays), and fits."""
+        """Return the SHA-256 of all that results depend on besides the scenario: data (or arrays), traces and fits."""
         files = {
             f"{name}/{file}": digest
             for name in recorded_of(scenario)
             for file, digest in sorted(self.get(name).digests.items())
         }
+        if (trace := trace_of(scenario)) is not None:
+            files["availability"] = trace.sha256
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that one run needs. Close the federation when done."""
+    """All that one run needs. Close the federation when done.
+
+    Attributes:
+        market: at its start.
+        policies: those of the first round, by service.
+        federation: trains the models.
+        seats: seats the policies that begin later.
+    """
 
     market: Market
     policies: dict[str, Policy]
     federation: Federation
+    seats: Seats
 
 
 def backend_of(scenario: Scenario) -> Backend:
@@ -78,8 +91,7 @@ def images_of(scenario: Scenario) -> list[str]:
 def recorded_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose digests a run records.
 
-    These are those whose images it needs, and a user's own files: their labels decide the bids where nothing is
-    trained, too.
+    These are those whose images it needs, and a user's own files, whose labels decide the bids in any case.
     """
     return sorted({*images_of(scenario), *filter(is_path, datasets_of(scenario))})
 
@@ -117,9 +129,11 @@ def build(
             behaviour does not take its options.
     """
     # Policies first: they fail fast, and training set-up is slow.
-    policies = {service.name: (create or build_policy)(scenario, service) for service in scenario.services}
+    create = create or build_policy
+    policies = {service.name: create(scenario, service) for service in scenario.services}
     federation = build_federation(scenario, seed, shelf, workers=workers)
-    return Setup(build_market(scenario, seed, federation), policies, federation)
+    market = build_market(scenario, seed, federation)
+    return Setup(market, policies, federation, Seats(scenario, market, policies, create))
 
 
 def build_policy(scenario: Scenario, service: Service) -> Policy:
@@ -148,13 +162,15 @@ def policy_options(service: Service) -> dict[str, Any]:
 def agents_of(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every learned agent that the scenario's services play, by service.
 
+    One that begins later is that of ``mnist@30``, say, after the round.
+
     Raises:
         CheckpointError: one cannot be read.
         PluginError: a policy of a plug-in cannot tell.
     """
     return {
-        f"agent/{service.name}": digest
-        for service in scenario.services
+        f"agent/{seat}": digest
+        for seat, service in services_over_time(scenario)
         if (digest := agent_digest(service.policy, service.checkpoint)) is not None
     }
 
@@ -167,15 +183,13 @@ def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: in
         DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
         KernelError: the kernel or device that the scenario asks for cannot be used here.
     """
-    spec = _federation_spec(scenario, seed, shelf, workers)
-    return backend_of(scenario).federation(spec)
+    return backend_of(scenario).federation(_federation_spec(scenario, seed, shelf, workers))
 
 
 def kernels_of(scenario: Scenario, shelf: Shelf) -> Mapping[str, str]:
     """Return which code would train each service's models on this machine's CPU; empty where none are trained.
 
-    Raises:
-        DatasetError, KernelError: as in ``build_federation``.
+    Errors as in ``build_federation``.
     """
     return backend_of(scenario).kernels(_federation_spec(scenario, 0, shelf, 1))
 
@@ -217,15 +231,14 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
     """Return the scenario's market at its start, over a federation.
 
     Raises:
-        MechanismOptionsError: its mechanism does not take its ``market.options``.
-        BehaviourOptionsError: the clients' behaviour does not take its ``clients.behaviour.options``.
+        MechanismOptionsError, BehaviourOptionsError: the mechanism or the behaviour does not take its options.
+        TraceError: the trace of the clients' availability cannot be used.
     """
     specs = [service_spec(scenario, service) for service in scenario.services]
-    shocks = tuple(interventions(scenario))
     mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
-    return Market(
-        population_spec(scenario), specs, timeline(scenario), scenario.rounds, federation, seed, shocks, mechanism
-    )
+    clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
+    shocks = tuple(interventions(scenario))
+    return Market(clients, specs, clock, scenario.rounds, federation, seed, shocks, mechanism, there)
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
@@ -241,6 +254,8 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         local_epochs=scenario.training_for(service.dataset).local_epochs,
         policy=service.policy,
         privileged=is_privileged(service.policy),
+        arrival=service.arrival,
+        total_budget=None if service.total_budget is None else to_micro(service.total_budget),
     )
 
 
@@ -257,6 +272,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
+        lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
     )
 
 
@@ -268,18 +284,6 @@ def behaviour_of(scenario: Scenario) -> Behaviour:
         BehaviourOptionsError: it does not take its options.
     """
     return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
-
-
-def interventions(scenario: Scenario) -> Iterator[Intervention]:
-    """Yield what the scenario changes in the middle of a run."""
-    for entry in scenario.interventions:
-        match entry.key.split("."):
-            case ["clients", "cores"]:
-                yield Intervention(entry.round, cores=entry.value)
-            case ["clients", "offline"]:
-                yield Intervention(entry.round, offline=frozenset(entry.value))
-            case ["services", *name, "budget"]:
-                yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
 
 
 def timeline(scenario: Scenario) -> Timeline:

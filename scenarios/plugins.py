@@ -29,6 +29,7 @@ from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
+from scenarios.file.switches import mechanisms_over_time, services_over_time
 
 REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
 """All kinds of plug-ins."""
@@ -286,10 +287,10 @@ def _registered(thing: str) -> Registration | None:
 def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
     used: dict[str, set[str]] = {
-        "policy": {*policies, *(service.policy for service in scenario.services)},
+        "policy": {*policies, *(service.policy for _, service in services_over_time(scenario))},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
         "data set": {service.dataset for service in scenario.services},
-        "mechanism": {scenario.market.mechanism},
+        "mechanism": {market.mechanism for market in mechanisms_over_time(scenario)},
         "behaviour": {scenario.clients.behaviour.kind},
     }
     for registry in REGISTRIES:

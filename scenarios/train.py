@@ -28,6 +28,7 @@ from scenarios.hyper_parameters import settings_of
 from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.runner import git_revision, versions
+from scenarios.seats import require_no_switches
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 
@@ -218,6 +219,7 @@ def _require_free(out: Path) -> None:
 
 def _require_mechanism(scenario: Scenario) -> None:
     """Refuse a market whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
+    require_no_switches(scenario, "training")
     name = scenario.market.mechanism
     if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
         raise InputError(

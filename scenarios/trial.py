@@ -24,6 +24,7 @@ from scenarios.build import (
 )
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario, Service
+from scenarios.file.switches import switched_service, switches
 
 
 def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Finding]:
@@ -73,6 +74,12 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
         yield ("services", i, key), partial(_create_policy, scenario, service, create)
+    for i, change, later in switches(scenario):
+        if (name := switched_service(change)) is not None:
+            yield ("interventions", i, "value"), partial(_create_policy, later, later.service(name), create)
+        else:
+            rules = later.market
+            yield ("interventions", i, "value"), partial(create_mechanism, rules.mechanism, rules.options)
     names = images_of(scenario)
     for name in names:
         i = next(i for i, service in enumerate(scenario.services) if service.dataset == name)
@@ -89,7 +96,7 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
 
 def _create_policy(scenario: Scenario, service: Service, create: CreatePolicy) -> None:
     create(scenario, service)
-    agents_of(scenario.model_copy(update={"services": (service,)}))
+    agents_of(scenario.model_copy(update={"services": (service,), "interventions": ()}))
 
 
 def _is_here(name: str, shelf: Shelf) -> bool:

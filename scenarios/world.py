@@ -15,8 +15,11 @@ from des.population import Population, Qualities
 from des.rows import OfferReport
 from fl.datasets import info
 from fl.errors import InputError
-from scenarios.build import dqi_parameters, interventions, population_spec
+from scenarios.build import dqi_parameters, population_spec
+from scenarios.file.availability import availability_of
 from scenarios.file.schema import Scenario
+from scenarios.file.switches import mechanisms_over_time
+from scenarios.seats import interventions
 
 
 class World:
@@ -36,8 +39,8 @@ class World:
                 now.
 
         Raises:
-            InputError: a data set or the clients' behaviour is not known here, or the scenario is not one that can be
-                played.
+            InputError: a data set or the clients' behaviour is not known here, the trace of their availability is not
+                there, or the scenario is not one that can be played.
         """
         services, given = scenario.services, labels or {}
         counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
@@ -46,10 +49,11 @@ class World:
             self._population = Population(population_spec(scenario), counts, parameters, seed)
         except (ValueError, BehaviourError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
-        self.mechanism = scenario.market.mechanism
+        self.mechanisms = {rules.mechanism for rules in mechanisms_over_time(scenario)}
+        self._mechanism = scenario.market.mechanism
         self._interventions = tuple(interventions(scenario))
         budgets = {service.name: to_micro(service.budget) for service in services}
-        self._at_first = Conditions(budgets, scenario.clients.cores)
+        self._at_first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
         self._names = [service.name for service in services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.
@@ -83,6 +87,11 @@ class World:
             self._population.close(number, paid, self._names)
             self._closed = number
 
+    def mechanism(self, round_: int) -> str:
+        """Return the name of the mechanism that clears a round."""
+        rules = self.conditions(round_).rules
+        return self._mechanism if rules is None else rules[0]
+
     def conditions(self, round_: int) -> Conditions:
-        """Return the budgets, K and who is offline in a round."""
+        """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round."""
         return self._at_first.at(round_, self._interventions)

@@ -239,6 +239,26 @@ def test_an_agent_is_trained_and_played(tmp_path: Path) -> None:
     assert len(results) == 1
 
 
+def test_forks_of_a_run(results: flmarket.Results, tmp_path: Path) -> None:
+    """Each beside its original, which is only read; a class of the notebook can take a seat, too."""
+    [run] = [it.directory.path for it in results.runs if it.policy == "random" and it.seed == 0]
+    wishes = [{"services.digits.budget": 3, "clients.cores": 3}, {"services.strokes.policy": BigSpender}]
+    less, spender = flmarket.fork(run, 3, wishes, out=tmp_path, progress=False)
+    table = less.differences.set_index(["name", "measure"])
+    spent = [pd.read_csv(path / "rounds.csv").query("service == 'digits'").spent.sum() for path in (run, less.path)]
+    assert table.loc[("digits", "spent"), ["original", "fork"]].tolist() == pytest.approx(spent)
+    assert table.loc[("digits", "spent"), "first_round"] >= 3
+    assert str(less).startswith(f"services.digits.budget=3, clients.cores=3: {less.path}\nround 3: ")
+    played = pd.read_csv(spender.path / "rounds.csv").query("service == 'strokes'").policy
+    assert played.tolist() == ["random"] * 2 + ["big-spender"] * 3
+    again = flmarket.run(flmarket.load(spender.path / "scenario.toml"), "random", out=tmp_path, progress=False)
+    assert again.runs[0].directory.path == spender.path
+    with pytest.raises(flmarket.InputError, match=r"^round 6: .* has rounds 1 to 5; choose one$"):
+        flmarket.fork(run, 6, {"clients.cores": 1})
+    with pytest.raises(flmarket.InputError, match="not a run directory"):
+        flmarket.fork(tmp_path / "nowhere", 1, {"clients.cores": 1})
+
+
 def test_environments() -> None:
     scenario = flmarket.load("quickstart", QUICK)
     market = flmarket.parallel_env(scenario)
@@ -253,7 +273,7 @@ def test_all_lists_of_names_agree() -> None:
     [block] = [node for node in ast.parse(Path(flmarket.__file__).read_text()).body if isinstance(node, ast.If)]
     checked = {name.name: node.module for node in block.body for name in node.names}  # type: ignore[attr-defined]
     assert checked == flmarket._ELSEWHERE
-    here = {"InputError", "RunError", "load", "parallel_env", "read", "run", "service_env", "train"}
+    here = {"InputError", "RunError", "fork", "load", "parallel_env", "read", "run", "service_env", "train"}
     assert set(flmarket.__all__) == {*flmarket._ELSEWHERE, *here}
     assert Path(flmarket.__file__).with_name("py.typed").exists()
 

@@ -20,6 +20,7 @@ from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
 from tui.commands.explain import explain
 from tui.commands.export import export
+from tui.commands.fork import fork
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
 from tui.commands.replay import replay
@@ -27,9 +28,11 @@ from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
 from tui.commands.streams import guard_streams
+from tui.commands.trace import trace
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
+from tui.commands.value import value
 from tui.commands.verify import verify
 
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -78,7 +81,24 @@ def _options(
 
 # In the order in which --help lists them; groups come last.
 app.command(epilog=_EXAMPLES)(run)
-_LISTED = (train, report, export, verify, replay, tui, validate, certify, explain, policies, datasets, plugins, doctor)
+_LISTED = (
+    train,
+    report,
+    export,
+    verify,
+    replay,
+    tui,
+    validate,
+    certify,
+    explain,
+    value,
+    fork,
+    trace,
+    policies,
+    datasets,
+    plugins,
+    doctor,
+)
 for _command in _LISTED:
     app.command()(_command)
 app.add_typer(scenarios, name="scenarios")

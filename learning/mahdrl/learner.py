@@ -103,6 +103,7 @@ class Learner:
                 "offered": (shape.clients,),
                 "contested": (1,),
                 "served": (shape.clients,),
+                "won": (shape.clients,),
                 "situation": (2,),
                 "advantage": (1,),
             },
@@ -149,6 +150,7 @@ class Learner:
                     # While an intervention changes K, offers teach nothing about rivals.
                     "contested": [len(rivals) >= observation.cores == self._cores],
                     "served": came.served,
+                    "won": came.won,
                     "situation": self.settings.situation(observation),
                 }
             )
@@ -184,7 +186,7 @@ class Learner:
         batch = self._replay.sample(rng, self.settings.batch * self._share)
         # Offers are at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
-        for name in ("clients", "rivals", "offered", "served"):
+        for name in ("clients", "rivals", "offered", "served", "won"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
         quality, count, chance = self._parameters

@@ -1,4 +1,4 @@
-"""What `mahdrl` minimises: the error of its critic, and its surprise at which offers were served."""
+"""What `mahdrl` minimises: the error of its critic, and its surprise at which offers won."""
 
 from collections.abc import Mapping
 
@@ -37,21 +37,21 @@ def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor]) -> 
 
 
 def win_loss(win: Tensor, batch: Mapping[str, Tensor], cores: int) -> Tensor:
-    """Return the cross-entropy of which contested offers were served, mean over offers, summed over agents.
+    """Return the cross-entropy of which contested offers won, mean over offers, summed over agents.
 
     Args:
         win: [A, P] parameters of the network.
-        batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``served`` [A, B, k], ``contested``
-            [A, B, 1].
+        batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``won`` [A, B, k], ``contested``
+            [A, B, 1]. An offer that won teaches as much of the rivals if its client did not deliver.
         cores: K.
 
     Raises:
         RunError: training diverged: the parameters are not finite.
     """
-    served, rivals, counts = batch["served"], batch["rivals"], batch["offered"] * batch["contested"]
+    won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]
     outbid = WIN.forward(win, features(rivals, torch).flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
     chance = fewer_than(cores, outbid * batch["active"][:, :, None]).clip(UNSURE, 1.0 - UNSURE)
     if not bool(chance.isfinite().all()):
         raise RunError("training diverged; lower the learning rate")
-    losses = binary_cross_entropy(chance, served, weight=counts, reduction="none")
+    losses = binary_cross_entropy(chance, won, weight=counts, reduction="none")
     return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()

@@ -212,11 +212,11 @@ def play_episode(
     if learn:
         learner.begin(episode)
     while not market.finished and any(
-        state.active for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
+        state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
         observations = market.open_round()
         own = {name: observation for name, observation in observations.items() if name in mine}
-        offers = learner.act(own, epsilon)
+        offers = learner.act(own, epsilon) if own else {}  # before any of them arrives
         for name, observation in own.items():
             bid += float(observation.own_bids[offers[name].clients].sum())
             offered += float(offers[name].payments.sum())
@@ -227,7 +227,7 @@ def play_episode(
             accuracies[name].append(report.feedback[name].accuracy)
             if noted is not None:
                 noted.add(own[name], offers[name], report.feedback[name])
-        if learn:
+        if learn and own:
             _gather(losses, learner.observe(own, offers, {name: report.feedback[name] for name in own}))
     if learn:
         _gather(losses, learner.end())

@@ -20,7 +20,8 @@ from scenarios.build import (
     service_spec,
     timeline,
 )
-from scenarios.file.schema import ClientBehaviour, Scenario, Service
+from scenarios.file.clients import ClientBehaviour
+from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 
 EXPLORER = "explorer"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from des.holdings import draw_pairs
 from des.mechanisms import create
 from des.money import MICRO, Micro, MicroArray, text
-from des.population import draw_pairs
 from des.rows import RoundReport
 from fl.arrays import IntArray
 from fl.draws import draw_key

@@ -19,6 +19,7 @@ from fl.own_files import is_path
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
+from scenarios.file.availability import check_availability
 from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
@@ -107,11 +108,13 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
         yield from _known_names(readable, catalogue)
         yield from mechanism_options(readable, catalogue.mechanisms)
         yield from behaviour_options(readable, catalogue.behaviours)
+        yield from check_availability(readable)
     if catalogue.obstacles:
         yield from policy_options(readable, catalogue.policies)
     yield from _timeline(readable)
+    yield from _arrivals(readable)
     yield from _market_size(readable)
-    yield from check_interventions(readable)
+    yield from check_interventions(readable, None if catalogue.played else catalogue)
     used: dict[str, DatasetFacts] = {}
     for i in readable.places("services"):
         name = readable.get("services", i, "dataset")
@@ -165,6 +168,13 @@ def _timeline(readable: Readable) -> Iterator[Finding]:
         yield Finding(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
+
+
+def _arrivals(readable: Readable) -> Iterator[Finding]:
+    rounds = readable.get("rounds")
+    for path in [("services", i, "arrival") for i in readable.places("services")]:
+        if rounds is not None and (arrival := readable.get(*path)) is not None and arrival > rounds:
+            yield Finding(path, f"must be at most the {number(rounds)} rounds, not {number(arrival)}")
 
 
 def _market_size(readable: Readable) -> Iterator[Finding]:

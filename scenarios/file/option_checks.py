@@ -28,7 +28,7 @@ def mechanism_options(readable: Readable, known: Collection[str]) -> Iterator[Fi
     if name in known and (given or name != DEFAULT):
         if not _is_broken(readable, "market", "options"):
             yield from _check_values(MECHANISMS, create_mechanism, name, given, ("market", "mechanism"))
-        yield from _too_large(readable, name)
+        yield from too_large(readable, name, ("market", "mechanism"))
 
 
 def behaviour_options(readable: Readable, known: Collection[str]) -> Iterator[Finding]:
@@ -62,13 +62,13 @@ def _check_values(
         yield Finding(places.get(reason.partition(" ")[0], at), str(error))
 
 
-def _too_large(readable: Readable, name: str) -> Iterator[Finding]:
+def too_large(readable: Readable, name: str, at: Path) -> Iterator[Finding]:
     """Yield whether the market has more services and clients than the mechanism can clear."""
     largest = getattr(MECHANISMS.load(name), "largest", None)
     services, clients = len(list(readable.places("services"))), readable.get("clients", "count")
     if largest is not None and isinstance(clients, int) and services * clients > largest:
         yield Finding(
-            ("market", "mechanism"),
+            at,
             f"{name!r} clears markets of at most {largest:,} pairs of a service and a client; this one has "
             f"{services} x {clients:,}; choose another mechanism, or fewer of them",
         )

@@ -18,9 +18,10 @@ from fl.crash import guarded
 from fl.errors import InputError
 from fl.names import NAME_PATTERN
 from fl.regime import Regime
+from scenarios.file.clients import Clients
 from scenarios.file.keys import absent, bare, default, item_limits, limits
 from scenarios.file.problems import number
-from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Timeline, Training, TrainingOverride
+from scenarios.file.schema import Intervention, Market, Scenario, Service, Timeline, Training, TrainingOverride
 from scenarios.file.toml_text import value_text
 
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"

@@ -4,126 +4,21 @@ The models are the one source for the loader's checks, the reference in the docu
 involves several keys at once stands in ``scenarios.file.checks``.
 """
 
-import datetime
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, create_model
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, PrivateAttr, create_model
 
-from des.behaviours import TRUTHFUL
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
-from fl.names import LONGEST_NAME, NAME_PATTERN
 from fl.regime import Device, Kernel, Regime
+from scenarios.file.clients import Clients
 from scenarios.file.regimes import KEYS, Chosen, choose
-
-LARGEST_SUM = 1_000_000_000
-"""Of money; keeps a million rounds of micro-units well inside 64 bits."""
+from scenarios.file.tables import LARGEST_SUM, Name, Plain, Table, plain, six_decimals
 
 MOST_SWEPT = 100
 """Keys of one sweep."""
-
-
-def _six_decimals(amount: float) -> float:
-    """Refuse money that cannot be counted in micro-units."""
-    if round(amount, 6) != amount:
-        raise PydanticCustomError("decimals", "has more than six decimals: {given}", {"given": repr(amount)})
-    return amount
-
-
-def plain(value: Any) -> Any:
-    """Refuse what could not be written back to TOML and compared: dates, infinite numbers, endless integers."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case Mapping() as table:
-                waiting.extend(table.values())
-            case list() | tuple() as items:
-                waiting.extend(items)
-            case float() as number if not math.isfinite(number):
-                raise PydanticCustomError("infinite", "must hold finite numbers only")
-            case int() as number if not -(2**63) <= number < 2**63:
-                raise PydanticCustomError("integer", "must hold integers of at most 64 bits")
-            case datetime.date() | datetime.time():
-                raise PydanticCustomError("date", "must not hold a date or a time of day")
-    return value
-
-
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
-Plain = Annotated[Any, AfterValidator(plain)]
-
-
-class Table(BaseModel):
-    """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
-
-    # Text is not a number and a boolean not an integer, but a list of TOML may become a tuple: see the fields.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Cost(Table):
-    """What a data set costs a client: ``per_sample * D - per_emd * EMD``. A truthful client bids that."""
-
-    per_sample: float = Field(
-        ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
-    )
-    per_emd: float = Field(
-        ge=-1_000_000,
-        le=1_000_000,
-        description="Money taken off for each unit of EMD; the cost must stay at or above 0.",
-        json_schema_extra={"unit": "money per unit of EMD"},
-    )
-
-
-class ClientBehaviour(Table):
-    """How clients behave: what they bid, given their costs, and what they report of their data."""
-
-    kind: str = Field(
-        default=TRUTHFUL,
-        description="truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a "
-        "plug-in; docs/behaviours.md.",
-    )
-    options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
-        default_factory=dict, description="Settings of the behaviour, as the behaviour documents them."
-    )
-
-
-class Clients(Table):
-    """The clients, and how their data is drawn anew in each round."""
-
-    count: int = Field(ge=1, le=100_000, description="Clients in the market (C).")
-    cores: int = Field(ge=1, le=1_024, description="Services that a client can serve at once (K).")
-    data_size: Annotated[tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...], Field(strict=False)] = Field(
-        min_length=1,
-        max_length=100,
-        description="The set that a client's data size for a service (D, images) is drawn from each round.",
-        json_schema_extra={"unit": "images"},
-    )
-    emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
-        min_length=1,
-        max_length=100,
-        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels.",
-    )
-    cost: Cost = Field(description="What a data set costs a client: per_sample * D - per_emd * EMD, money.")
-    speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
-        default=(1.0,),
-        min_length=1,
-        max_length=100,
-        description="The set that a client's speed is drawn from, once for the whole run; "
-        "2 computes twice as fast as the timeline's seconds_per_sample.",
-    )
-    departure_rate: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Probability that a client that was awarded something leaves during the round; "
-        "what it has not delivered by then is dropped.",
-    )
-    behaviour: ClientBehaviour = Field(
-        default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
-    )
 
 
 class Market(Table):
@@ -236,11 +131,25 @@ class Service(Table):
         description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or "
         "of an .npz: docs/data.md."
     )
-    budget: Annotated[float, AfterValidator(_six_decimals)] = Field(
+    budget: Annotated[float, AfterValidator(six_decimals)] = Field(
         ge=0,
         le=LARGEST_SUM,
         description="The most that it can offer in one round (B_m), money.",
         json_schema_extra={"unit": "money per round"},
+    )
+    total_budget: Annotated[float, AfterValidator(six_decimals)] | None = Field(
+        default=None,
+        ge=0,
+        le=LARGEST_SUM,
+        description="The most that it can pay in the whole run, money: a round's offers are within its budget and "
+        "within what is left of this. Absent: no such limit.",
+        json_schema_extra={"unit": "money"},
+    )
+    arrival: int = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="The first round in which it takes part; before that it has no budget and sees nothing.",
     )
     target_accuracy: float = Field(
         gt=0, le=1, description="Test accuracy at which it leaves, as a fraction: 97 % is 0.97."
@@ -264,10 +173,14 @@ class Intervention(Table):
 
     round: int = Field(ge=1, le=1_000_000, description="The first round that it applies to.")
     key: str = Field(
-        max_length=200, description="What changes: services.NAME.budget, clients.cores or clients.offline."
+        max_length=200,
+        description="What changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
+        "clients.offline.",
     )
     value: Plain = Field(
-        description="The new budget or cores; for clients.offline the list of all clients offline from then on."
+        description="The new budget or cores; for clients.offline the list of all clients offline from then on; for a "
+        "policy NAME, NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or "
+        "a table with mechanism and options. A new policy or mechanism begins fresh."
     )
 
 

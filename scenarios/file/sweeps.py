@@ -12,7 +12,8 @@ from fl.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.checks import Catalogue
 from scenarios.file.problems import Finding, Path, key_text, number, shown
-from scenarios.file.schema import MOST_SWEPT, Scenario, plain
+from scenarios.file.schema import MOST_SWEPT, Scenario
+from scenarios.file.tables import plain
 from scenarios.file.toml_text import value_text
 from scenarios.file.validation import examine, read
 from scenarios.file.wording import annotation_at, unknown_key

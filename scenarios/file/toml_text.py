@@ -4,28 +4,34 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from scenarios.file.clients import ClientBehaviour, ClientLasting
 from scenarios.file.problems import BARE_KEY
-from scenarios.file.schema import ClientBehaviour, Market, Scenario
+from scenarios.file.schema import Market, Scenario
 
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
 
-_TRUTHFUL = ClientBehaviour().model_dump()
+_PLAIN_CLIENTS = {"behaviour": ClientBehaviour().model_dump(), "lasting": ClientLasting().model_dump()}
 
 
 def dumps(scenario: Scenario) -> str:
     """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
 
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
-    of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where
-    there are none, and the rules of the market and the behaviour of clients where they are the paper's.
+    of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
+    none, a service's arrival where it is the first round, and the rules of the market, and how clients behave and how
+    their data lasts, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
         if data[key] == plain:
             del data[key]
-    if data["clients"]["behaviour"] == _TRUTHFUL:
-        del data["clients"]["behaviour"]
+    for key, plain in _PLAIN_CLIENTS.items():
+        if data["clients"][key] == plain:
+            del data["clients"][key]
+    for service in data["services"]:
+        if service["arrival"] == 1:
+            del service["arrival"]
     lines = _table((), data)
     return "\n".join(lines).strip("\n") + "\n"
 

@@ -18,6 +18,8 @@ from des.money import to_micro
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
+from scenarios.file.schema import Market
+from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
 from scenarios.judging.wording import at_client
@@ -25,18 +27,21 @@ from scenarios.judging.wording import at_client
 
 def clearing(logs: Logs) -> Iterator[str]:
     """Who is served and what is paid is what the scenario's mechanism makes of the offers, round after round."""
-    market = logs.scenario.market
-    if market.mechanism == DEFAULT or not logs.known or logs.behaviour is None:
+    others = [rules for rules in mechanisms_over_time(logs.scenario) if rules.mechanism != DEFAULT]
+    if not others or not logs.known or logs.behaviour is None:
         return
-    try:
-        mechanism = create(market.mechanism, market.options)
-    except InputError:
-        return  # of a plug-in that is not here; the general rules hold for it, too
+    rules, mechanism = None, None
     for number, drawn in logs.worlds():
+        if rules != (now := logs.conditions(number).market):
+            rules, mechanism = now, _created(now)
+        if mechanism is None:
+            continue
         rows = logs.offers_in.get(number, [])
         known = (row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count for row in rows)
         if not all(known):
             return  # the rule ``shape`` names it
+        if not any(row["status"].takes_part for row in logs.rows_of[number]):
+            continue  # nobody is there: nothing was cleared
         try:
             asks = ask(mechanism, drawn.bid, drawn.data_size, number)
             yield from _asked(logs, asks, rows)
@@ -49,6 +54,17 @@ def clearing(logs: Logs) -> Iterator[str]:
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"
             return
+
+
+def _created(rules: Market) -> Mechanism | None:
+    """Return the mechanism that clears from a round on; None for the paper's, and where it is not here.
+
+    The general rules hold for a plug-in's, too.
+    """
+    try:
+        return None if rules.mechanism == DEFAULT else create(rules.mechanism, rules.options)
+    except InputError:
+        return None
 
 
 def _asked(logs: Logs, asks: Asks, rows: Sequence[Row]) -> Iterator[str]:

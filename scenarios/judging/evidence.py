@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Any
 
+from des.availability import Interval
 from des.behaviour import Behaviour, BehaviourError, Truthful
 from des.behaviours import BEHAVIOURS
+from des.money import Micro
 from des.population import Held, Population, Qualities
 from des.rows import Outcome
 from fl.arrays import UInt32Array
@@ -24,7 +27,9 @@ from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
+from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
+from scenarios.judging.conditions import Conditions, conditions
 from scenarios.logs.labels import labels_of
 from scenarios.plugins import require_same_plugins
 
@@ -34,14 +39,6 @@ Row = Mapping[str, Any]
 
 _ANY_LABELS = 2
 """Stands for the labels of a data set of which they are not known; what depends on them is not compared."""
-
-
-class Conditions(NamedTuple):
-    """K, the services' budgets, and who is offline."""
-
-    cores: int
-    budgets: Mapping[str, float]
-    offline: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -240,14 +237,14 @@ class Logs:
         for number in self.numbers:
             served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
             try:
-                federation.train_round(number, [self._job(number, it) for it in served])
+                federation.train_round(number, [self.job(number, it) for it in served])
             except (LookupError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
                 return found
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
 
-    def _job(self, number: int, row: Row) -> TrainingJob:
-        """Return what a served client trained on: what it reports, unless clients may misreport."""
+    def job(self, number: int, row: Row) -> TrainingJob:
+        """Return what the served client of an offer trained on: what it reports, unless clients may misreport."""
         size, emd, claimed = row["data_size"], row["emd"], None
         if self.behaviour is None or self.behaviour.misreports:
             at, held = (self.places[row["service"]], row["client"]), self.held(number)
@@ -255,29 +252,36 @@ class Logs:
         return TrainingJob(row["service"], row["client"], size, emd, claimed)
 
     def conditions(self, number: int) -> Conditions:
-        """Return what a round is played under, after the interventions up to it."""
+        """Return what a round is played under, after the interventions and the spending up to it."""
         if number not in self._conditions:
-            self._conditions[number] = _conditions(self.scenario, number)
+            self._conditions[number] = conditions(self.scenario, number, self._spent.get(number, {}), self._intervals)
         return self._conditions[number]
+
+    @cached_property
+    def _intervals(self) -> Sequence[Interval] | None:
+        """When clients are there; None if they always are, or if the trace is gone or has changed since."""
+        try:
+            trace = trace_of(self.scenario)
+            return trace.intervals if trace and trace.sha256 == self.meta["availability"]["sha256"] else None
+        except (InputError, KeyError, TypeError):
+            return None
+
+    @cached_property
+    def _spent(self) -> Mapping[int, Mapping[str, Micro]]:
+        """What each service spent before each round, by round; empty where budgets are per round alone."""
+        if all(service.total_budget is None for service in self.scenario.services):
+            return {}
+        found: dict[int, Mapping[str, Micro]] = {}
+        spent: dict[str, Micro] = {}
+        for number, rows in groupby(self.rounds, key=lambda row: row["round"]):
+            found[number] = dict(spent)
+            for row in rows:
+                spent[row["service"]] = spent.get(row["service"], 0) + row["spent"]
+        return found
 
     @cached_property
     def _conditions(self) -> dict[int, Conditions]:
         return {}
-
-
-def _conditions(scenario: Scenario, number: int) -> Conditions:
-    cores, offline = scenario.clients.cores, []
-    budgets = {service.name: service.budget for service in scenario.services}
-    for change in sorted(scenario.interventions, key=lambda change: change.round):
-        if change.round > number:
-            break
-        if change.key == "clients.cores":
-            cores = change.value
-        elif change.key == "clients.offline":
-            offline = list(change.value)
-        else:
-            budgets[change.key.removeprefix("services.").removesuffix(".budget")] = change.value
-    return Conditions(cores, budgets, offline)
 
 
 def _by_round(rows: Sequence[Row]) -> dict[int, list[Row]]:

@@ -1,47 +1,24 @@
 """Why a service got the clients that it got in a round, and what it could have had.
 
-Everything follows from the logs and the world that the run's seed draws. What could have been had is worked out exactly
-for the paper's mechanism: against the rivals' offers as they were, a client is won for sure at its critical price, and
-the best set within the budget is a 0/1 knapsack (``learning.oracle``, ``learning.knapsack``). The value of a set is the
-sum of its clients' DQI (eq. 6), which is what the services see.
+Everything follows from the logs and the world that the run's seed draws. What could have been had is worked out for the
+paper's mechanism only (``possible``).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from des.mechanisms import DEFAULT
-from des.money import MICRO, Micro, MicroArray, to_micro
+from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.population import Qualities
-from des.records import Offer
 from des.rows import Outcome
 from fl.arrays import IntArray
 from fl.counting import counted
 from fl.errors import InputError
 from fl.names import unknown
-from learning.knapsack import knapsack
-from learning.oracle import critical_prices
 from scenarios.judging.evidence import Logs, Row
+from scenarios.judging.possible import Possible, possible
 
 COLUMNS = ("client", "bid", "dqi", "offer", "paid", "outcome", "critical_price", "in_best_set", "why")
 """The columns of the table of clients."""
-
-
-@dataclass(frozen=True, slots=True)
-class Possible:
-    """The best that a service could have had under some conditions, its rivals' offers being what they were.
-
-    Attributes:
-        clients: [k] the set.
-        prices: [C] what wins each client for sure, micro-units.
-        quality: the sum of the set's DQI.
-    """
-
-    clients: IntArray
-    prices: MicroArray
-    quality: float
 
 
 class Explanation:
@@ -51,7 +28,7 @@ class Explanation:
         """Find the round.
 
         Raises:
-            InputError: there is no such round or service in the run, or the service had left before; or the world of
+            InputError: there is no such round or service in the run, or the service was not there; or the world of
                 the run cannot be drawn here.
         """
         if service not in logs.places:
@@ -64,7 +41,12 @@ class Explanation:
         self._logs, self._number, self._service = logs, number, service
         self._m = logs.places[service]
         if not any(row["service"] == service for row in logs.events_in[number]):
-            raise InputError(f"service {service!r} had left before round {number}")
+            waits = number < logs.scenario.services[self._m].arrival
+            raise InputError(
+                f"service {service!r} arrives after round {number}"
+                if waits
+                else f"service {service!r} had left before round {number}"
+            )
         self._world: Qualities = next(world for at, world in logs.worlds() if at == number)
         self._offers: dict[str, list[Row]] = {name: [] for name in logs.places}
         for row in logs.offers_in.get(number, []):
@@ -72,7 +54,8 @@ class Explanation:
         conditions = logs.conditions(number)
         self._cores, self._offline = conditions.cores, list(conditions.offline)
         self._budget: Micro = to_micro(conditions.budgets[service])
-        self.paper = logs.scenario.market.mechanism == DEFAULT
+        self._mechanism = conditions.market.mechanism
+        self.paper = conditions.paper
 
     def possible(self, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
         """Return the best set that the service could have had.
@@ -83,15 +66,18 @@ class Explanation:
             without: a rival that makes no offers.
         """
         rivals = [
-            Offer(np.array([row["client"] for row in rows]), np.array([row["payment"] / MICRO for row in rows]))
+            [(row["client"], row["payment"]) for row in rows]
             for name, rows in self._offers.items()
-            if name not in (self._service, without) and rows
+            if name not in (self._service, without)
         ]
-        prices = critical_prices(self._world.bid[self._m], rivals, self._cores + cores)
-        worth = np.maximum(self._world.dqi[self._m], 0.0)
-        worth[self._offline] = 0.0
-        chosen = knapsack(prices, worth, self._budget + budget)
-        return Possible(np.sort(chosen), prices, float(worth[chosen].sum()))
+        return possible(
+            self._world.bid[self._m],
+            self._world.dqi[self._m],
+            rivals,
+            cores=self._cores + cores,
+            budget=self._budget + budget,
+            offline=self._offline,
+        )
 
     def sentences(self) -> Iterator[str]:
         """Yield the explanation in words."""
@@ -107,14 +93,13 @@ class Explanation:
             if row["outcome"] is not Outcome.SERVED:
                 yield f"Client {row['client']}: {self.why(row)}."
         if not self.paper:
-            mechanism = self._logs.scenario.market.mechanism
-            yield f"What could have been had is worked out for pay-as-offered only; this run is cleared by {mechanism}."
+            cleared = f"this run is cleared by {self._mechanism}"
+            yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
             return
         best = self.possible()
-        cost = int(best.prices[best.clients].sum())
         yield (
             f"The best within its budget, the rivals' offers being what they were: clients "
-            f"{_listed(best.clients)} for {money(cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
+            f"{_listed(best.clients)} for {money(best.cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
         )
         yield from self._one_more(best)
 
@@ -139,7 +124,7 @@ class Explanation:
         if row["outcome"] is Outcome.DROPPED:
             return "awarded a core, but its update did not arrive in time"
         if not self.paper:
-            return f"refused by the mechanism {self._logs.scenario.market.mechanism}"
+            return f"refused by the mechanism {self._mechanism}"
         holders = [
             other
             for name, rows in self._offers.items()

@@ -1,7 +1,7 @@
 """Many runs' logs as one CSV file."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Literal
 
@@ -10,7 +10,7 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import reading_own, replacing_text
 from fl.printable import is_plain_row
-from scenarios.judging.tables import TableName, fronts, names_beside_keys, require_table
+from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
@@ -18,8 +18,14 @@ from scenarios.logs.finding import complete_runs
 Shape = Literal["long", "wide"]
 
 
-def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds", shape: Shape = "long") -> int:
-    """Write one table of all complete runs below the sources, with the run in front of each row.
+def export(
+    sources: Sequence[Path],
+    target: IO[str],
+    table: TableName = "rounds",
+    shape: Shape = "long",
+    notify: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
     The values are copied as text from the runs' own files. In front stand ``scenario`` (the name with its hash, so that
     sweep points stay apart), ``policy``, ``seed``, and a column for each swept key, empty for runs without it. The
@@ -30,16 +36,17 @@ def export(sources: Sequence[Path], target: IO[str], table: TableName = "rounds"
         target: an open text file.
         table: the table to write.
         shape: ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``.
+        notify: called with a line if some runs do not have the table.
 
     Returns:
         the number of runs exported.
 
     Raises:
-        InputError: there is no complete run, or the table has no such shape.
+        InputError: no complete run has the table, or the table has no such shape.
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
-    runs = complete_runs(sources)
+    runs = having(complete_runs(sources), table, notify)
     write = _wide if shape == "wide" else _long
     write(runs, target, table)
     return len(runs)
@@ -77,7 +84,6 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
 
 
 def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
-    require_table(run, table)
     try:
         with reading_own(ALL_TABLES[table].check(run.path)) as file:
             reader = csv.reader(_plain(file, ALL_TABLES[table].path(run.path)))
@@ -106,7 +112,13 @@ def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:
         yield line
 
 
-def export_file(sources: Sequence[Path], path: Path, table: TableName = "rounds", shape: Shape = "long") -> int:
+def export_file(
+    sources: Sequence[Path],
+    path: Path,
+    table: TableName = "rounds",
+    shape: Shape = "long",
+    notify: Callable[[str], None] = lambda _: None,
+) -> int:
     """Export into a file. An existing file is replaced only when the new one is complete.
 
     Raises:
@@ -114,6 +126,6 @@ def export_file(sources: Sequence[Path], path: Path, table: TableName = "rounds"
     """
     try:
         with replacing_text(path) as file:
-            return export(sources, file, table, shape)
+            return export(sources, file, table, shape, notify)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -17,7 +17,7 @@ import pandas as pd
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.files import replacing
-from learning.statistics import paired_bootstrap
+from learning.intervals import FEWEST, mean_band, mean_interval
 from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
 from scenarios.judging.styles import Styles, colour, mark, numbered, style
 from scenarios.judging.tables import read_table
@@ -85,9 +85,9 @@ def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
     return paths
 
 
-def svgs(runs: Sequence[RunResult]) -> dict[str, str]:
-    """Return every figure as SVG, by caption."""
-    return {figure.caption: _images(figure, ["svg"])[0].decode() for figure in figures(runs)}
+def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
+    """Return every figure's caption and SVG, by name."""
+    return {figure.name: (figure.caption, _images(figure, ["svg"])[0].decode()) for figure in figures(runs)}
 
 
 def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
@@ -125,13 +125,6 @@ def _whole_ticks(axes: Any) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _band(curves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, low and high [N] of curves [seeds, N]."""
-    intervals = [paired_bootstrap(column, np.zeros_like(column), resamples=1_000) for column in curves.T]
-    mean, low, high = np.array([(it.estimate, it.low, it.high) for it in intervals]).T
-    return mean, low, high
-
-
 def draw_service(
     axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray], styles: Styles
 ) -> None:
@@ -150,10 +143,10 @@ def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) 
 def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
     """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
-    mean, low, high = _band(curves)
+    mean, low, high = mean_band(curves)
     axes.plot(rounds, mean, label=label, **style(index))
     _whole_ticks(axes)
-    if len(curves) > 1:
+    if len(curves) >= FEWEST:
         axes.fill_between(rounds, low, high, color=colour(index), alpha=0.2, linewidth=0)
 
 
@@ -176,7 +169,7 @@ def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
     for policy, own in by_policy(runs).items():
         _curves(axes, policy, styles[policy], np.array([_normalised(run) for run in own]))
-    axes.set(xlabel="round", ylabel="normalised reward")
+    axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
     axes.legend()
     return figure
 
@@ -195,8 +188,8 @@ def _payments(runs: Sequence[RunResult]) -> Any:
             part = offers[chosen]
             axes.scatter(part["bid"], part["payment"], s=10, marker=shape, color=tint, label=label, alpha=0.6)
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
-        axes.set(title=policy, xlabel="bid")
-    panels[0].set_ylabel("payment")
+        axes.set(title=policy, xlabel="bid, money")
+    panels[0].set_ylabel("payment, money")
     panels[0].legend()
     return figure
 
@@ -243,7 +236,7 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
                 marker=mark(index),
                 label=policy,
             )
-        axes.set(title=service, xlabel="money spent")
+        axes.set(title=service, xlabel="spent, money")
     panels[0].set_ylabel("final accuracy, %")
     panels[0].legend()
     return figure
@@ -271,13 +264,13 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
         for runs in points:
             scores = np.array([_normalised(run).mean() for run in runs if run.policy == policy])
             if len(scores):
-                interval = paired_bootstrap(scores, np.zeros_like(scores))
+                interval = mean_interval(scores)
                 found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
         x, mean, low, high = np.array(sorted(found)).T
         spread = [mean - low, high - mean]
         axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
     if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
         _whole_ticks(axes)
-    axes.set(xlabel=key, ylabel="normalised reward")
+    axes.set(title="mean over services and rounds", xlabel=key, ylabel="reward / Omega^target")
     axes.legend()
     return figure

@@ -120,8 +120,9 @@ class Results:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
 
         Columns: ``seeds`` that both have, the mean ``difference`` (policy minus baseline), the ends ``low`` and
-        ``high`` of its 95 % interval, and ``improvement``, the probability that a run of the policy beats one of the
-        baseline (missing where neither more nor less is better).
+        ``high`` of its 95 % interval (missing for fewer than three seeds), ``improvement``, the probability that a run
+        of the policy beats one of the baseline (missing where neither more nor less is better), and ``p_holm``, the
+        p-value of the paired t test, corrected for the measures and policies of the service (Holm).
 
         Raises:
             InputError: no run has that policy, or none shares scenario and seed with another policy.
@@ -130,13 +131,12 @@ class Results:
         rows = [
             (
                 *(row.setting.label, row.policy, row.service, row.measure.name),
-                *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement),
+                *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement, row.adjusted),
             )
             for row in make_report(self.runs, baseline).differences
         ]
-        return pd.DataFrame(rows, columns=[*names, "seeds", "difference", "low", "high", "improvement"]).set_index(
-            names
-        )
+        columns = [*names, "seeds", "difference", "low", "high", "improvement", "p_holm"]
+        return pd.DataFrame(rows, columns=columns).set_index(names)
 
     @in_python()
     def plot(self, what: str = "accuracy") -> Any:

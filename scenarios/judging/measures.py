@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ class Measure:
         market: returns the value of the whole market.
         digits: decimals in Markdown and HTML.
         applies: returns whether a run has the measure at all.
+        limits: the lowest and the highest value that it can have.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Measure:
     market: Callable[[RunResult], float]
     digits: int = 2
     applies: Callable[[RunResult], bool] = lambda _: True
+    limits: tuple[float, float] = (0.0, inf)
 
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as tables show it; ``sign`` is ``+`` for differences."""
@@ -79,7 +82,15 @@ def _final(run: RunResult) -> FloatArray:
 
 
 def _area(run: RunResult) -> FloatArray:
-    return np.asarray(100 * area_under_curve(run.accuracy, axis=0), dtype=np.float64)
+    return np.asarray(100 * _over_stay(run, area_under_curve(run.accuracy, axis=0), run.accuracy), dtype=np.float64)
+
+
+def _over_stay(run: RunResult, means: FloatArray, values: FloatArray) -> FloatArray:
+    """Return means over all rounds [M]; those of services that arrive later are over the rounds from then on."""
+    late = (run.setting.arrivals > 1).nonzero()[0].tolist()
+    for m in late:
+        means[m] = values[run.setting.arrivals[m] - 1 :, m].mean()
+    return means
 
 
 def _met(run: RunResult) -> FloatArray:
@@ -91,8 +102,8 @@ def _rounds(run: RunResult) -> FloatArray:
 
 
 def _reward(run: RunResult) -> FloatArray:
-    normalised: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=0)
-    return normalised
+    normalised: FloatArray = run.reward / run.setting.reward_at_target
+    return _over_stay(run, normalised.mean(axis=0), normalised)
 
 
 def _cost_per_point(run: RunResult) -> FloatArray:
@@ -125,8 +136,8 @@ def _interested(run: RunResult) -> bool:
 
 
 def _rounds_with_offers(run: RunResult) -> int:
-    """Return the number of rounds in which any service took part."""
-    return int(run.to_target.rounds.max())
+    """Return the last round in which any service took part."""
+    return int((run.to_target.rounds + run.setting.arrivals - 1).max())
 
 
 ROUNDS_TO_TARGET = Measure(
@@ -140,10 +151,35 @@ ROUNDS_TO_TARGET = Measure(
 )
 """Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
 
+PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)
+"""Limits of measures."""
+
 MEASURES = (
-    Measure("final accuracy", "test accuracy after the last round, %", 1, _final, lambda r: float(_final(r).mean())),
-    Measure("AUC", "mean accuracy over all rounds, %", 1, _area, lambda r: float(_area(r).mean())),
-    Measure("target met", "share of runs that met the target, %", 1, _met, lambda r: float(_met(r).mean()), 1),
+    Measure(
+        "final accuracy",
+        "test accuracy after the last round, %",
+        1,
+        _final,
+        lambda r: float(_final(r).mean()),
+        limits=PERCENT,
+    ),
+    Measure(
+        "AUC",
+        "mean accuracy over all rounds, %",
+        1,
+        _area,
+        lambda r: float(_area(r).mean()),
+        limits=PERCENT,
+    ),
+    Measure(
+        "target met",
+        "share of runs that met the target, %",
+        1,
+        _met,
+        lambda r: float(_met(r).mean()),
+        1,
+        limits=PERCENT,
+    ),
     ROUNDS_TO_TARGET,
     Measure(
         "normalised reward",
@@ -152,6 +188,7 @@ MEASURES = (
         _reward,
         lambda r: float(_reward(r).mean()),
         4,
+        limits=SHARE,
     ),
     Measure(
         "spent",
@@ -183,8 +220,10 @@ MEASURES = (
         _wasted,
         lambda r: float(_wasted(r).sum()),
     ),
-    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3),
-    Measure("income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3),
+    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3, limits=SHARE),
+    Measure(
+        "income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3, limits=SHARE
+    ),
     Measure(
         "spending HHI",
         "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends",
@@ -192,6 +231,7 @@ MEASURES = (
         None,
         lambda r: hhi(r.spent.sum(axis=0)),
         3,
+        limits=SHARE,
     ),
     Measure(
         "client profit",
@@ -199,6 +239,7 @@ MEASURES = (
         0,
         lambda r: r.profit,
         lambda r: float(r.profit.sum()),
+        limits=ANY,
     ),
     Measure(
         "misreport profit",
@@ -207,6 +248,7 @@ MEASURES = (
         _misreport_profit,
         lambda r: float(_misreport_profit(r).sum()),
         applies=_interested,
+        limits=ANY,
     ),
     Measure(
         "overstated",
@@ -216,6 +258,7 @@ MEASURES = (
         lambda r: float(_overstated(r)[-1]),
         1,
         applies=_interested,
+        limits=PERCENT,
     ),
     Measure(
         "services Jain",
@@ -224,6 +267,7 @@ MEASURES = (
         None,
         lambda r: jain(np.minimum(1.0, r.accuracy[-1] / r.setting.targets)),
         4,
+        limits=SHARE,
     ),
     Measure(
         "core use",
@@ -232,6 +276,7 @@ MEASURES = (
         None,
         lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores * _rounds_with_offers(r))),
         1,
+        limits=PERCENT,
     ),
 )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from des.award import tie_order_of
-from des.mechanisms import DEFAULT
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
@@ -73,8 +72,8 @@ def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
 
 def payments(logs: Logs) -> Iterator[str]:
     """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid."""
-    paper = logs.scenario.market.mechanism == DEFAULT
     for row in logs.offers:
+        paper = logs.conditions(row["round"]).paper
         bid, payment, paid = row["bid"], row["payment"], row["paid"]
         if bid < 0:
             yield f"{at_client(row)}: the bid {money(bid)} is negative (eq. 5)"
@@ -90,15 +89,13 @@ def payments(logs: Logs) -> Iterator[str]:
 
 def cores(logs: Logs) -> Iterator[str]:
     """A client serves at most K services, one on each core (eq. 2): the highest payments, or the mechanism's choice."""
-    paper = logs.scenario.market.mechanism == DEFAULT
-    if not paper:
-        yield from clearing(logs)
+    yield from clearing(logs)
     of_client: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in logs.offers:
         of_client[row["round"], row["client"]].append(row)
     for (number, client), rows in of_client.items():
         where = f"round {number}: client {client}"
-        available = logs.conditions(number).cores
+        available, paper = logs.conditions(number).cores, logs.conditions(number).paper
         won = [row for row in rows if row["outcome"] in AWARDED]
         lost = [row for row in rows if row["outcome"] not in AWARDED]
         if len({row["service"] for row in rows}) < len(rows):

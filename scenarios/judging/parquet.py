@@ -1,6 +1,6 @@
 """Many runs' logs as one Parquet file, with pyarrow (extra ``parquet``). One run is in memory at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ from scenarios.judging.tables import (
     KEYS,
     TableName,
     fronts,
+    having,
     keys,
     names_beside_keys,
     require_plain,
-    require_table,
     sweep_text,
     swept,
 )
@@ -23,8 +23,10 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 
 
-def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "rounds") -> int:
-    """Write one table of all complete runs below the sources, with the run in front of each row.
+def export_parquet(
+    sources: Sequence[Path], path: Path, table: TableName = "rounds", notify: Callable[[str], None] = lambda _: None
+) -> int:
+    """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
     Columns are as in ``export``; numbers are 64-bit, what is empty in the logs is null. A swept key has numbers or
     booleans if all of its values are, else the text that it has in CSV.
@@ -33,7 +35,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
         the number of runs exported.
 
     Raises:
-        InputError: pyarrow is not installed, there is no complete run, or the file cannot be written.
+        InputError: pyarrow is not installed, no complete run has the table, or the file cannot be written.
     """
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
@@ -43,7 +45,7 @@ def export_parquet(sources: Sequence[Path], path: Path, table: TableName = "roun
         name: pa.type_for_alias(column.type.dtype)
         for name, column in zip(names_beside_keys(table), columns, strict=True)
     }
-    runs = complete_runs(sources)
+    runs = having(complete_runs(sources), table, notify)
     sweeps = [run.sweep() for run in runs]
     fronts(runs)  # refuses what a spreadsheet would act on
     front = dict(zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True))
@@ -82,7 +84,6 @@ def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
     from pyarrow import types as types_of
 
     table = ALL_TABLES[name]
-    require_table(run, name)
     # A service may be called NA.
     convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:

@@ -1,38 +1,35 @@
-"""A report as Markdown, CSV or one self-contained HTML page."""
+"""A report's tables and words, as Markdown and as CSV; ``scenarios.judging.page`` makes a page of them."""
 
 import csv
-import html
 import io
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
 from fl.errors import InputError
 from fl.printable import cell, printable
+from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
-from learning.statistics import Interval
-from scenarios.judging.measures import MARKET, MEASURES, Measure
+from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.results import Setting, mixed
+from scenarios.judging.sentences import ranked, sentences
 
 Table = list[list[str]]
 """Rows of cells; the first row is the header."""
 
 _Row = TypeVar("_Row", Estimate, Difference)
 
+DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "price of anarchy")
+"""The measures that tables show first."""
+
 COLUMNS = (
     "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
-    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement",
+    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
 )  # fmt: skip
-
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ccc; text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #555 }
-figure { margin: 2rem 0 } svg { max-width: 100%; height: auto }
-"""
 
 
 def csv_text(report: Report) -> str:
@@ -45,90 +42,149 @@ def csv_text(report: Report) -> str:
         sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
         texts = (row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name)
         line: list[object] = [*map(cell, texts)]
-        line += [row.seeds, *_ends(row.interval, row.seeds)]
+        line += [row.seeds, *_ends(row.interval)]
         if difference := found.get(_key(row)):
-            line += [report.baseline, difference.seeds, *_ends(difference.interval, difference.seeds)]
+            line += [report.baseline, difference.seeds, *_ends(difference.interval)]
             line += ["" if difference.improvement is None else difference.improvement]
+            line += ["" if math.isnan(p) else p for p in (difference.interval.p, difference.adjusted)]
         else:
-            line += [""] * 6
+            line += [""] * 8
         writer.writerow(line)
     return target.getvalue()
 
 
-def markdown(report: Report) -> str:
-    """Return the report as Markdown."""
-    parts = ["# Report", *map(_literal, introduction(report))]
-    for setting, title, table in tables(report):
-        heading = f"## {_literal(setting.label)}" if setting else ""
-        parts += [heading, f"**{_literal(title)}**", _markdown_table(table)]
-    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in _glossary())]
-    return "\n\n".join(part for part in parts if part) + "\n"
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table of a report.
+
+    Attributes:
+        setting: whose first table it is; None for the others.
+        title: what it shows.
+        table: the deciding measures.
+        more: the other measures; None if there are none.
+    """
+
+    setting: Setting | None
+    title: str
+    table: Table
+    more: Table | None
 
 
-def html_page(report: Report, figures: Mapping[str, str]) -> str:
-    """Return the report as one self-contained page.
+def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
+    """Return the report as Markdown.
 
     Args:
         report: the report.
-        figures: SVG by caption.
+        made_by: what made it, a line each: the command, and versions.
     """
-    parts = ["<h1>Report</h1>", *(f"<p>{html.escape(text)}</p>" for text in introduction(report))]
-    for setting, title, table in tables(report):
-        if setting:
-            parts.append(f"<h2>{html.escape(setting.label)}</h2>")
-        parts += [f"<h3>{html.escape(title)}</h3>", _html_table(table)]
-    if figures:
-        parts.append("<h2>Figures</h2>")
-    for caption, svg in figures.items():
-        parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>")
-    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in _glossary())
-    parts.append(f"<h2>Measures</h2><dl>{''.join(items)}</dl>")
-    head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+    parts = ["# Report", *map(_literal, introduction(report))]
+    for part in tables(report):
+        if part.setting:
+            found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
+            parts += [f"## {_literal(part.setting.label)}", found]
+        parts += [f"**{_literal(part.title)}**", _markdown_table(part.table)]
+        if part.more:
+            parts += ["<details><summary>More measures</summary>", _markdown_table(part.more), "</details>"]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in glossary(report))]
+    if made_by:
+        parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
+    return "\n\n".join(parts) + "\n"
 
 
 def introduction(report: Report) -> list[str]:
     """Return what must be known to read the tables, one paragraph each."""
     count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
     text = [
-        f"{count}. Means over seeds with 95 % bootstrap intervals; a single seed has none. "
+        f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
         "A service that left keeps its accuracy and reward until the last round."
     ]
+    if any((run.setting.arrivals > 1).any() for run in report.runs):
+        text.append(
+            "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
+            "the rounds that AUC and normalised reward are means of."
+        )
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
             f"policy beats one of {report.baseline}."
         )
-    text += mixed(report.runs)
+    if report.points:
+        text.append("Points of a sweep are compared with its first one, paired by seed.")
+    if any(row.interval.known for row in (*report.differences, *report.points)):
+        text.append(
+            "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
+            "Holm's correction)."
+        )
+    text += [*mixed(report.runs), *report.notes]
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text
 
 
-def tables(report: Report) -> Iterator[tuple[Setting | None, str, Table]]:
-    """Yield each table with its title, and the setting if it is the first table of one."""
+def tables(report: Report) -> Iterator[Part]:
+    """Yield the tables, setting by setting, policies in the order of their AUC; comparisons of sweeps come last."""
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)
         setting = estimates[0].setting
-        differences = [row for row in report.differences if row.setting is setting]
+        order = {policy: place for place, policy in enumerate(ranked(report, setting))}
+        estimates.sort(key=lambda row: order[row.policy])
+        differences = [row for row in report.differences if row.setting.folder == setting.folder and row.measure.better]
+        differences.sort(key=lambda row: order[row.policy])
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield (setting if service == MARKET else None), title, _table(own, _shown)
-            against = [row for row in differences if row.service == service and row.measure.better]
-            if against:
-                yield None, f"{title}, against {report.baseline}", _table(against, _compared)
+            yield _part(setting if service == MARKET else None, title, own, _shown, report.measures)
+            if against := [row for row in differences if row.service == service]:
+                yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
+    for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
+        title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
+        yield _part(None, title, list(points), _compared, report.measures, "point", lambda row: row.setting.label)
 
 
-def _table(rows: Sequence[_Row], write: Callable[[_Row], str]) -> Table:
-    """Return a table with a row for each policy and a column for each measure."""
-    measures: list[Measure] = [measure for measure in MEASURES if any(row.measure is measure for row in rows)]
-    cells: dict[tuple[str, str], _Row] = {(row.policy, row.measure.name): row for row in rows}
-    table = [["policy", "seeds", *(measure.name for measure in measures)]]
-    for policy in dict.fromkeys(row.policy for row in rows):
-        own: list[_Row] = [cells[policy, measure.name] for measure in measures]
-        table.append([_named(own[0]), str(own[0].seeds), *map(write, own)])
+def _part(
+    setting: Setting | None,
+    title: str,
+    rows: Sequence[_Row],
+    write: Callable[[_Row], str],
+    measures: Sequence[Measure],
+    head: str = "policy",
+    named: Callable[[_Row], str] | None = None,
+) -> Part:
+    """Return a table in two: the measures that decide, and the others."""
+    few = [measure for measure in measures if measure.name in DECIDING]
+    others = [measure for measure in measures if measure.name not in DECIDING]
+    more = _table(rows, write, others, head, named)
+    return Part(setting, title, _table(rows, write, few, head, named), more if len(more[0]) > 2 else None)
+
+
+def _table(
+    rows: Sequence[_Row],
+    write: Callable[[_Row], str],
+    measures: Sequence[Measure],
+    head: str,
+    named: Callable[[_Row], str] | None,
+) -> Table:
+    """Return a table with a column for each measure that any row has.
+
+    Args:
+        rows: the cells.
+        write: returns the text of one.
+        measures: in the order of the columns.
+        head, named: what names a row of the table, and the function that returns it; policies, if not given.
+    """
+    name = named or _named
+    measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
+    cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}
+    table = [[head, "seeds", *(measure.name for measure in measures)]]
+    for label in dict.fromkeys(name(row) for row in rows):
+        own: list[_Row | None] = [cells.get((label, measure.name)) for measure in measures]
+        first = next(row for row in rows if name(row) == label)
+        table.append([label, _seeds(first), *("" if row is None else write(row) for row in own)])
     return table
+
+
+def _seeds(row: Estimate | Difference) -> str:
+    return str(row.seeds) if row.seeds == 1 or row.interval.known else f"{row.seeds} (no interval)"
 
 
 def _named(row: Estimate | Difference) -> str:
@@ -156,25 +212,27 @@ def _shown(row: Estimate) -> str:
 
 
 def _compared(row: Difference) -> str:
-    text = row.measure.text(row.interval.estimate, "+") + _interval(row)
+    text = row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
     return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
 
 
 def _interval(row: Estimate | Difference) -> str:
-    """Return the interval as it follows a mean; nothing for a single seed."""
-    return f" [{row.measure.text(row.interval.low)}, {row.measure.text(row.interval.high)}]" if row.seeds > 1 else ""
+    """Return the interval as it follows a mean; nothing for too few seeds."""
+    interval, text = row.interval, row.measure.text
+    return f" [{text(interval.low)}, {text(interval.high)}]" if interval.known else ""
 
 
-def _ends(interval: Interval, seeds: int) -> list[object]:
-    return [interval.estimate, *([interval.low, interval.high] if seeds > 1 else ["", ""])]
+def _ends(interval: Interval) -> list[object]:
+    return [interval.estimate, *([interval.low, interval.high] if interval.known else ["", ""])]
 
 
 def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
     return str(row.setting.folder), row.policy, row.service, row.measure.name
 
 
-def _glossary() -> Iterator[tuple[str, str]]:
-    for measure in MEASURES:
+def glossary(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield each measure's name and meaning."""
+    for measure in report.measures:
         yield measure.name, measure.meaning
 
 
@@ -187,10 +245,3 @@ def _markdown_table(table: Table) -> str:
 def _literal(text: str) -> str:
     """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
     return re.sub(r"[\\`|<]|\](?=[(\[])", r"\\\g<0>", printable(text))
-
-
-def _html_table(table: Table) -> str:
-    header, *rows = [[html.escape(cell) for cell in row] for row in table]
-    head = "".join(f"<th>{cell}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

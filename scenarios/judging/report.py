@@ -1,20 +1,22 @@
-"""``flmarket report``: measures over seeds with their intervals, and policies against a baseline, paired by seed.
+"""``flmarket report``: measures over seeds with their intervals, and what is compared, paired by seed.
 
-Intervals are 95 % percentile bootstrap intervals over seeds (10,000 resamples, drawn from a keyed stream, so that the
-same runs always give the same report). Runs of two policies with the same scenario and seed met the same world; their
-difference is taken seed by seed.
+Runs of two policies with the same scenario and seed met the same world, and so did runs of two points of a sweep as far
+as its keys allow; differences are taken seed by seed. Intervals are t intervals (``learning.intervals``). The p-values
+of a table's differences are corrected for how many there are, by Holm's method.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fl.errors import InputError
-from learning.statistics import Interval, paired_bootstrap, probability_of_improvement
+from learning.intervals import Interval, holm, mean_interval, paired_interval
+from learning.statistics import probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.judging.bounds import Bounds
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
 
@@ -46,7 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A policy against the baseline, paired by seed.
+    """A policy against the baseline, or a point of a sweep against the first one, paired by seed.
 
     Attributes:
         setting, policy, service, measure: as in ``Estimate``.
@@ -54,6 +56,8 @@ class Difference:
         interval: mean of policy minus baseline, and its 95 % interval.
         improvement: probability that a run of the policy is better than one of the baseline; None where neither more
             nor less is better.
+        adjusted: the p-value of the interval's test, by Holm's method for all differences of the table in which it
+            stands; NaN where there is none.
     """
 
     setting: Setting
@@ -63,6 +67,12 @@ class Difference:
     seeds: int
     interval: Interval
     improvement: float | None
+    adjusted: float = float("nan")
+
+    @property
+    def holds(self) -> bool:
+        """Whether it differs from 0 at 5 %, all differences of its table taken together."""
+        return self.adjusted <= 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +83,31 @@ class Report:
         runs: the runs it covers.
         estimates, differences: in the order in which they are shown.
         baseline: the label of a policy, or None.
+        points: of sweeps, the market's measures at each further point against the first one, policies together.
+        measures: all that a run of it may have, in the order in which they are shown.
+        notes: what must be known beside the numbers, a sentence each.
     """
 
     runs: Sequence[RunResult]
     estimates: Sequence[Estimate]
     differences: Sequence[Difference]
     baseline: str | None
+    measures: Sequence[Measure] = MEASURES
+    notes: Sequence[str] = ()
+    points: Sequence[Difference] = ()
 
 
 Scores = dict[int, float]
 """Values of a measure, by seed."""
 
 
-def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Report:
+def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: Bounds | None = None) -> Report:
     """Return the report on runs.
 
     Args:
         runs: as ``results.read`` returns them.
         baseline: the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``.
+        bounds: of the runs, to be shown, too.
 
     Raises:
         InputError: no run has that policy, or none shares a scenario and seed with another policy.
@@ -103,17 +120,18 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
     if baseline is not None and all(policy != baseline for _, policy in groups):
         known = sorted({policy for _, policy in groups})
         raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+    measures, notes = (MEASURES, []) if bounds is None else (bounds.measures, bounds.left_out(runs))
     estimates, differences = [], []
     for (folder, policy), members in groups.items():
         first = members[0]
         played = dict(zip(first.setting.services, first.policies, strict=True)) | {MARKET: policy}
         rivals = groups.get((folder, baseline), []) if baseline not in (None, policy) else []
-        for measure in MEASURES:
+        for measure in measures:
             scores = _scores(members, measure)
             other = _scores(rivals, measure)
             for service, own in scores.items():
                 found = np.array(list(own.values()))
-                interval = paired_bootstrap(found, np.zeros_like(found))
+                interval = mean_interval(found).within(*measure.limits)
                 met = to_target(members, service) if measure is ROUNDS_TO_TARGET else None
                 estimates.append(
                     Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)
@@ -123,7 +141,38 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None) -> Repor
                     differences.append(_difference(first.setting, policy, service, measure, *pair))
     if baseline is not None and not differences:
         raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
-    return Report(runs, estimates, differences, baseline)
+    tables = defaultdict(list)
+    for row in differences:
+        tables[str(row.setting.folder), row.service].append(row)
+    corrected, points = list(_corrected(tables.values())), _points(groups.values(), measures)
+    return Report(runs, estimates, corrected, baseline, measures, notes, points)
+
+
+def _points(groups: Iterable[Sequence[RunResult]], measures: Sequence[Measure]) -> list[Difference]:
+    """Return how each further point of a sweep differs from the first one for each policy."""
+    sweeps: dict[tuple[str, str], list[Sequence[RunResult]]] = defaultdict(list)
+    for members in groups:
+        if members[0].setting.sweep:
+            sweeps[members[0].setting.name, members[0].policy].append(members)
+    found = []
+    for first, *others in sweeps.values():
+        table = []
+        for members in others:
+            for measure in measures:
+                own, base = (_scores(runs, measure).get(MARKET, {}) for runs in (members, first))
+                if measure.better and (shared := sorted(own.keys() & base.keys())):
+                    pair = [np.array([score[seed] for seed in shared]) for score in (own, base)]
+                    table.append(_difference(members[0].setting, members[0].policy, MARKET, measure, *pair))
+        found.append(table)
+    return list(_corrected(found))
+
+
+def _corrected(tables: Iterable[Sequence[Difference]]) -> Iterable[Difference]:
+    """Yield the differences of tables with their p-values adjusted within each."""
+    for table in tables:
+        judged = [row.interval.p if row.measure.better else float("nan") for row in table]  # the others are not shown
+        for row, adjusted in zip(table, holm(judged), strict=True):
+            yield replace(row, adjusted=adjusted)
 
 
 def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
@@ -141,5 +190,4 @@ def _difference(
     improvement = None
     if measure.better:
         improvement = probability_of_improvement(measure.better * own, measure.better * other)
-    interval = paired_bootstrap(own, other)
-    return Difference(setting, policy, service, measure, len(own), interval, improvement)
+    return Difference(setting, policy, service, measure, len(own), paired_interval(own, other), improvement)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from fl.errors import InputError, RunError
 from fl.files import read_own
-from scenarios.build import Shelf, kernels_of
+from scenarios.build import Shelf, kernels_of, recorded_of
+from scenarios.file.availability import trace_of
+from scenarios.file.schema import Scenario
 from scenarios.judging.identity import recorded
 from scenarios.loader import parse
 from scenarios.logs.arithmetic import arithmetic
@@ -28,28 +30,14 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
         apart: play it in a process of its own, which is then all that a plug-in can end.
 
     Raises:
-        InputError: the data sets or the plug-ins are not those of the run, or it was not played on the CPU, or in
-            another arithmetic.
+        InputError: the data sets, a trace or the plug-ins are not those of the run, or it was not played on the CPU,
+            or in another arithmetic.
         RunError: the run failed this time.
     """
     meta = recorded(run)
     require_same_plugins(meta.get("plugins", {}), str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
-    if scenario.training.device != "cpu":
-        raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
-    data = meta.get("data", {})
-    if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):
-        raise InputError(f"{run.path}: meta.json does not record the data sets that the run used")
-    for name, found in data.items():
-        if dict(shelf.get(name).digests) != found.get("sha256"):
-            raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
-    then = arithmetic(meta)
-    for service, kernel in kernels_of(scenario, shelf).items():
-        if (other := then.get(service)) != kernel:
-            raise InputError(
-                f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
-                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
-            )
+    require_repeatable(run, scenario, shelf)
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
         if apart:
@@ -59,6 +47,38 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
         else:
             execute(again, shelf, workers=workers)
         return list(_differences(run.path, again.directory.path))
+
+
+def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
+    """Check that training would give the same bytes here as it gave to a complete run.
+
+    Args:
+        run: a complete run.
+        scenario: the run's, or with some of its services alone.
+        shelf: gives the data sets.
+
+    Raises:
+        InputError: the data sets or the trace are not those of the run, or it was not played on the CPU, or in another
+            arithmetic.
+    """
+    meta = recorded(run)
+    if scenario.training.device != "cpu":
+        raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
+    data, needed = meta.get("data", {}), recorded_of(scenario)
+    if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):
+        raise InputError(f"{run.path}: meta.json does not record the data sets that the run used")
+    for name in (name for name in needed if name in data):
+        if dict(shelf.get(name).digests) != data[name].get("sha256"):
+            raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
+        raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
+    then = arithmetic(meta)
+    for service, kernel in kernels_of(scenario, shelf).items():
+        if (other := then.get(service)) != kernel:
+            raise InputError(
+                f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
+                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
+            )
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from des.records import Status
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError, shortened
 from fl.names import folder_problem, name_problem
 from fl.printable import printable
@@ -45,7 +45,7 @@ class Setting:
         point: the place of the sweep point in its scenario, from 0.
         rounds: N.
         clients, cores: C and K.
-        services: the services' names, in the scenario's order.
+        services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
         targets: [M] target accuracies.
         reward_at_target: [M] Omega^target, the highest reward.
     """
@@ -59,6 +59,7 @@ class Setting:
     clients: int
     cores: int
     services: tuple[str, ...]
+    arrivals: IntArray
     targets: FloatArray
     reward_at_target: FloatArray
 
@@ -78,7 +79,7 @@ class RunResult:
         accuracy: after each round, in [0, 1].
         reward: Omega^accuracy, as in the paper.
         offered, spent, wanted, served, refused: money and offers in each round.
-        to_target: [M] when each target was met.
+        to_target: [M] when each target was met, counted from the service's arrival.
     """
 
     directory: RunDirectory
@@ -168,7 +169,7 @@ def mixed(runs: Sequence[RunResult]) -> list[str]:
 
 
 def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
-    """Return the runs of each setting, by its folder, in the order in which settings first appear."""
+    """Return the runs of each setting, by its folder, in order of appearance."""
     groups: dict[Path, list[RunResult]] = defaultdict(list)
     for run in runs:
         groups[run.setting.folder].append(run)
@@ -211,17 +212,17 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         services = data["services"]
         _check_names(data["name"], *(service["name"] for service in services))
         targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
-        sweep = meta.get("sweep", {})
         return Setting(
             name=data["name"],
-            label=_label(data["name"], sweep),
+            label=_label(data["name"], meta.get("sweep", {})),
             folder=_folder(run),
-            sweep=sweep,
+            sweep=meta.get("sweep", {}),
             point=meta.get("point", 0),  # earlier versions do not record it
             rounds=_count(data["rounds"]),
             clients=_count(data["clients"]["count"]),
             cores=data["clients"]["cores"],
             services=tuple(service["name"] for service in services),
+            arrivals=np.array([_count(service.get("arrival", 1)) for service in services], dtype=np.int64),
             targets=targets,
             reward_at_target=bases**targets,
         )
@@ -284,13 +285,13 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
         seed=seed,
         kernels=arithmetic(meta),
         version=played_by(meta),
-        to_target=RoundsToTarget.first(met.T),
+        to_target=RoundsToTarget.first(met.T).since(setting.arrivals),
         **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},
     )
 
 
 def _distinct(results: Sequence[RunResult]) -> Sequence[RunResult]:
-    """Refuse two copies of one run: they would count as two."""
+    """Refuse two copies of one run, which would count as two."""
     seen: dict[tuple[str, str, int], RunResult] = {}
     for result in results:
         key = result.setting.folder.name, result.policy, result.seed

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.records import Status
@@ -29,10 +28,10 @@ def shape(logs: Logs) -> Iterator[str]:
     if found != [(n, name) for n in range(1, count + 1) for name in names]:
         yield "rounds.csv does not have one row for each round and service, in order"
     last = logs.rounds[-len(names) :]
-    if count != logs.scenario.rounds and any(row["status"] is Status.TRAINING for row in last):
+    if count != logs.scenario.rounds and not all(row["status"].gone for row in last):
         yield f"the run ends after round {count} of {logs.scenario.rounds}, but not all services have left"
     for number in logs.numbers[:-1]:
-        if all(row["status"] is not Status.TRAINING for row in logs.rows_of[number]):
+        if all(row["status"].gone for row in logs.rows_of[number]):
             yield f"the run does not end after round {number}, when all services have left"
     if logs.meta.get("rounds", count) != count:
         yield f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}"
@@ -54,12 +53,13 @@ def scenario(logs: Logs) -> Iterator[str]:
         if service is None:
             yield f"{place(row)}: unknown service"
             continue
-        budget = logs.conditions(row["round"]).budgets[service.name]
+        player = logs.conditions(row["round"]).services[service.name]
+        budget = player.budget
         if row["budget"] != to_micro(budget):
             yield f"{place(row)}: the budget {money(row['budget'])} is not the scenario's {budget}"
         if row["target_accuracy"] != _logged("target_accuracy", service.target_accuracy):
             yield f"{place(row)}: the target {row['target_accuracy']} is not the scenario's {service.target_accuracy}"
-        for key, wanted in (("dataset", service.dataset), ("policy", service.policy)):
+        for key, wanted in (("dataset", service.dataset), ("policy", player.policy)):
             if row[key] != wanted:
                 yield f"{place(row)}: the {key} {row[key]!r} is not the scenario's {wanted!r}"
     clients = logs.scenario.clients
@@ -86,7 +86,9 @@ def progress(logs: Logs) -> Iterator[str]:
 
 def _step(service: Service, before: Row | None, row: Row) -> Iterator[str]:
     accuracy, status, target = row["accuracy"], row["status"], service.target_accuracy
-    gone = before is not None and before["status"] is not Status.TRAINING
+    gone = before is not None and before["status"].gone
+    if not gone and (status is Status.WAITING) != (row["round"] < service.arrival):
+        yield f"is {status}, but arrives in round {service.arrival}"
     # Logged accuracies have six decimals, and the target may have more.
     if gone and (status is not Status.LEFT or before is None or accuracy != before["accuracy"]):
         yield "has left, but does not keep its status and accuracy"
@@ -113,17 +115,22 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     if not 0.0 <= accuracy <= 1.0:
         yield f"the accuracy {accuracy:.6f} is not between 0 and 1"
         return
-    if exact is not None and (exact >= target) != (row["status"] is not Status.TRAINING):
+    if row["status"] is Status.WAITING:
+        if row["reward"] != 0:
+            yield f"the reward {row['reward']} is not 0 before it arrives"
+        return
+    if exact is not None and (exact >= target) != row["status"].gone:
         yield f"is {row['status']} at an accuracy of {exact}, with a target of {target}"
     # Six decimals do not tell the exact accuracy; where nothing else does, they leave a range of rewards.
     near = (accuracy - _SIX_DECIMALS, accuracy + _SIX_DECIMALS) if exact is None else (exact, exact)
-    if row["status"] is not Status.TRAINING:
+    if row["status"].gone:
         near = target, target
     low, high = (rounded(power(service.reward_base, min(max(value, 0.0), target))) for value in near)
     if not low <= row["reward"] <= high:
         wanted = low if low == high else f"{low} to {high}"
         yield f"the reward {row['reward']} is not {service.reward_base}^accuracy = {wanted}"
-    held = before is not None and not row["served"] and accuracy == before["accuracy"]
+    arrived = before is not None and before["status"] is not Status.WAITING
+    held = before is not None and arrived and not row["served"] and accuracy == before["accuracy"]
     if held and before is not None and row["reward"] != before["reward"]:
         yield f"nobody was served, but the reward changes from {before['reward']} to {row['reward']}"
 
@@ -135,10 +142,10 @@ def totals(logs: Logs) -> Iterator[str]:
         served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]
         offered: Micro = sum(offer["payment"] for offer in offers)
         # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
-        if offered > row["budget"] and logs.scenario.market.mechanism == DEFAULT:
+        if offered > row["budget"] and logs.conditions(row["round"]).paper:
             yield f"{place(row)}: offers of {money(offered)} are over the budget of {money(row['budget'])} (eq. 4)"
-        if row["status"] is Status.LEFT and offers:
-            yield f"{place(row)}: has left, but makes offers"
+        if not row["status"].takes_part and offers:
+            yield f"{place(row)}: {'has left' if row['status'].gone else 'has not arrived'}, but makes offers"
         spent: Micro = sum(offer["paid"] or 0 for offer in served)
         if spent > row["budget"]:
             yield f"{place(row)}: spent {money(spent)}, over the budget of {money(row['budget'])} (eq. 4)"

@@ -11,7 +11,6 @@ from itertools import count
 from typing import NamedTuple
 
 from des.behaviours import TRUTHFUL
-from des.mechanisms import DEFAULT
 from des.records import Status
 from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
@@ -63,7 +62,7 @@ class _Play:
     def __init__(self, logs: Logs, number: int, start: float) -> None:
         self._start = self._now = start
         self._slot = logs.scenario.timeline.slot
-        self._rows = {row["service"]: row for row in logs.rows_of[number] if row["status"] is not Status.LEFT}
+        self._rows = {row["service"]: row for row in logs.rows_of[number] if row["status"].takes_part}
         self._again = offered_again(logs, number, self._rows)
         self._jobs: dict[str, list[_Job]] = defaultdict(list)
         self._awards = list(_jobs(logs, number, self._rows))
@@ -144,7 +143,7 @@ def offered_again(logs: Logs, number: int, active: Mapping[str, Row]) -> list[st
 
     The rule ``clearing`` checks that these are the ones that had been refused.
     """
-    if logs.scenario.market.mechanism == DEFAULT:
+    if logs.conditions(number).paper:
         return []
     decided = [row["service"] for row in logs.events_in.get(number, []) if row["event"] is Kind.DECISION]
     return [name for name in decided[len(active) :] if name in active]

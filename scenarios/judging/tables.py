@@ -1,12 +1,13 @@
 """The tables of complete runs, as data frames or side by side in one table with the run in front of each row."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from fl.counting import counted
 from fl.errors import InputError, shortened
 from fl.printable import is_plain
 from scenarios.judging.identity import recorded
@@ -49,6 +50,29 @@ def require_table(run: RunDirectory, name: TableName) -> None:
     """Raise an InputError if a run has no such table because its clients are truthful."""
     if name == CLIENTS.name and not CLIENTS.path(run.path).exists():
         raise InputError(f"{run.path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
+
+
+def having(
+    runs: Sequence[RunDirectory], name: TableName, notify: Callable[[str], None] = lambda _: None
+) -> Sequence[RunDirectory]:
+    """Return the runs that have a table, of which there is one in some runs alone.
+
+    Args:
+        runs: complete runs.
+        name: of the table.
+        notify: called with a line if some have none.
+
+    Raises:
+        InputError: none has one.
+    """
+    if name != CLIENTS.name:
+        return runs
+    found = [run for run in runs if CLIENTS.path(run.path).exists()]
+    if not found:
+        require_table(runs[0], name)
+    if without := len(runs) - len(found):
+        notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients are truthful")
+    return found
 
 
 def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:

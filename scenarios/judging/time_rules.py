@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from des.mechanisms import DEFAULT
 from des.records import Status
 from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
@@ -32,7 +31,7 @@ def timeline(logs: Logs) -> Iterator[str]:
             amount = None if kind is Kind.BID else event["amount"]  # offers.csv does not hold all clients' bids
             time = event["sim_time"] if kind in (Kind.TRAIN_START, Kind.UPLOAD) else None
             found[kind].append((event["client"], event["core"], amount, time))
-        if len(found[Kind.DECISION]) > 1 and logs.scenario.market.mechanism != DEFAULT:  # in several steps
+        if len(found[Kind.DECISION]) > 1 and not logs.conditions(row["round"]).paper:  # in several steps
             found[Kind.DECISION] = [(None, None, sum(amount or 0 for _, _, amount, _ in found[Kind.DECISION]), None)]
         for kind in Kind:
             if sorted(found[kind], key=repr) != sorted(expected.get(kind, []), key=repr):
@@ -41,7 +40,7 @@ def timeline(logs: Logs) -> Iterator[str]:
 
 def _expected(row: Row, offers: Sequence[Row]) -> dict[Kind, list[tuple[Any, ...]]]:
     """Return a service's events of a round by kind: client, core, amount, and the time where offers.csv has it."""
-    if row["status"] is Status.LEFT:
+    if not row["status"].takes_part:
         return {}
     awarded = [offer for offer in offers if offer["outcome"] in AWARDED]
     served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]

@@ -45,7 +45,7 @@ AMOUNTS = {
 
 ROUNDS = Table(
     "rounds",
-    "one row for each round and service, including services that have left",
+    "one row for each round and service, including services that have left, or have not arrived",
     (
         Column("round", INTEGER, "the round, from 1", "shape"),
         Column("sim_time", NUMBER, "simulated time at which the round ended", "clock", SECONDS),
@@ -55,7 +55,12 @@ ROUNDS = Table(
         Column("status", one_of(Status), "where the service stands at the end of the round", "progress"),
         Column("accuracy", ACCURACY, "test accuracy of the service's global model after the round", "progress"),
         Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
-        Column("reward", NUMBER, "Omega^accuracy; Omega^target from the round in which the target is met", "progress"),
+        Column(
+            "reward",
+            NUMBER,
+            "Omega^accuracy; Omega^target from the round in which the target is met; 0 before arrival",
+            "progress",
+        ),
         Column("budget", MONEY, "the most that the service may offer in this round", "scenario"),
         Column("offered", MONEY, "sum of the payments offered", "totals"),
         Column("spent", MONEY, "sum of what served clients were paid", "totals"),

@@ -76,6 +76,7 @@ class Checkpoint:
     def apply(self, setup: Setup) -> None:
         """Let a run that has not begun resume from here."""
         setup.federation.restore(_below("federation/", self.arrays))
+        setup.seats.resume(self.round)
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
             with _blaming(setup, service, "restore its state"):
@@ -221,20 +222,30 @@ class Checkpointer:
         self._folder, self._setup, self._tables, self._identity = folder, setup, tables, identity
         self._seconds = seconds
         self._saved = self._last = time.monotonic()
-        self._possible = True
-        for service, policy in setup.policies.items():
-            with _blaming(setup, service, "declare whether it is resumable"):
-                self._possible &= bool(policy.resumable)
+        self._played, self._possible = dict(setup.policies), resumable(setup)
 
     def __call__(self, report: RoundReport) -> None:
         """Save a checkpoint if the next round could end more than ``INTERVAL`` after the last one."""
         now = time.monotonic()
         next_end = now + (now - self._last)
         self._last = now
-        if report.last or not self._possible or next_end - self._saved < INTERVAL:
+        if report.last or next_end - self._saved < INTERVAL:
+            return
+        if self._setup.policies != self._played:  # one began in the middle of the run
+            self._played, self._possible = dict(self._setup.policies), resumable(self._setup)
+        if not self._possible:
             return
         save(self._folder, Checkpoint.take(self._setup, self._tables.sync(), self._identity, self._seconds()))
         self._saved = self._last = time.monotonic()
+
+
+def resumable(setup: Setup) -> bool:
+    """Return whether a run can be saved and resumed: whether all of its policies can."""
+    possible = True
+    for service, policy in setup.policies.items():
+        with _blaming(setup, service, "declare whether it is resumable"):
+            possible &= bool(policy.resumable)
+    return possible
 
 
 def _complete(folder: Path) -> list[Path]:

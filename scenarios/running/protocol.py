@@ -45,6 +45,8 @@ class Start:
         paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
         speed: rounds in a second at most; None is as fast as it can.
         hurry: play this many rounds without a pause or a brake first.
+        origin: the directory of the run that this one is a fork of: the ``hurry`` rounds that they share are taken from
+            its checkpoints, or played once and kept for other forks.
         plugins: the plug-in files to load before anything else; see ``scenarios.plugins.packed``.
     """
 
@@ -58,6 +60,7 @@ class Start:
     paused: bool = False
     speed: float | None = None
     hurry: int = 0
+    origin: str | None = None
     plugins: Sequence[Mapping[str, str]] = ()
     version: int = VERSION
 

@@ -25,7 +25,17 @@ from fl.files import WriteError, open_own
 from fl.plugins import PluginError
 from learning.play import Observer, play
 from learning.policy import PolicyOptionsError
-from scenarios.build import CreatePolicy, Shelf, agents_of, build, build_policy, datasets_of, fits_of, recorded_of
+from scenarios.build import (
+    CreatePolicy,
+    Shelf,
+    agents_of,
+    build,
+    build_policy,
+    datasets_of,
+    fits_of,
+    recorded_of,
+)
+from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.file.settled import regimes_of
 from scenarios.loader import dumps, settled
@@ -102,7 +112,7 @@ def execute(
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
-            meta = _meta(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
+            meta = meta_of(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
                     ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
@@ -136,8 +146,7 @@ def _play(
         raise RunError(str(error)) from error  # it could be created when that was tried
     try:
         meta["kernel"] = dict(setup.federation.kernels)
-        identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
-        identity["plugins"] = {thing: record["sha256"] for thing, record in meta["plugins"].items()}
+        identity = identity_of(meta)
         try:
             tables, checkpoint = resume(folder, identity, setup, log.warning)
         except ChangedError:
@@ -156,7 +165,8 @@ def _play(
             if ready is not None:
                 ready()
             saves = Checkpointer(folder, setup, tables, identity, seconds)
-            play(setup.market, setup.policies, [tables, log.observe, saves, *observers])
+            watching: list[Observer] = [tables, log.observe, saves, *observers]
+            play(setup.market, setup.policies, watching, prepare=setup.seats.prepare)
             tables.sync()  # before meta.json records that they are complete
     finally:
         setup.federation.close()
@@ -234,7 +244,14 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
         self.info("round %d: %s", report.round, services)
 
 
-def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
+def identity_of(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run must share with the checkpoint that it resumes from, given what meta.json is to record."""
+    identity = {key: meta[key] for key in ("hash", "policy", "seed", "versions", "kernel", "agents")}
+    return identity | {"plugins": {thing: record["sha256"] for thing, record in meta["plugins"].items()}}
+
+
+def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
+    """Return what meta.json records of a run before it is played; ``kernel`` is added when its federation is built."""
     return {
         "scenario": run.scenario.name,
         "hash": run.digest,
@@ -258,6 +275,7 @@ def _meta(run: Run, shelf: Shelf) -> dict[str, Any]:
         "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),
+        **({} if (trace := trace_of(run.scenario)) is None else {"availability": {"sha256": trace.sha256}}),
         "git": git_revision(),
     }
 

@@ -134,6 +134,7 @@ class Server:
         from fl.datasets import Dataset, load
         from scenarios.build import Shelf
         from scenarios.running.planning import plan
+        from scenarios.running.prefix import begin_fork
         from scenarios.running.runner import execute
         from scenarios.running.watch import CreateWatched
 
@@ -167,14 +168,29 @@ class Server:
         workers = usable_cores()
         record = Record()
         threading.Thread(target=self._report_slow, args=[record], daemon=True).start()
+        create = CreateWatched(record)
+        fresh = start.fresh
+        if start.origin is not None and start.hurry:
+
+            def replayed(report: RoundReport) -> None:
+                text = f"replaying round {report.round} of the {start.hurry} shared with the original"
+                self._send("opening", text=text)
+                if report.round < start.hurry:
+                    control.wait(report.round)  # leaves if it is to
+
+            origin = Path(start.origin)
+            begun = begin_fork(
+                origin, run, start.hurry, shelf, fresh=fresh, workers=workers, observers=[replayed], create=create
+            )
+            fresh = fresh and not begun
         execute(
             run,
             shelf,
             workers=workers,
-            fresh=start.fresh,
+            fresh=fresh,
             ready=ready,
             observers=[observe],
-            create=CreateWatched(record),
+            create=create,
             capture=True,  # what torch, a policy or a crash writes belongs to the run's log
         )
 

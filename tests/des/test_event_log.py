@@ -251,6 +251,21 @@ def test_a_client_that_departs_delivers_nothing_and_is_not_paid(make_market, mak
     assert (market.ledger.income, report.services[0].accuracy) == ([0, 0, 0], 0.1)
 
 
+def test_feedback_tells_a_dropout_from_a_defeat(make_market, make_offer) -> None:
+    market = make_market(["alpha", "beta"], cores=1, departure_rate=1.0)
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((0, 3.0), (1, 3.0)), "beta": make_offer((1, 6.0))})
+    outcomes = {(offer.service, offer.client): offer.outcome for offer in report.offers}
+    assert outcomes == {
+        ("alpha", 0): Outcome.DROPPED,
+        ("alpha", 1): Outcome.OUTBID,
+        ("beta", 1): Outcome.DROPPED,
+    }
+    alpha, beta = report.feedback["alpha"], report.feedback["beta"]
+    assert (alpha.served.tolist(), alpha.dropped.tolist()) == ([False, False], [True, False])
+    assert (alpha.won.tolist(), beta.won.tolist()) == ([True, False], [True])
+
+
 def test_some_depart_and_some_stay(make_market, pay_the_bid, stub_federation) -> None:
     federation = stub_federation(gain=0.0)
     market = make_market(["alpha"], departure_rate=0.25, count=8, rounds=50, federation=federation)

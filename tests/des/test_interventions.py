@@ -4,6 +4,7 @@ import pytest
 
 from des.conditions import Conditions, Intervention
 from des.market import MarketError
+from des.mechanism import ClearingError
 from des.records import Offer
 from des.rows import Outcome
 
@@ -39,6 +40,30 @@ def test_conditions_depend_on_the_round_alone() -> None:
     assert first.at(1, changes) == first
     assert first.at(2, changes) == Conditions({"alpha": 1, "beta": 5}, 1, frozenset({7}))
     assert first.at(3, changes) == first.at(9, changes) == Conditions({"alpha": 1, "beta": 5}, 4, frozenset({7}))
+
+
+def test_another_mechanism_clears_from_its_round_on_and_begins_fresh(make_market) -> None:
+    """A posted price that rises or falls with demand is the first one again in each market that comes to the round."""
+    posted = "posted-price", {"price_per_sample": 0.5}
+    changes = [Intervention(2, rules=posted), Intervention(4, rules=("uniform-price", {}))]
+    market = make_market(["alpha", "beta"], rounds=5, interventions=changes)
+    cleared, states = [], []
+    while not market.finished:
+        market.open_round()
+        cleared.append(type(market.mechanism).__name__)
+        market.close_round({"alpha": Offer.none(), "beta": Offer.none()})
+        states.append(market.state())
+    assert cleared == ["PayAsOffered", "PostedPrice", "PostedPrice", "UniformPrice", "UniformPrice"]
+    assert [bool(state["mechanism"]) for state in states] == [False, True, True, False, False]
+    again = make_market(["alpha", "beta"], rounds=5, interventions=changes)
+    again.restore(states[1])
+    assert (type(again.mechanism).__name__, again.state()) == ("PostedPrice", states[1])
+
+
+def test_a_mechanism_that_cannot_be_created_in_its_round_is_named(make_market) -> None:
+    market = make_market(["alpha"], rounds=2, interventions=[Intervention(1, rules=("posted-price", {"prise": 1}))])
+    with pytest.raises(ClearingError, match=r"^mechanism 'posted-price' takes no option 'prise'"):
+        market.open_round()
 
 
 def test_another_policy_takes_the_seat_of_a_service_between_rounds(make_market) -> None:

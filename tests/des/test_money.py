@@ -93,3 +93,20 @@ def test_the_ledger_notices_money_that_reached_the_wrong_purse() -> None:
     ledger.income[0] += 1
     with pytest.raises(LedgerError, match="clients did not receive the sum that services paid"):
         ledger.check()
+
+
+def test_a_budget_for_the_whole_run_is_what_is_left_of_it() -> None:
+    ledger = Ledger(["alpha", "beta"], clients=1, totals={"alpha": 15})
+    assert (ledger.left("alpha"), ledger.left("beta")) == (15, None)
+    ledger.grant("alpha", 10)
+    ledger.hold("alpha", 8)
+    ledger.pay("alpha", 0, 6)
+    ledger.lapse("alpha")  # what was not paid is not lost to later rounds
+    assert ledger.left("alpha") == 9
+    with pytest.raises(LedgerError, match=r"alpha: a budget of 0\.000010 with 0\.000009 left for the whole run"):
+        ledger.grant("alpha", 10)
+    ledger.grant("alpha", 9)
+    ledger.check()
+    ledger.totals["alpha"] = 5
+    with pytest.raises(LedgerError, match="alpha: paid more than its budget for the whole run"):
+        ledger.check()

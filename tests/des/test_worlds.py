@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.population import Population, draw_pairs
+from des.holdings import draw_pairs
+from des.population import Population
 from des.records import Observation, Offer
 from fl.draws import draw_key
 from fl.quality import PUBLISHED, emd

@@ -33,7 +33,8 @@ from tui.program import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OWN_TEST = {"docs/data.md", "docs/extending.md"}  # beside this file, a test for each runs all of it
+OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}
+"""Beside this file, a test for each runs all of it."""
 
 SHORT = {
     "run": ["--seeds", "1", "--rounds", "2", "--jobs", "1", "--quiet"],
@@ -50,6 +51,7 @@ SHORT = {
         "rounds=8",
         "--quiet",
     ],
+    "fork": ["--round", "2", "--quiet"],
     "certify": ["--markets", "1", "--tries", "10", "--quiet"],
 }
 SCREENS = {"tui", "replay"}
@@ -64,7 +66,7 @@ def blocks(text: str, *languages: str) -> list[str]:
 def commands(text: str) -> Iterator[list[str]]:
     """Yield the words of each line that is a flmarket command: in a fenced block, or indented by four spaces."""
     fenced = False
-    for line in text.splitlines():
+    for line in re.sub(r" \\\n\s*", " ", text).splitlines():
         if line.startswith("```"):
             fenced = not fenced
         elif found := re.match(r"(?:\$ )?(flmarket .*)" if fenced else r" {4}(flmarket .*)", line):
@@ -138,6 +140,9 @@ def test_every_command_does_what_it_says(
     (tmp_path / "big_spender.py").write_text(own_policy)
     if "my-market.toml" in (ROOT / page).read_text():
         (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
+    if "client_behave_trace" in (ROOT / page).read_text():
+        phones = {n: {"active": [600 * n], "inactive": [90_000], "finish_time": 100_000} for n in range(20)}
+        (tmp_path / "client_behave_trace").write_text(json.dumps(phones))
     for words in commands:
         run(words, tmp_path)
 
@@ -202,6 +207,17 @@ def test_the_policy_of_the_readme_copes_with_clients_that_are_offline(tmp_path: 
     scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2, "interventions": [shock]})
     played = flmarket.run(scenario, names["BigSpender"], out=tmp_path, progress=False)
     assert played.offers["client"].min() >= 6
+
+
+def test_the_program_of_the_page_on_what_ifs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = flmarket.load("scarce", {"training.backend": "surrogate", "rounds": 2})
+    [run] = flmarket.run(scenario, "hqfa", seeds=1, out="runs", progress=False).paths
+    [program] = blocks((ROOT / "docs/what-if.md").read_text(), "python")
+    assert 'flmarket.fork("runs/scarce-.../hqfa/seed-0000", 20, changes' in program
+    short = program.replace("scarce-...", run.parents[1].name).replace(", 20, changes", ", 2, changes")
+    exec(compile(short, "what-if.md", "exec"), {"__name__": "what-if"})  # noqa: S102
+    assert len(list(tmp_path.glob("runs/scarce-*/hqfa/seed-0000/meta.json"))) == 3
 
 
 def test_the_program_of_the_page_on_logs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from fl.batched import ClientData
 from fl.dataset import Shape
 from fl.draws import draw_key
 from fl.fedavg import fedavg
@@ -116,6 +117,28 @@ def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
     assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
 
 
+def test_leaving_a_client_out_is_training_the_others(federation_of) -> None:
+    own = [each for each in JOBS if each.service == "alpha"]
+    played, found = federation_of("alpha"), federation_of("alpha")
+    for round_ in (1, 2):
+        expected = []
+        for left in own:
+            others = federation_of("alpha")
+            others.restore(played.state())
+            expected.append(others.train_round(round_, [each for each in own if each is not left])["alpha"].accuracy)
+        played.train_round(round_, own)
+        assert found.leave_one_out(round_, own).tolist() == expected
+        assert found.accuracy("alpha") == played.accuracy("alpha")
+        assert (found.state()["alpha/model"] == played.state()["alpha/model"]).all()
+
+
+def test_without_its_only_client_a_model_stays_as_it_was(federation_of) -> None:
+    federation = federation_of("alpha")
+    before = federation.accuracy("alpha")
+    assert federation.leave_one_out(1, [job("alpha", 3, 90)]).tolist() == [before]
+    assert federation.accuracy("alpha") != before
+
+
 def test_the_number_of_workers_changes_no_bit(federation_of) -> None:
     alone = history(federation_of("alpha", "beta", workers=0), JOBS)
     for workers in (1, 2):
@@ -202,3 +225,19 @@ def test_no_global_generator_is_drawn_from(federation_of) -> None:
     federation_of("alpha").train_round(1, [job("alpha", 0)])
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+
+
+def test_a_label_mix_that_lasts_is_the_same_in_every_round_but_its_images_are_not(federation_of) -> None:
+    learner = federation_of("alpha")._learners["alpha"]
+
+    def drawn(round_: int, mix: int | None) -> ClientData:
+        return learner.client_data(0, round_, replace(job("alpha", 4, 90, 1.0), mix=mix))
+
+    def counts(data: ClientData) -> tuple[int, ...]:
+        return tuple(np.bincount(data.labels, minlength=LABELS).tolist())
+
+    lasting = [drawn(round_, 2) for round_ in range(2, 8)]
+    assert len({counts(data) for data in lasting}) == 1
+    assert len({data.pixels.tobytes() for data in lasting}) == len(lasting)
+    assert len({counts(drawn(2, mix)) for mix in (None, *range(12))}) > 6  # each mix is a draw of its own
+    assert any(counts(drawn(n, n)) != counts(drawn(n, None)) for n in range(1, 4))  # not that of the round's fresh data

@@ -107,10 +107,13 @@ def test_the_cnn_has_two_convolutions_and_three_full_layers() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 24, 24), (1, 1, 2, 2), (5, 8, 6)])
-def test_halving_by_max_is_max_pooling(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("values", [2, 1_000_000], ids=["many equal values", "hardly any"])
+def test_halving_by_max_is_max_pooling(shape: tuple[int, ...], values: int) -> None:
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(shape, generator=generator, requires_grad=True)
+    x = torch.randint(values, shape, generator=generator).float().requires_grad_()
     y = x.detach().clone().requires_grad_()
+    with torch.no_grad():
+        assert torch.equal(HalveByMax()(x), nn.MaxPool2d(2)(y))
     halved, pooled = HalveByMax()(x), nn.MaxPool2d(2)(y)
     assert torch.equal(halved, pooled)
     weights = torch.randn(halved.shape, generator=generator)

@@ -74,7 +74,7 @@ class FormulaFederation(Federation):
 
 
 def market_of(
-    names: Sequence[str] = ("alpha", "beta", "gamma"),
+    names: Sequence[str | ServiceSpec] = ("alpha", "beta", "gamma"),
     *,
     seed: int = 0,
     rounds: int = 6,
@@ -86,7 +86,10 @@ def market_of(
     **clients: Any,
 ) -> Market:
     specs = [
-        replace(SERVICE, name=name, target_accuracy=(targets or {}).get(name, target), budget=budget) for name in names
+        replace(SERVICE, name=name, target_accuracy=(targets or {}).get(name, target), budget=budget)
+        if isinstance(name, str)
+        else name
+        for name in names
     ]
     timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
     return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, (), mechanism)

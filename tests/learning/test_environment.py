@@ -146,7 +146,8 @@ def test_an_observation_is_what_the_service_sees(make_env, make_market):
     assert infos == {"alpha": {}, "beta": {}, "gamma": {}}
     np.testing.assert_array_equal(beta["dqi"], seen.dqi.astype(np.float32))
     np.testing.assert_array_equal(beta["bids"], seen.bids[[1, 0, 2]].astype(np.float32))  # the own row first
-    assert beta["budget"] == 20
+    assert beta["available"].tolist() == [1.0] * 20
+    assert (beta["budget"], beta["cores"]) == (20, 2)
     assert beta["accuracy"] == np.float32(0.1)
     assert beta["progress"] == 0
 
@@ -155,9 +156,9 @@ def test_the_flat_observation_is_the_dict_scaled_to_its_bounds(make_env):
     plain, flat = make_env(), make_env(flat=True)
     observation, scaled = plain.reset(seed=5)[0]["beta"], flat.reset(seed=5)[0]["beta"]
     space = plain.observation_space("beta")
-    assert scaled.shape == (20 + 3 * 20 + 3,)
+    assert scaled.shape == (2 * 20 + 3 * 20 + 4,)
     position = 0
-    for name in ("dqi", "bids", "budget", "accuracy", "progress"):
+    for name in observation:
         low, high = space[name].low.ravel(), space[name].high.ravel()
         expected = (observation[name].ravel() - low) / (high - low)
         np.testing.assert_allclose(scaled[position : position + len(low)], expected, atol=1e-5)

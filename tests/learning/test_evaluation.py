@@ -5,9 +5,10 @@ import pytest
 
 from des.market import MarketError
 from learning.evaluation import evaluate, everywhere, lineup
+from learning.intervals import bootstrap_interval, paired_interval
 from learning.policy import PolicyOptionsError, names
 from learning.seats import context, seat
-from learning.statistics import interquartile_mean, paired_bootstrap
+from learning.statistics import interquartile_mean
 
 
 @pytest.fixture
@@ -66,14 +67,14 @@ def test_auc_is_the_mean_over_rounds(factory):
     np.testing.assert_allclose(results.auc(), results.accuracy.mean(axis=2))
 
 
-def test_comparing_is_the_paired_bootstrap_of_auc(factory):
+def test_comparing_is_the_paired_interval_of_auc(factory):
     results = evaluate(factory, {"d": everywhere("d-first"), "l": everywhere("lcfa")}, range(4))
     auc = results.auc()
-    overall = results.compare("d", "l", resamples=200)
-    assert overall == paired_bootstrap(auc[0].mean(axis=-1), auc[1].mean(axis=-1), resamples=200)
+    overall = results.compare("d", "l")
+    assert overall == paired_interval(auc[0].mean(axis=-1), auc[1].mean(axis=-1))
     assert overall.low > 0
-    beta = results.compare("d", "l", service="beta", statistic=interquartile_mean, level=0.8, resamples=200)
-    assert beta == paired_bootstrap(auc[0, :, 1], auc[1, :, 1], statistic=interquartile_mean, level=0.8, resamples=200)
+    beta = results.compare("d", "l", service="beta", statistic=interquartile_mean, level=0.8)
+    assert beta == bootstrap_interval(auc[0, :, 1], auc[1, :, 1], interquartile_mean, level=0.8)
 
 
 @pytest.mark.parametrize(("names", "problem"), [(("x", "y"), "entrant 'y'"), (("x", "x", "w"), "service 'w'")])

@@ -11,13 +11,15 @@ from learning.checks import ObservationError
 from learning.evaluation import evaluate, everywhere
 from learning.oort import OortLike
 from learning.pacing import RefusalPacing
+from learning.play import play
 from learning.policy import PolicyOptionsError, create
 
 
-def feedback(served, losses=None, *, accuracy=0.5, round_=1):
+def feedback(served, losses=None, *, dropped=None, accuracy=0.5, round_=1):
     served = np.array(served, dtype=np.bool_)
+    dropped = np.zeros_like(served) if dropped is None else np.array(dropped)
     losses = np.where(served, 1.0 if losses is None else losses, np.nan)
-    return Feedback(round_, accuracy, 1.0, served, served.astype(np.float64), losses, Status.TRAINING)
+    return Feedback(round_, accuracy, 1.0, served, dropped, served.astype(np.float64), losses, Status.TRAINING)
 
 
 def offer(clients, payments=None):
@@ -193,6 +195,23 @@ def test_pacing_follows_the_refusals(make_context, make_observation):
         markups.append(pacing.markup)
     # + 0.2 * (1/2 - 0.1); + 0.2 * 0.9; - 0.02; up against the limit; - 0.02
     assert markups == pytest.approx([0.08, 0.26, 0.24, 0.3, 0.28])
+
+
+def test_pacing_does_not_pay_more_for_clients_that_left(make_context, make_observation):
+    pacing = RefusalPacing(make_context(), rate=0.2, tolerance=0.1)
+    seen = make_observation([[2.0] * 3])
+    pacing.learn(seen, offer([0, 1]), feedback([False, False], dropped=[True, True]))
+    assert pacing.markup == 0
+    pacing.learn(seen, offer([0, 1]), feedback([False, False], dropped=[True, False]))
+    assert pacing.markup == pytest.approx(0.2 * (1 / 2 - 0.1))
+
+
+def test_pacing_stays_at_the_bid_where_nobody_competes_and_clients_leave(make_market):
+    """At 30 % departures it used to learn markups near its limit, and to buy half as many clients."""
+    market = make_market(["alpha"], departure_rate=0.3, rounds=40)
+    pacing = everywhere("pacing")(market)
+    play(market, pacing, [])
+    assert pacing["alpha"].markup == 0
 
 
 def test_pacing_never_goes_below_the_bid_and_learns_nothing_from_silence(make_context, make_observation):

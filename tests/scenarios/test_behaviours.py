@@ -279,6 +279,21 @@ def test_the_table_is_exported_and_missing_where_clients_are_truthful(
     )
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_runs_with_truthful_clients_are_left_out_of_an_export_of_the_others(
+    form: str, played: Callable[[str], Path], tmp_path: Path
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    runs, file = [str(played("truthful")), str(played("markup"))], tmp_path / f"all.{form}"
+    done = flmarket("export", *runs, "--table", "clients", f"--{form}", str(file))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "1 of 2 runs left out: without clients.csv, as their clients are truthful\n"
+    assert done.stdout == f"{file}: clients of 1 run\n"
+    read = pd.read_csv if form == "csv" else pd.read_parquet
+    assert len(read(file)) == len(pd.read_csv(played("markup") / "clients.csv"))
+
+
 def test_a_behaviour_of_a_plugin_is_recorded_and_needed_only_to_check_bids(tmp_path: Path) -> None:
     plugin = tmp_path / "even.py"
     plugin.write_text(PLUGIN)

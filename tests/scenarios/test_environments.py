@@ -1,14 +1,21 @@
 """From a scenario to RL environments, with real training on embedded data."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 pytest.importorskip("pettingzoo")
 
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import parallel_api_test
+
+from fl.errors import InputError
 from learning.mahdrl.checkpoint import CheckpointError
 from scenarios.build import Shelf
 from scenarios.environments import market_factory, parallel_env, service_env
-from scenarios.loader import load
+from scenarios.file.schema import Scenario
+from scenarios.loader import builtin_names, load, points
 
 SMALL = ["training.local_epochs=1", "training.eval_samples=50", "clients.data_size=[30, 40]", "rounds=3"]
 
@@ -21,6 +28,62 @@ def scenario():
 @pytest.fixture(scope="module")
 def shelf():
     return Shelf()
+
+
+def changing(name: str) -> Scenario:
+    """The first point of a built-in scenario, on the surrogate; budgets, K and who is there change on the way."""
+    first = points(load(name, ["training.backend=surrogate"]))[0].scenario
+    clients = min(first.clients.count, 50)
+    changes = [
+        {"round": 2, "key": f"services.{first.services[0].name}.budget", "value": 2 * first.services[0].budget + 1},
+        {"round": 3, "key": "clients.cores", "value": first.clients.cores + 2},
+        {"round": 3, "key": "clients.offline", "value": [0, 2]},
+        {"round": 5, "key": "clients.cores", "value": 1},
+    ]
+    data = first.model_dump(exclude_none=True)
+    data["clients"]["count"] = clients
+    for service in data["services"]:
+        service["arrival"] = min(service["arrival"], 4)
+    return Scenario.model_validate(data | {"rounds": 8, "interventions": changes})
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["dict", "flat"])
+@pytest.mark.parametrize("name", builtin_names())
+def test_the_libraries_checkers_pass_on_every_built_in_scenario_with_interventions(name, flat):
+    scenario = changing(name)
+    parallel_api_test(parallel_env(scenario, flat=flat), num_cycles=20)
+    env = parallel_env(scenario, flat=flat)
+    observations, _ = env.reset(seed=1)
+    while env.agents:
+        for agent, seen in observations.items():
+            assert env.observation_space(agent).contains(seen), (agent, env.market.round)
+        observations, *_ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+    with warnings.catch_warnings():
+        if not flat:  # Gymnasium advises normalised Boxes; the Dict pays in units of the bid.
+            warnings.filterwarnings("ignore", message=".*symmetric and normalized.*", category=UserWarning)
+        check_env(service_env(scenario, scenario.services[0].name, flat=flat), skip_render_check=True)
+
+
+def test_observations_show_k_and_who_is_there_and_offline_clients_count_as_dropped():
+    env = parallel_env(changing("scarce"))
+    observations, _ = env.reset(seed=1)
+    agent, seen = env.agents[0], []
+    while env.agents:
+        seen.append(
+            (float(observations[agent]["cores"][0]), np.flatnonzero(observations[agent]["available"] == 0).tolist())
+        )
+        actions = {agent: nobody(env, agent) for agent in env.agents}
+        actions[agent]["select"][:1] = 1
+        observations, *_, infos = env.step(actions)
+        assert infos[agent]["dropped"] == len(seen[-1][1][:1])
+    assert seen == [(1.0, []), (1.0, []), (3.0, [0, 2]), (3.0, [0, 2]), *[(1.0, [0, 2])] * 4]
+
+
+def test_an_environment_plays_one_market_not_a_sweep():
+    with pytest.raises(InputError, match=r"varies clients\.cores; load it with"):
+        parallel_env(load("paper-cores", ["training.backend=surrogate"]))
+    env = parallel_env(load("paper-cores", {"training.backend": "surrogate", "sweep": {}, "clients.cores": 3}))
+    assert env.reset(seed=0)[0]["mnist"]["cores"] == 3
 
 
 def nobody(env, agent):

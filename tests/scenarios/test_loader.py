@@ -104,9 +104,9 @@ class TestFiles:
 
 
 class TestBuiltIns:
-    def test_there_are_eight(self) -> None:
+    def test_there_are_ten(self) -> None:
         papers = ["paper", "paper-budget", "paper-cores", "paper-fitted"]
-        assert builtin_names() == ["interests", "mechanisms", *papers, "quickstart", "scarce"]
+        assert builtin_names() == ["changing", "crowd", "interests", "mechanisms", *papers, "quickstart", "scarce"]
 
     @pytest.mark.parametrize("name", builtin_names())
     def test_each_is_sound_and_says_what_it_is(self, name: str) -> None:

@@ -9,7 +9,7 @@ import typer
 from fl.counting import counted
 from fl.errors import InputError
 from tui.commands.arguments import Runs
-from tui.commands.console import result
+from tui.commands.console import note, result
 
 
 def export(
@@ -38,10 +38,10 @@ def export(
 
         if shape == "wide":
             raise InputError("--shape wide is for --csv")
-        count = export_parquet(runs, parquet, table)
+        count = export_parquet(runs, parquet, table, note)
     elif csv is not None and str(csv) != "-":
-        count = export_file(runs, csv, table, shape)
+        count = export_file(runs, csv, table, shape, note)
     else:
-        export(runs, sys.stdout, table, shape)
+        export(runs, sys.stdout, table, shape, note)
         return
     result(f"{parquet or csv}: {table} of {counted(count, 'run')}")

@@ -1,6 +1,8 @@
 """``flmarket report``: tables on standard output, figures in files."""
 
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scenarios.judging.report import Report
+    from scenarios.judging.results import RunResult
 
 
 def report(
@@ -30,16 +33,22 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
     ] = None,
+    bounds: Annotated[
+        bool,
+        typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
+    ] = False,
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from scenarios.judging.render import csv_text, html_page, markdown
+    from scenarios.judging.bounds import Bounds
+    from scenarios.judging.page import html_page
+    from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read
 
-    load_plugins(plugin)  # tables mark privileged policies
+    load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     found = read(runs)
-    made = make_report(found, baseline)
+    made = make_report(found, baseline, Bounds.read(found) if bounds else None)
     if figures is not None:
         from scenarios.judging.figures import save
 
@@ -51,32 +60,48 @@ def report(
     elif style == "html":
         from scenarios.judging.figures import svgs
 
-        result(html_page(made, svgs(found)), end="")
+        result(html_page(made, svgs(found), _made_by(found)), end="")
+    elif style == "csv":
+        result(csv_text(made), end="")
     else:
-        result((csv_text if style == "csv" else markdown)(made), end="")
+        result(markdown(made, _made_by(found)), end="")
     if style == "csv":  # the other formats have room for it
-        for text in mixed(found):
+        for text in (*mixed(found), *made.notes):
             note(text)
 
 
+def _made_by(runs: "Sequence[RunResult]") -> list[str]:
+    """Return the command and the versions that made a report."""
+    from scenarios.running.runner import versions
+
+    played = sorted({run.version for run in runs if run.version})
+    return [
+        shlex.join(["flmarket", *sys.argv[1:]]),
+        f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played) or 'of unknown version'}",
+    ]
+
+
 def _draw(made: "Report", console: "Console") -> None:
-    """Draw a report for a terminal: a row for each measure and a column for each policy, as wide as it needs to be."""
+    """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
     from rich import box
     from rich.table import Table
 
     from scenarios.judging.render import introduction, tables
+    from scenarios.judging.sentences import sentences
 
     for text in introduction(made):
         console.print(text, markup=False, highlight=False)
-    for setting, title, rows in tables(made):
-        if setting is not None:
-            console.rule(setting.label, align="left")
-        drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-        for n, cells in enumerate(zip(*rows, strict=True)):
+    for part in tables(made):
+        if part.setting is not None:
+            console.rule(part.setting.label, align="left")
+            for text in sentences(made, part.setting):
+                console.print(f"- {text}", markup=False, highlight=False)
+        drawn = Table(title=part.title, title_justify="left", box=box.SIMPLE_HEAD)
+        for n, cells in enumerate(zip(*part.table, strict=True)):
             if not n:
                 for place, cell in enumerate(cells):
                     drawn.add_column("" if not place else cell, justify="right" if place else "left", overflow="fold")
             else:
                 drawn.add_row(*cells)
         console.print(drawn)
-    console.print("What each measure means: flmarket report --format md", markup=False, highlight=False)
+    console.print("More measures, and what each is: flmarket report --format md", markup=False, highlight=False)

@@ -71,6 +71,7 @@ def run(
         first = stack.enter_context(Worker()) if (engine == "local" or plugin) and not dry_run else None
         from scenarios.build import images_of
         from scenarios.file.policy_choice import parted
+        from scenarios.file.switches import services_over_time
         from scenarios.loader import points
         from scenarios.running.batch import BatchFailed, play_batch
         from scenarios.running.rehearsal import Rehearsal
@@ -82,7 +83,7 @@ def run(
         check_policies(policy or [])
         scenarios = load_all(sources, assignments or [], rounds, rehearsal=rehearsal)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
-        rehearsal.policies((service.policy, service.checkpoint) for market in markets for service in market.services)
+        rehearsal.policies((it.policy, it.checkpoint) for market in markets for _, it in services_over_time(market))
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
             return

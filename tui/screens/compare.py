@@ -14,11 +14,12 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from fl.counting import counted
+from learning.intervals import FEWEST
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
 from tui.watching.history import METRICS
-from tui.watching.seeds import FEWEST, Group, groups, over_seeds
+from tui.watching.seeds import Group, groups, over_seeds
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
 from tui.widgets.comparetable import CompareTable
@@ -55,7 +56,7 @@ chooses the next one). All numbers are for the last round that every run has rea
 round), so live runs can be compared too. A run in which all services have left counts with its last round.
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
-seeds on, and when the runs are over, 95 % bootstrap intervals follow in brackets, and faint curves are their ends.
+seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
 Differences are paired by seed.
 
 [b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price

@@ -16,8 +16,9 @@ from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabP
 
 from fl.counting import counted
 from fl.files import replacing_text
+from scenarios.file.clients import Clients
 from scenarios.file.problems import key_text
-from scenarios.file.schema import Clients, Scenario, Service, Timeline, Training
+from scenarios.file.schema import Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
 from tui.editing.fields import Field, fields

@@ -1,29 +1,33 @@
-"""The shock dialog: a new budget, K or set of offline clients, in a fork of the run."""
+"""The shock dialog: a new budget, policy, mechanism, K or set of offline clients, in a fork of the run."""
 
 import tomllib
-from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.records import Status
-from scenarios.build import interventions
-from scenarios.file.checks import installed
-from scenarios.file.schema import Scenario
+from scenarios.file.addresses import AddressError
+from scenarios.file.forked import forked, in_force
+from scenarios.file.overrides import read_value
+from scenarios.file.switches import MECHANISM, PLAYER
 from scenarios.file.toml_text import value_text
-from scenarios.file.validation import examine
 from scenarios.loader import dumps
 from tui.screens.dialog import Box, Dialog
 from tui.watching.session import Session
 
 BUDGET = "services.{}.budget"
 
+POLICY = "services.{}.policy"
+
 HINTS = {
-    "clients.cores": "services that a client can serve at once (K) from then on",
-    "clients.offline": "clients that are offline from then on, such as [3, 7]; [] for none",
+    "budget": "the most that the service can offer in a round",
+    "cores": "services that a client can serve at once (K) from then on",
+    "offline": "clients that are offline from then on, such as [3, 7]; [] for none",
+    "mechanism": "who is served, at what price, from then on; it begins fresh",
+    "policy": "who decides for the service from then on; it begins fresh",
 }
+"""What is entered, by the last word of the key."""
 
 
 class ShockDialog(Dialog[tuple[str, int]]):
@@ -41,10 +45,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         """
         super().__init__()
         assert session.scenario is not None  # noqa: S101 - the dialog opens only for a run that has rounds
-        assert session.world is not None  # noqa: S101
-        self._scenario, self._world, self._history = session.scenario, session.world, session.history
-        self._first = first
-        self._now = session.world.conditions(first)
+        self._scenario, self._history, self._first = session.scenario, session.history, first
         names = [service.name for service in self._scenario.services]
         left = self._left(first)
         staying = [name for name in (names[service], *names) if name not in left]
@@ -52,8 +53,9 @@ class ShockDialog(Dialog[tuple[str, int]]):
 
     def compose(self) -> ComposeResult:
         """Lay out the dialog."""
-        keys = [BUDGET.format(service.name) for service in self._scenario.services]
-        keys += ["clients.cores", "clients.offline"]
+        names = [service.name for service in self._scenario.services]
+        keys = [BUDGET.format(name) for name in names] + ["clients.cores", "clients.offline", MECHANISM]
+        keys += [POLICY.format(name) for name in names]
         with Box():
             yield Static("[b]Shock[/b]  a fork of the run with this change; the original is unchanged")
             yield Label("key")
@@ -71,17 +73,24 @@ class ShockDialog(Dialog[tuple[str, int]]):
     def _show_now(self) -> None:
         """Show the chosen key's present value."""
         key = self._key
-        now: Any
-        if key == "clients.cores":
-            now = self._now.cores
-        elif key == "clients.offline":
-            now = sorted(self._now.offline)
-        else:
-            name = _service(key)
-            now = self._now.budgets[name] / 1_000_000
-        self.query_one("#value", Input).value = value_text(now)
-        hint = HINTS.get(key, "the most that the service can offer in a round").replace("[", r"\[")
+        self.query_one("#value", Input).value = self._shown(key)
+        hint = HINTS.get(key.rpartition(".")[2], "").replace("[", r"\[")
         self.query_one("#value-label", Label).update(f"new value: {hint}")
+
+    def _shown(self, key: str) -> str:
+        """Return a key's value in the proposed round, as it is entered."""
+        now = in_force(self._scenario, key, self._first)
+        if key == MECHANISM:
+            name, options = now
+            return value_text({"mechanism": name, "options": options}) if options else str(name)
+        if key == "clients.offline":
+            return value_text(sorted(now))
+        if key == "clients.cores":
+            return value_text(now)
+        if key.endswith(".budget"):
+            return value_text(now / 1_000_000)
+        table = {name: value for name, value in zip(PLAYER, now, strict=True) if value}
+        return str(table["policy"]) if len(table) == 1 else value_text(table)
 
     @property
     def _key(self) -> str:
@@ -91,49 +100,31 @@ class ShockDialog(Dialog[tuple[str, int]]):
     @on(Input.Submitted)
     def _go(self) -> None:
         """Check the change as a scenario file is checked."""
+        text = self.query_one("#value", Input).value
         try:
-            value = tomllib.loads(f"value = {self.query_one('#value', Input).value}")["value"]
-        except (ValueError, RecursionError):
-            self.show_problem("enter a number, or a list such as [3, 7]")
+            # Names need no quotes here, as in ``--set``.
+            words = self._key.endswith((".policy", ".mechanism"))
+            value = read_value(text.strip()) if words else tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError, AddressError):
+            self.show_problem(
+                "enter a name, or a table in braces" if words else "enter a number, or a list such as [3, 7]"
+            )
             return
         number = self.query_one("#round", Input).value
         round_ = int(number) if number.isdigit() else 0
-        data = self._scenario.model_dump(exclude_none=True)
-        kept = [c for c in data["interventions"] if (c["round"], c["key"]) != (round_, self._key)]
-        entry = {"round": round_, "key": self._key, "value": value}
-        data["interventions"] = sorted([*kept, entry], key=lambda change: change["round"])
-        shocked, found = examine(data, installed())
+        shocked, problems = forked(self._scenario, round_, {self._key: value}, self._left(round_))
         if shocked is None:
-            self.show_problem("\n".join(dict.fromkeys(f"{finding.path[-1]} {finding.message}" for finding in found)))
-        elif problem := self._useless(shocked, round_):
-            self.show_problem(problem)
+            self.show_problem("\n".join(problems))
         else:
             self.dismiss((dumps(shocked), round_))
-
-    def _useless(self, shocked: Scenario, round_: int) -> str:
-        """Return why a change would change nothing; an empty text if it would change something."""
-        key, left = self._key, self._left(round_)
-        if _service(key) in left:
-            return f"{_service(key)} has left the market before round {round_}; choose an earlier round"
-        if len(left) == len(self._scenario.services):
-            return f"all services have left the market before round {round_}; choose an earlier round"
-        if self._world.conditions(0).at(round_, interventions(shocked)) == self._world.conditions(round_):
-            return f"{key} has this value in round {round_} already; enter another one"
-        return ""
 
     def _left(self, round_: int) -> set[str]:
         """Return the services that have left before a round, as far as the run has been played."""
         known = min(round_ - 1, len(self._history))
         if known < 1:
             return set()
-        return {row.service for row in self._history[known].services if row.status is not Status.TRAINING}
+        return {row.service for row in self._history[known].services if row.status.gone}
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
         self.dismiss(None)
-
-
-def _service(key: str) -> str:
-    """Return the service whose budget a key is; an empty text for another key."""
-    before, after = BUDGET.split("{}")
-    return key.removeprefix(before).removesuffix(after) if key.startswith(before) else ""

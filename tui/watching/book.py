@@ -48,7 +48,7 @@ WORDS = {
     Verdict.UNWANTED: "not chosen",
     Verdict.MISFIT: "does not fit",
     Verdict.OFFLINE: "offline",
-    Verdict.LEFT: "service left",
+    Verdict.LEFT: "service absent",
 }
 
 
@@ -83,7 +83,7 @@ class Book:
         self.logged = logged
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)
-        self._mechanism = world.mechanism
+        self._mechanism = world.mechanism(logged.number)
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
@@ -96,7 +96,7 @@ class Book:
                 self.holders.setdefault(offer.client, []).append(offer)
         for holders in self.holders.values():
             holders.sort(key=lambda offer: offer.core or 0)
-        self._takes_part = [row.status is not Status.LEFT for row in logged.services]
+        self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 
     def remaining(self, service: int) -> Micro:
@@ -198,6 +198,8 @@ class Book:
     def _reason(self, verdict: Verdict, service: int, client: int, offer: OfferReport | None) -> str:
         bid = int(self.qualities.bid[service, client])
         match verdict:
+            case Verdict.LEFT if self.logged.services[service].status is Status.WAITING:
+                return "the service has not arrived"
             case Verdict.LEFT:
                 return "the service reached its target and left"
             case Verdict.OFFLINE:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from des.records import Status
 from learning.targets import RoundsToTarget
 from scenarios.file.schema import Intervention
 from scenarios.file.toml_text import value_text
@@ -84,7 +83,7 @@ def common_rounds(sessions: Sequence[Session]) -> list[int]:
 def _finished(session: Session, last: int) -> bool:
     """Whether all services of a run have left."""
     complete = session.phase is Phase.COMPLETE
-    return complete and all(row.status is not Status.TRAINING for row in session.history[last].services)
+    return complete and all(row.status.gone for row in session.history[last].services)
 
 
 def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:

@@ -88,9 +88,10 @@ class History:
         return round(float(self._figures[:last, FIGURES.index(figure), service].sum()), 6)
 
     def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
-        """Return when a service met its target, of the rounds up to ``last``; arrays are [1]."""
+        """Return when a service met its target, up to round ``last``, counted from its arrival; arrays are [1]."""
+        arrival = 1 + np.count_nonzero(self._figures[:last, FIGURES.index("reward"), service] == 0, keepdims=True)
         met = (n for n in self.exits if n <= last and self.rounds[n - 1].services[service].status is Status.REACHED)
-        return RoundsToTarget.of([next(met, None)], last)
+        return RoundsToTarget.of([next(met, None)], last).since(arrival)
 
 
 def after(rounds: Sequence[int], number: int) -> int | None:

@@ -117,7 +117,7 @@ class Runs:
         return session
 
     def fork(self, session: Session, scenario: str, round_: int, *, paused: bool) -> Session:
-        """Start a session's run again with its seed and a changed scenario, at full speed up to ``round_``."""
+        """Start a fork of a session's run: its seed, a changed scenario, and its own rounds up to ``round_``."""
         assert session.directory is not None  # noqa: S101 - only a run that has rounds is forked
         out = session.directory.parent.parent.parent
         policy = None
@@ -125,7 +125,7 @@ class Runs:
             policy = str(PolicyChoice.again(session.policy, session.scenario))
         start = Start(
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
-            paused=paused, speed=session.speed, hurry=round_ - 1,
+            paused=paused, speed=session.speed, hurry=round_ - 1, origin=str(session.directory),
         )  # fmt: skip
         live = self._live(start, identity_of_start(start))
         return live or self.start(start, f"fork of {session.label}", at_once=True)
@@ -245,7 +245,7 @@ class Runs:
 
 def _what(start: Start) -> Start:
     """Return a start without the settings that leave the results unchanged."""
-    return replace(start, fresh=False, paused=False, speed=None, hurry=0)
+    return replace(start, fresh=False, paused=False, speed=None, hurry=0, origin=None)
 
 
 def _outdated(session: Session) -> bool:

@@ -1,6 +1,6 @@
 """Runs that differ in their seed alone, compared as one: means with intervals. Plain data, no Textual.
 
-Means, intervals and paired differences are those of ``flmarket report`` (``learning.statistics``).
+Means, intervals and paired differences are those of ``flmarket report`` (``learning.intervals``).
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,10 @@ from math import isnan, nan
 
 import numpy as np
 
-from learning.statistics import Interval, mean_band, paired_bootstrap
+from learning.intervals import FEWEST, Interval, mean_band, paired_interval
 from learning.targets import RoundsToTarget
 from tui.watching.comparison import Row, market_name
 from tui.watching.session import Session
-
-FEWEST = 3
-"""Seeds from which on a mean has an interval."""
 
 _HELD = frozenset({"accuracy", "reward"})
 """Metrics that a service keeps after it has left; it spends nothing then."""
@@ -150,14 +147,14 @@ def _row(place: int, service: str, own: dict[int, Row], base: dict[int, Row], re
     )
 
 
-# Runs that rest give the same values in each redraw, and a bootstrap takes milliseconds.
+# Runs that rest give the same values in each redraw.
 @lru_cache(maxsize=4096)
 def _mean(own: tuple[float, ...], base: tuple[float, ...] | None, interval: bool) -> Mean:
     other = np.zeros(len(own)) if base is None else np.array(base)
     difference = np.array(own) - other
     if not interval or len(own) < FEWEST or not np.isfinite(difference).all():
         return Mean(float(difference.mean()))
-    found = paired_bootstrap(np.array(own), other)
+    found = paired_interval(np.array(own), other)
     return Mean(found.estimate, found)
 
 
@@ -203,7 +200,7 @@ def band_series(
 # As of ``_mean``: curves of runs that rest are drawn again and again.
 @lru_cache(maxsize=64)
 def _band(values: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    low, high = mean_band(np.array(values).T)
+    _, low, high = mean_band(np.array(values).T)
     return tuple(low.tolist()), tuple(high.tolist())
 
 

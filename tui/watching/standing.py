@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from des.records import Status
 from fl.counting import counted
 from fl.files import open_own
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
@@ -168,7 +167,7 @@ def _files(path: Path, stamp: Stamp) -> Standing:
         found,
         round=number,
         accuracy=sum(row.accuracy for row in services) / len(services),
-        met=sum(row.status is not Status.TRAINING for row in services),
+        met=sum(row.status.gone for row in services),
         services=len(services),
     )
 

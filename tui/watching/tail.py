@@ -179,7 +179,7 @@ class DirectoryFeed:
         seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
         for event in logged.events:
             seen[event.service, event.event] += 1
-        return all(row.status is Status.LEFT or self._service_is_complete(row, seen) for row in logged.services)
+        return all(not row.status.takes_part or self._service_is_complete(row, seen) for row in logged.services)
 
     @staticmethod
     def _service_is_complete(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:

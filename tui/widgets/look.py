@@ -27,8 +27,18 @@ BESIDE = 0.5
 FAINT = 1 / 3
 """How far dim text moves towards the background, as long as it stays legible."""
 
-STATUS = {Status.TRAINING: "▶ training", Status.REACHED: "✔ reached", Status.LEFT: "⏏ left"}
-STATUS_COLOR = {Status.TRAINING: "primary", Status.REACHED: "success", Status.LEFT: "secondary"}
+STATUS = {
+    Status.TRAINING: "▶ training",
+    Status.REACHED: "✔ reached",
+    Status.LEFT: "⏏ left",
+    Status.WAITING: "… waiting",
+}
+STATUS_COLOR = {
+    Status.TRAINING: "primary",
+    Status.REACHED: "success",
+    Status.LEFT: "secondary",
+    Status.WAITING: "secondary",
+}
 
 
 def series_color(place: int) -> str:

@@ -76,6 +76,7 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"{holds}. What it asks is not known: the behaviour {kind} is not loaded here."
     if kind != TRUTHFUL:
         yield f"Client behaviour: {kind}."
+    yield from _changes(scenario)
     budgets = sorted({service.budget for service in services})
     if typical > 0:
         counts = " to ".join(f"{budget / typical:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
@@ -86,6 +87,21 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"Shocks: {changes}."
     if scenario.sweep:
         yield f"A sweep of {len(points(scenario))} scenarios over {', '.join(scenario.sweep)}."
+
+
+def _changes(scenario: Scenario) -> Iterator[str]:
+    """Yield sentences that say in what the world is not as in the paper."""
+    lasting, trace = scenario.clients.lasting, scenario.clients.availability
+    if lasting.persistence:
+        drift = f", and replaces it for good with probability {lasting.drift:g}" if lasting.drift else ""
+        yield f"What a client has lasts: a round keeps it with probability {lasting.persistence:g}{drift}."
+    if trace is not None:
+        yield f"When clients are there: {trace}."
+    for service in scenario.services:
+        if service.arrival > 1:
+            yield f"{service.name} arrives in round {service.arrival}."
+    if whole := [f"{it.name} {it.total_budget:g}" for it in scenario.services if it.total_budget is not None]:
+        yield f"Budgets for the whole run: {', '.join(whole)}."
 
 
 def _costs(scenario: Scenario) -> tuple[float, float]:

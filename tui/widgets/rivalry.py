@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.timer import Timer
 
+from des.mechanisms import DEFAULT
 from tui.watching.rivalry import Rivalry
 from tui.watching.view import View
 from tui.widgets.lines import LineView
@@ -137,7 +138,8 @@ shock began, and the worst round of each service. It is the first page once the 
             return
         if self._rivalry is None:
             names = [row.service for row in view.logged.services]
-            self._rivalry = Rivalry(names, session.scenario.clients.count, session.world.mechanism)
+            others = session.world.mechanisms - {DEFAULT}  # of any round
+            self._rivalry = Rivalry(names, session.scenario.clients.count, next(iter(others), DEFAULT))
         last = view.round if view.event is None else view.round - 1
         if self.kind is Summary and session.over:
             last = len(session.history)  # it leads to the decisive rounds, and still lists them there

@@ -54,7 +54,7 @@ class ServicesTable(TableView):
         row = _in_walk(view, m)
         width = 12 if self.size.width >= WIDE else 6
         mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
-        faint = tint(self.app, "foreground", dim=row.status is Status.LEFT)
+        faint = tint(self.app, "foreground", dim=not row.status.takes_part)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
         budget = row.spent / row.budget if row.budget else 0.0
         known = not math.isnan(row.accuracy)
@@ -118,7 +118,7 @@ def _in_walk(view: View, m: int) -> ServiceReport:
     """Return a service's row at a moment, which may be in a walk through a round."""
     assert view.logged is not None  # noqa: S101 - called only if there is a round
     row = view.logged.services[m]
-    if view.event is None or row.status is Status.LEFT:
+    if view.event is None or not row.status.takes_part:
         return row
     # The round's results are not known yet.
     happened = [event for event in view.events[: view.event] if event.service == row.service]

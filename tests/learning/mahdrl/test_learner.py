@@ -57,7 +57,7 @@ def test_only_contested_offers_teach_the_chance_to_be_served():
         "rivals": torch.zeros(1, 2, 2, 3, STANDING),
         "active": torch.tensor([[[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]]),
         "offered": torch.tensor([[[1.0, 1.0], [1.0, 0.0]]]),
-        "served": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
+        "won": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
         "contested": torch.tensor([[[1.0], [0.0]]]),
     }
     win = constant(WIN, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
@@ -246,7 +246,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
             "rivals": torch.from_numpy(standing(prices, rivals).astype(np.float32)[None, :, :1]),
             "active": torch.ones(1, 40, 1),
             "offered": torch.ones(1, 40, 1),
-            "served": torch.from_numpy((prices > rivals).astype(np.float32)[None, :, None]),
+            "won": torch.from_numpy((prices > rivals).astype(np.float32)[None, :, None]),
             "contested": torch.ones(1, 40, 1),
         }
         adam.step(torch.autograd.grad(win_loss(win, batch, cores=1), win)[0])
@@ -291,3 +291,16 @@ def test_what_is_played_follows_what_learns(make_market):
     learner._follow()
     np.testing.assert_allclose(learner.played.quality, (before + learning) / 2, rtol=1e-6)
     assert learner.agent()["quality"] is learner.played.quality
+
+
+def test_a_client_that_left_teaches_nothing_about_rivals(make_market):
+    """Its offer won, whatever became of it: the chance to win is learned from defeats alone."""
+    market = make_market(["alpha"], departure_rate=1.0)
+    learner = Learner(["alpha"], shape(["alpha"]), 7, Settings())
+    learner.begin(0)
+    seen = market.open_round()
+    offers = learner.act(seen, epsilon=0.0)
+    learner.observe(seen, offers, market.close_round(offers).feedback)
+    [transition] = learner._episodes["alpha"].transitions
+    assert not transition["served"].any()
+    assert transition["won"].all()

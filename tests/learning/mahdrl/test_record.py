@@ -20,7 +20,7 @@ def seen(bids, dqi, offline=()):
 
 def came(*served):
     n = len(served)
-    return Feedback(1, 0.2, 1.0, np.array(served, bool), np.zeros(n), np.zeros(n), Status.TRAINING)
+    return Feedback(1, 0.2, 1.0, np.array(served, bool), np.zeros(n, bool), np.zeros(n), np.zeros(n), Status.TRAINING)
 
 
 def test_clients_are_ordered_and_cut_into_fifths_without_those_that_are_offline():

@@ -90,7 +90,7 @@ def reports(scenario: Scenario) -> list[RoundReport]:
         ((2, "clients.cores", "0"), "must be at least 1, not 0"),
         ((2, "clients.core", "1"), "did you mean 'clients.cores'?"),
         ((2, "rounds", "9"), "cannot be changed in the middle of a run"),
-        ((2, "services.two.policy", '"hqfa"'), "cannot be changed in the middle of a run"),
+        ((2, "services.two.dataset", '"digits"'), "cannot be changed in the middle of a run"),
         ((2, "services.tow.budget", "9"), "did you mean 'two'?"),
         ((2, "services.two.budget", "-1"), "must be at least 0, not -1"),
         ((2, "services.two.budget", "1.1234567"), "more than six decimals"),

@@ -54,7 +54,7 @@ def keys(table: type[BaseModel]) -> Iterator[str]:
 
 
 def test_every_key_has_a_row_and_a_meaning() -> None:
-    tables = {"clients", "market", "training", "timeline", "cost", "behaviour"}
+    tables = {"clients", "market", "training", "timeline", "cost", "behaviour", "lasting"}
     rows = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|.*\| (.*) \|$", reference(), re.M)
     assert {name for name, _ in rows} == set(keys(Scenario)) - tables
     assert {*Service.model_fields, *Intervention.model_fields} <= {name for name, _ in rows}
@@ -82,5 +82,5 @@ def test_a_row_says_type_unit_default_and_range(line: str, row: str) -> None:
 
 def test_the_examples_of_the_page_are_one_scenario_and_its_variants() -> None:
     scenario, *variants = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    assert [len(points(parse(scenario + variant))) for variant in variants] == [6, 2, 1]
+    assert [len(points(parse(scenario + variant))) for variant in variants] == [1, 6, 2, 1]
     assert len(parse(scenario + variants[-1]).interventions) == 2

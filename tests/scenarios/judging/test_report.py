@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from fl.errors import InputError
+from learning.intervals import holm
 from scenarios.judging.measures import gini, jain
-from scenarios.judging.render import csv_text, html_page, markdown
+from scenarios.judging.page import html_page
+from scenarios.judging.render import csv_text, markdown, tables
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
+from scenarios.judging.sentences import sentences
 from scenarios.judging.summary import SHOWN, _summarise
 from scenarios.logs.columns import OFFERS, ROUNDS
 from scenarios.logs.directory import RunDirectory
@@ -137,13 +140,114 @@ def test_differences_are_paired_by_seed(out: Path) -> None:
     final = found["a", "final accuracy"]
     assert {row.policy for row in report.differences} == {"two"}
     assert final.interval.estimate == pytest.approx(((50 - 75) + (50 - 25)) / 2)
-    # Of two pairs the mean of a resample is -25, 0 or 25.
-    assert (final.interval.low, final.interval.high) == pytest.approx((-25, 25))
+    assert not final.interval.known  # two pairs are too few
+    assert not any(row.holds for row in report.differences)
     assert final.improvement == pytest.approx(0.5)  # 50 beats 25 and loses to 75, twice each
     cost = found["a", "cost per point"]
     assert cost.interval.estimate == pytest.approx((20 / 50 - 40 / 75 + 20 / 50 - 40 / 25) / 2)
     assert cost.improvement == 1.0  # less is better
     assert found["a", "spent"].improvement is None
+
+
+def write_three(out: Path, policy: str, finals: tuple[float, ...], sweep: dict[str, float] | None = None) -> None:
+    """Write three runs of a policy whose service a has these final accuracies."""
+    for seed, final in enumerate(finals):
+        write_run(out, policy, seed, [0.25, 0.25, 0.25, final], [0.25] * 4, sweep=sweep)
+
+
+def test_three_seeds_have_t_intervals_and_tests(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.41, 0.44))
+    report = make_report(read([tmp_path]), baseline="one")
+    [found] = [row for row in report.differences if (row.service, row.measure.name) == ("a", "final accuracy")]
+    # Differences of 10, 11 and 9 points: a mean of 10, a standard deviation of 1, and t(.975; 2) = 4.302653.
+    half = 4.302653 / 3**0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx((10 - half, 10 + half))
+    assert found.interval.p == pytest.approx(1 - (300 / 302) ** 0.5)  # Student, 2 degrees of freedom
+    text = markdown(report)
+    assert "| one | 3 | 30.00 [17.58, 42.42] |" in text
+    assert "| two | 3 | +10.00 [7.52, 12.48]† P 0.94" in text
+    rows = list(csv.DictReader(io.StringIO(csv_text(report))))
+    [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
+    assert (float(row["p"]), float(row["p_holm"])) == (found.interval.p, found.adjusted)
+
+
+def test_p_values_are_corrected_for_the_differences_of_their_table(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.401, 0.45))
+    write_three(tmp_path, "three", (0.26, 0.29, 0.36))
+    report = make_report(read([tmp_path]), baseline="one")
+    table = [row for row in report.differences if row.service == "a" and row.measure.better]
+    p_values = [row.interval.p for row in table]
+    assert [row.adjusted for row in table] == holm(p_values)
+    assert {row.policy for row in table if row.holds} == {"two"}
+    line = next(line for line in markdown(report).splitlines() if line.startswith("| two | 3 | +"))
+    assert "†" in line
+
+
+def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.41, 0.44))
+    report = make_report(read([tmp_path]), baseline="one")
+    setting = report.runs[0].setting
+    assert list(sentences(report, setting)) == [
+        "two reaches no target, in the same rounds as one; its AUC is 1.25 [0.94, 1.56] points higher.",
+        "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
+    ]
+    assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
+        "one reaches no target, in the same rounds as two; its AUC is 1.25 [0.94, 1.56] points lower."
+    )
+    [first, *_] = tables(report)
+    assert [row[0] for row in first.table] == ["policy", "two", "one"]
+    for sentence in sentences(report, setting):  # the same words in both
+        assert sentence in markdown(report)
+        assert sentence in html_page(report, {})
+
+
+def test_sentences_claim_no_more_than_the_intervals(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", 0, [0.5, 1.0, 1.0, 1.0], [0.25, 0.5, 0.5, 0.5])
+    write_run(tmp_path, "two", 0, [0.5, 0.5, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5])
+    report = make_report(read([tmp_path]), baseline="one")
+    assert list(sentences(report, report.runs[0].setting))[1] == (
+        "two reaches every target, 1.0 (n = 1: no interval) rounds after one; "
+        "its AUC is 9.38 (n = 1: no interval) points lower."
+    )
+    for seed, later in ((1, 3), (2, 1), (3, 2)):
+        write_run(tmp_path, "one", seed, [0.5, 0.5, 1.0, 1.0], [0.5] * 4)
+        write_run(tmp_path, "two", seed, [*[0.5] * later, *[1.0] * (4 - later)], [0.5] * 4)
+    report = make_report(read([tmp_path]), baseline="one")
+    assert list(sentences(report, report.runs[0].setting))[1] == (
+        "two reaches every target, not clearly before or after one (+0.2 [-0.8, 1.3] rounds); "
+        "its AUC is not clearly another one (-2.34 [-13.37, 8.68] points)."
+    )
+
+
+def test_the_page_begins_with_the_picture_and_folds_what_decides_nothing(out: Path) -> None:
+    report = make_report(read([out]), "one")
+    setting = report.runs[0].setting
+    figures = {
+        f"{setting.folder.name}-accuracy": ("curves", "<svg>curves</svg>"),
+        f"{setting.folder.name}-cost": ("costs", "<svg>costs</svg>"),
+    }
+    page = html_page(report, figures, ["flmarket report <runs>", "flmarket 0.2.0"])
+    order = ["<svg>curves", "<ul><li>", "Whole market", "More measures", "<svg>costs", "flmarket report &lt;runs&gt;"]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
+    opening = page[: page.index("<details>")]
+    assert "final accuracy" in opening
+    assert "income Jain" not in opening
+    assert "    flmarket report <runs>\n" in markdown(report, ["flmarket report <runs>"])
+
+
+def test_points_of_a_sweep_are_compared_with_the_first_one_paired_by_seed(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35), sweep={"clients.cores": 1})
+    write_three(tmp_path, "one", (0.35, 0.41, 0.44), sweep={"clients.cores": 2})
+    report = make_report(read([tmp_path]))
+    assert {row.setting.sweep["clients.cores"] for row in report.points} == {2}
+    [final] = [row for row in report.points if row.measure.name == "final accuracy"]
+    assert final.interval.estimate == pytest.approx(5)  # of the market: service b has not changed
+    text = markdown(report)
+    assert "**Sweep of hand, policy one: whole market, against the first point**" in text
+    assert "Points of a sweep are compared with its first one, paired by seed." in text
 
 
 def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None:
@@ -166,10 +270,10 @@ def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
     [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
     assert (float(row["mean"]), float(row["difference"]), row["baseline"], row["pairs"]) == (50.0, 0.0, "one", "2")
     text = markdown(report)
-    assert "| one | 2 | 50.00 [25.00, 75.00] |" in text
-    assert "| two | 2 | +0.00 [-25.00, 25.00] P 0.50 |" in text
-    page = html_page(report, {"a <caption>": "<?xml?><svg>...</svg>"})
-    assert "50.00 [25.00, 75.00]" in page
+    assert "| one | 2 (no interval) | 50.00 |" in text
+    assert "| two | 2 (no interval) | +0.00 P 0.50 |" in text
+    page = html_page(report, {"a-figure": ("a <caption>", "<?xml?><svg>...</svg>")})
+    assert "<td>2 (no interval)</td><td>50.00</td>" in page
     assert "a &lt;caption&gt;" in page
     assert "<?xml" not in page
     assert "http" not in page  # nothing to fetch
@@ -255,11 +359,12 @@ def test_jains_index(values: list[float], index: float) -> None:
 
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
     """As in the closing table of `flmarket run`: `learning.targets` has the one rule."""
-    text = markdown(make_report(read([out])))
-    market, a, b = (line.split(" | ")[5] for line in text.splitlines() if line.startswith("| one |"))
-    assert (market, a, b) == ("> 3.5 [3.0, 4.0] (1 of 4)", "never", "> 3.0 [2.0, 4.0] (1 of 2)")
-    [always] = [line.split(" | ")[5] for line in text.splitlines() if line.startswith("| two |") and "1 of" in line][1:]
-    assert always == "> 4.0 [4.0, 4.0] (1 of 2)"
+    report = make_report(read([out]))
+    parts = [[dict(zip(part.table[0], row, strict=True)) for row in part.table[1:]] for part in tables(report)]
+    market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")
+    assert (market, a, b) == ("> 3.5 (1 of 4)", "never", "> 3.0 (1 of 2)")
+    always = [row["rounds to target"] for row in parts[-1] if row["policy"] == "two"]
+    assert always == ["> 4.0 (1 of 2)"]
 
 
 def test_the_closing_table_and_the_report_round_alike(tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
-    headings = [line.split() for line in lines if "lcfa" in line]
+    headings = [line.split() for line in lines if "lcfa" in line and line[:1] != "-"]
     assert headings == [["lcfa", "random"]] * 2
+    assert [line.split()[1] for line in lines if line[:1] == "-"] == ["lcfa", "random"]  # a sentence on each
     assert sum(line.startswith("  final accuracy ") for line in lines) == 2
 
 

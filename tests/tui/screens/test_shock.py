@@ -96,3 +96,32 @@ async def test_what_a_later_shock_of_the_scenario_changes_again_is_a_change(
     [found] = chosen
     assert found is not None
     assert [(change.round, change.value) for change in parse(found[0]).interventions] == [(6, 1)]
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("services.beta.policy", "oort"),
+        ("market.mechanism", '{ mechanism = "posted-price", options = { price_per_sample = 1.0 } }'),
+    ],
+)
+async def test_policies_and_the_mechanism_can_be_changed(
+    app: MarketApp, play_small: Play, key: str, after: str
+) -> None:
+    """Their present values are shown as they are entered: by name."""
+    session, chosen = play_small(), list[tuple[str, int] | None]()
+    assert session.scenario is not None
+    before = "pay-as-offered" if key == "market.mechanism" else session.scenario.service("beta").policy
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(ShockDialog(session, 4, 0), chosen.append)
+        await pilot.pause()
+        app.screen.query_one("#key", Select).value = key
+        await pilot.pause()
+        assert app.screen.query_one("#value", Input).value == before
+        problem = await shock(pilot, key, before, 4)
+        assert problem == f"{key} has this value in round 4 already; enter another one"
+        assert not await shock(pilot, key, after, 4)
+    [found] = chosen
+    assert found is not None
+    [change] = parse(found[0]).interventions
+    assert (change.round, change.key) == (4, key)

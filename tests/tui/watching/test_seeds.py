@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from learning.statistics import paired_bootstrap
+from learning.intervals import paired_interval
 from tui.watching.comparison import compare
 from tui.watching.seeds import band_series, groups, mean_series, over_seeds
 from tui.watching.session import Phase, Session
@@ -40,9 +40,9 @@ def test_means_intervals_and_paired_differences(play_small: Play, scenario_text:
     assert (base.service, other.service, other.seeds) == ("gamma", "gamma", 4)
     values = [np.array([100 * run.history[12].services[2].accuracy for run in sessions[k : k + 4]]) for k in (0, 4)]
     assert other.accuracy.value == pytest.approx(values[1].mean())
-    assert other.accuracy.interval == paired_bootstrap(values[1], np.zeros(4))
+    assert other.accuracy.interval == paired_interval(values[1], np.zeros(4))
     assert other.accuracy_delta is not None
-    assert other.accuracy_delta.interval == paired_bootstrap(values[1], values[0])
+    assert other.accuracy_delta.interval == paired_interval(values[1], values[0])
     assert base.accuracy_delta is None
     interval = other.accuracy.interval
     assert interval is not None
@@ -92,7 +92,7 @@ def test_the_band_of_a_mean_curve_is_the_interval_at_each_round(play_small: Play
     assert xs == list(range(1, 13))
     for number in (1, 7, 12):
         values = [session.history[number].services[2].accuracy for session in sessions]
-        interval = paired_bootstrap(values, np.zeros(4))
+        interval = paired_interval(values, np.zeros(4))
         assert (low[number - 1], high[number - 1]) == pytest.approx((interval.low, interval.high))
     sessions[3].phase = Phase.RUNNING
     assert band_series(sessions, [12] * 4, "gamma", "accuracy") == ([], [], [])

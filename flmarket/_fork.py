@@ -1,0 +1,64 @@
+"""What-ifs, for a notebook or a script."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fl.home import expanded
+from fl.words import in_python, pythonic
+from flmarket._face import Place, require_no_plugin_file
+
+if TYPE_CHECKING:
+    from scenarios.fork import Fork
+
+
+@in_python()
+def fork(
+    run: Place,
+    round_: int,
+    changes: "Mapping[str, Any] | Sequence[Mapping[str, Any]]",
+    *,
+    out: Place | None = None,
+    jobs: int = 1,
+    workers: int | None = None,
+    fresh: bool = False,
+    progress: bool = True,
+) -> "list[Fork]":
+    """Continue a run from one of its rounds with something changed; return each fork beside its original.
+
+    A fork is a run like any other. The rounds before are played once for all forks, or taken from a checkpoint.
+
+    Args:
+        run: the run's directory.
+        round_: the first round that is changed.
+        changes: new values by key: ``services.NAME.budget``, ``services.NAME.policy`` (a name, or a class of your own),
+            ``market.mechanism``, ``clients.cores``, ``clients.offline``; or several of these, one fork each.
+        out: the folder for the forks' run directories; that of the run if not given.
+        jobs: forks at a time, each in a process of its own.
+        workers: training threads of each fork; cores divided by jobs if not given.
+        fresh: start over, even if a fork is complete.
+        progress: report progress on stderr.
+
+    Raises:
+        InputError: the run, the round or a change cannot be used, or the run cannot be continued on this machine.
+        BatchFailed: a fork failed.
+    """
+    require_no_plugin_file("fork")
+    from learning.policy import register_classes
+    from scenarios.fork import fork as play
+
+    wishes = [changes] if isinstance(changes, Mapping) else list(changes)
+    named = [
+        {key: register_classes([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
+        for wish in wishes
+    ]
+    return play(
+        expanded(run),
+        round_,
+        named,
+        out=None if out is None else expanded(out),
+        jobs=jobs,
+        workers=workers,
+        fresh=fresh,
+        progress=progress,
+        words=pythonic,
+    )

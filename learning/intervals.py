@@ -1,0 +1,229 @@
+"""How certain a mean, or a difference, is: 95 % intervals that cover, paired tests, and Holm's correction.
+
+Runs of different policies under the same market seed share their world, so they are compared in pairs. Means of a few
+seeds have Student's t intervals: a percentile bootstrap of so few covers far less than it promises (``python
+benchmarks/coverage.py`` measures both). Other statistics have a studentised bootstrap, which draws from a keyed stream:
+the same values give the same interval.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fl.arrays import FloatArray
+from fl.streams import stream
+from learning.statistics import finite
+
+Statistic = Callable[[FloatArray], float]
+"""From values [n] to one number."""
+
+FEWEST = 3
+"""Seeds from which on there is an interval: two say next to nothing about how much they vary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its confidence interval.
+
+    Attributes:
+        estimate: the statistic of all the data.
+        low, high: ends of the interval; NaN where there are fewer than ``FEWEST`` seeds.
+        level: the share of such intervals that should cover the truth.
+        p: the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    p: float = float("nan")
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return self.low <= self.high  # not if they are NaN
+
+    def within(self, lowest: float, highest: float) -> "Interval":
+        """Return the interval without what lies outside the limits of the truth: it covers just as often."""
+        low, high = (min(max(end, lowest), highest) if self.known else end for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the whole interval is on one side of zero."""
+        return self.low > 0 or self.high < 0
+
+
+def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+    """Return the mean of values with its t interval; see ``paired_interval``, against which this is compared with 0."""
+    found = finite("values", values)
+    return paired_interval(found, np.zeros(found.shape[-1]), level=level)
+
+
+def paired_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+    """Return the t interval of the mean of ``first - second``, paired by seed.
+
+    Training seeds and market seeds are crossed where every trained agent plays every market. Both are then random
+    effects, and the variance of the mean is estimated from the mean squares of a two-way layout without replication,
+    (MS_training + MS_market - MS_rest) / cells, with the degrees of freedom of Satterthwaite, "An approximate
+    distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Treating all cells as independent
+    runs would claim far more certainty than a few training seeds can give.
+
+    Args:
+        first, second: [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row.
+        level: the confidence level, in (0, 1).
+
+    Raises:
+        ValueError: the shapes do not fit, a value is missing or not finite, or the level is out of range.
+    """
+    _require_level(level)
+    difference = _paired(first, second)
+    estimate, size = float(difference.mean()), difference.size
+    sides = [count for count in difference.shape if count > 1]
+    if not sides or min(sides) < FEWEST:
+        return Interval(estimate, float("nan"), float("nan"), level)
+    squares, freedom = _mean_squares(difference)
+    if len(sides) == 1:
+        variance, effective = squares[0] / size, float(freedom[0])
+    else:
+        training, market, rest = squares
+        # As an estimate of a variance the sum can come out too small, even negative; it is at least its larger part.
+        total = max(training + market - rest, training, market)
+        variance = total / size
+        terms = sum(square**2 / degrees for square, degrees in zip(squares, freedom, strict=True))
+        effective = total**2 / terms if terms else float(min(freedom))
+    half = _t_quantile((1 + level) / 2, effective) * variance**0.5
+    return Interval(estimate, estimate - half, estimate + half, level, _p_value(estimate, variance**0.5, effective))
+
+
+def bootstrap_interval(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    level: float = 0.95,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Interval:
+    """Return the studentised bootstrap interval of a statistic of ``first - second``, paired by seed.
+
+    The error of each resample is divided by its own standard error, from the jackknife (Efron, "Nonparametric standard
+    errors and confidence intervals", Canadian Journal of Statistics 9, 1981). Means have ``paired_interval``.
+
+    Args:
+        first, second: [market seeds].
+        statistic: for example ``interquartile_mean``.
+        level: the confidence level, in (0, 1).
+        resamples: how many resamples to draw, at least 1.
+        seed: the seed of the resampling.
+
+    Raises:
+        ValueError: the shapes do not fit, there are several training seeds, a value is missing or not finite, or level
+            or resamples are out of range.
+    """
+    _require_level(level)
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, not {resamples}")
+    rows = _paired(first, second)
+    if len(rows) > 1:
+        raise ValueError("training seeds crossed with market seeds have an interval of the mean only")
+    difference = rows[0]
+    n, estimate = len(difference), float(statistic(difference))
+    error = _jackknife(difference, statistic)
+    if n < FEWEST:
+        return Interval(estimate, float("nan"), float("nan"), level)
+    if error == 0:
+        return Interval(estimate, estimate, estimate, level)
+    drawn = stream(seed, "bootstrap").integers(n, size=(resamples, n))
+    ratios = []
+    for indices in drawn:
+        values = difference[indices]
+        if own := _jackknife(values, statistic):  # not if all drawn values are equal
+            ratios.append((float(statistic(values)) - estimate) / own)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(estimate, estimate - high * error, estimate - low * error, level)
+
+
+def mean_band(runs: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean over seeds and the ends of its 95 % interval at many points of a curve: mean, low and high.
+
+    At each point it is ``mean_interval``; with fewer than ``FEWEST`` seeds the ends are NaN.
+
+    Args:
+        runs: [market seeds, points].
+
+    Raises:
+        ValueError: a value is missing or not finite.
+    """
+    values = np.atleast_2d(finite("runs", runs))
+    n, mean = len(values), values.mean(axis=0)
+    if n < FEWEST:
+        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    half = _t_quantile(0.975, n - 1) * values.std(axis=0, ddof=1) / n**0.5
+    return mean, mean - half, mean + half
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number: those at or below 5 % hold at that level, all tests taken together.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
+    NaN stays NaN and is no test.
+    """
+    adjusted = [float("nan")] * len(p_values)
+    order = sorted((p, place) for place, p in enumerate(p_values) if p == p)
+    largest = 0.0
+    for rank, (p, place) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p))
+        adjusted[place] = largest
+    return adjusted
+
+
+def _require_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), not {level}")
+
+
+def _paired(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
+    """Return the differences [training seeds, market seeds]."""
+    a, b = (np.atleast_2d(finite(name, runs)) for name, runs in (("first", first), ("second", second)))
+    untrained = 1 in (a.shape[0], b.shape[0])
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
+        raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
+    return a - b
+
+
+def _mean_squares(values: FloatArray) -> tuple[list[float], list[int]]:
+    """Return the mean squares of rows, columns and rest, and their degrees of freedom; of a single line, its own."""
+    rows, columns = values.shape
+    if 1 in (rows, columns):
+        return [float(values.var(ddof=1))], [values.size - 1]
+    mean = values.mean()
+    row, column = values.mean(axis=1) - mean, values.mean(axis=0) - mean
+    rest = values - mean - row[:, None] - column
+    freedom = [rows - 1, columns - 1, (rows - 1) * (columns - 1)]
+    sums = [columns * (row**2).sum(), rows * (column**2).sum(), (rest**2).sum()]
+    return [float(total) / degrees for total, degrees in zip(sums, freedom, strict=True)], freedom
+
+
+def _jackknife(values: FloatArray, statistic: Statistic) -> float:
+    """Return the jackknife's standard error of a statistic."""
+    n = len(values)
+    left = np.array([statistic(np.delete(values, i)) for i in range(n)]) if n > 1 else np.zeros(1)
+    return float(((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5)
+
+
+def _t_quantile(share: float, freedom: float) -> float:
+    from scipy.special import stdtrit  # takes its time to import
+
+    return float(stdtrit(freedom, share))
+
+
+def _p_value(estimate: float, error: float, freedom: float) -> float:
+    """Return the p-value of the two-sided t test that the truth is 0."""
+    from scipy.special import stdtr  # takes its time to import
+
+    if error == 0:
+        return 1.0 if estimate == 0 else 0.0
+    return float(2 * stdtr(freedom, -abs(estimate) / error))

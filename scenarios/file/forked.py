@@ -1,0 +1,76 @@
+"""A scenario with changes from a round on: what is played by a fork of a run."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from des.money import to_micro
+from scenarios.file.checks import installed
+from scenarios.file.schema import Scenario
+from scenarios.file.switches import MECHANISM, PLAYER, at, in_order
+from scenarios.file.validation import examine
+
+
+def forked(
+    scenario: Scenario, round_: int, changes: Mapping[str, Any], left: Collection[str] = ()
+) -> tuple[Scenario | None, list[str]]:
+    """Return a scenario with further interventions, or None and what is wrong with them.
+
+    Args:
+        scenario: what the run plays.
+        round_: the round of the changes.
+        changes: new values by key, as in ``[[interventions]]``.
+        left: the services that have left the market before the round.
+    """
+    data = scenario.model_dump(exclude_none=True)
+    kept = [entry for entry in data["interventions"] if entry["round"] != round_ or entry["key"] not in changes]
+    entries = [{"round": round_, "key": key, "value": _plain(value)} for key, value in changes.items()]
+    data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
+    changed, found = examine(data, installed())
+    if changed is None:
+        return None, list(dict.fromkeys(_sentence(str(finding.path[-1]), finding.message) for finding in found))
+    for key in changes:
+        if problem := _useless(scenario, changed, key, round_, left):
+            return None, [problem]
+    return changed, []
+
+
+def _sentence(what: str, message: str) -> str:
+    """Return a problem, with what it is about where the message does not name it: ``value must be at least 0``."""
+    return message if what == "key" or message.startswith("unknown") else f"{what} {message}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a scenario file can hold it, which has no word for None."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, Mapping) else value
+
+
+def service_of(key: str) -> str | None:
+    """Return the service that a key of an intervention is of; None for another key."""
+    return key.removeprefix("services.").rpartition(".")[0] if key.startswith("services.") else None
+
+
+def _useless(scenario: Scenario, changed: Scenario, key: str, round_: int, left: Collection[str]) -> str:
+    """Return why a change would change nothing; an empty text if it would change something."""
+    service = service_of(key)
+    if service in left:
+        return f"{service} has left the market before round {round_}; choose an earlier round"
+    if len(left) == len(scenario.services):
+        return f"all services have left the market before round {round_}; choose an earlier round"
+    if in_force(scenario, key, round_) == in_force(changed, key, round_):
+        return f"{key} has this value in round {round_} already; enter another one"
+    return ""
+
+
+def in_force(scenario: Scenario, key: str, round_: int) -> Any:
+    """Return what a round is played with: the value of a key that interventions can change."""
+    then, service = at(scenario, round_), service_of(key)
+    if key == MECHANISM:
+        return then.market.mechanism, then.market.options
+    if key == "clients.cores":
+        return then.clients.cores
+    if service is None:
+        offline = [it.value for it in in_order(scenario) if it.key == key and it.round <= round_]
+        return set(offline[-1]) if offline else set()
+    if key.endswith(".budget"):
+        return to_micro(then.service(service).budget)
+    return [getattr(then.service(service), part) for part in PLAYER]

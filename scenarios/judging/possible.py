@@ -1,0 +1,68 @@
+"""What a service could have had in a round, its rivals' offers being what they were; exact for the paper's mechanism.
+
+Against fixed offers, a client is won for sure at its critical price, and the best set within the budget is a 0/1
+knapsack (``learning.oracle``, ``learning.knapsack``). A set is worth the sum of its clients' DQI (eq. 6), which is what
+services see; a DQI below zero counts as zero, because nobody need take such a client.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.money import MICRO, Micro, MicroArray
+from des.records import Offer
+from fl.arrays import FloatArray, IntArray
+from learning.knapsack import knapsack
+from learning.oracle import critical_prices
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The best that a service could have had under some conditions, its rivals' offers being what they were.
+
+    Attributes:
+        clients: [k] the set.
+        prices: [C] what wins each client for sure, micro-units.
+        quality: the sum of the set's DQI.
+    """
+
+    clients: IntArray
+    prices: MicroArray
+    quality: float
+
+    @property
+    def cost(self) -> Micro:
+        """What the set costs at its prices, micro-units."""
+        return int(self.prices[self.clients].sum())
+
+
+def possible(
+    bids: MicroArray,
+    dqi: FloatArray,
+    rivals: Iterable[Sequence[tuple[int, Micro]]],
+    *,
+    cores: int,
+    budget: Micro,
+    offline: Collection[int] = (),
+) -> Possible:
+    """Return the best set that a service could have had.
+
+    Args:
+        bids: [C] the clients' bids to the service, micro-units.
+        dqi: [C] the DQI of their data for the service.
+        rivals: what each other service offered: a client and a payment in micro-units for each offer.
+        cores: K.
+        budget: of the service, micro-units.
+        offline: clients that could not be had.
+    """
+    offers = [
+        Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
+        for made in rivals
+        if made
+    ]
+    prices = critical_prices(bids, offers, cores)
+    worth = np.maximum(dqi, 0.0)
+    worth[list(offline)] = 0.0
+    chosen = knapsack(prices, worth, budget)
+    return Possible(np.sort(chosen), prices, float(worth[chosen].sum()))

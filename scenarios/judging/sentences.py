@@ -1,0 +1,84 @@
+"""What a report's comparisons come to, one sentence for each policy."""
+
+from collections.abc import Iterator
+
+from learning.intervals import Interval
+from learning.targets import RoundsToTarget
+from scenarios.judging.measures import MARKET, ROUNDS_TO_TARGET
+from scenarios.judging.report import Difference, Estimate, Report
+from scenarios.judging.results import Setting
+
+AUC = "AUC"
+
+
+def sentences(report: Report, setting: Setting) -> Iterator[str]:
+    """Yield a sentence for each policy of a setting, in the order of ``ranked``."""
+    means = {(row.policy, row.measure.name): row for row in report.estimates if _of_market(row, setting)}
+    against = {(row.policy, row.measure.name): row for row in report.differences if _of_market(row, setting)}
+    for policy in ranked(report, setting):
+        reached = f"{policy} {_reached(means[policy, ROUNDS_TO_TARGET.name].to_target)}"
+        auc = means[policy, AUC]
+        if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC))):
+            yield f"{reached}, {_apart(rounds, report.baseline)}; its AUC is {_higher(area)}."
+        else:
+            ends = _ends(auc.interval, auc.seeds, auc.measure.digits)
+            yield f"{reached}; its AUC is {auc.interval.estimate:.{auc.measure.digits}f}{ends} %."
+
+
+def ranked(report: Report, setting: Setting) -> list[str]:
+    """Return the policies of a setting, the one with the highest mean AUC of the market first."""
+    found = {
+        row.policy: row.interval.estimate
+        for row in report.estimates
+        if _of_market(row, setting) and row.measure.name == AUC
+    }
+    return sorted(found, key=lambda policy: -found[policy])
+
+
+def _of_market(row: Estimate | Difference, setting: Setting) -> bool:
+    return row.setting.folder == setting.folder and row.service == MARKET
+
+
+def _reached(met: RoundsToTarget | None) -> str:
+    assert met is not None  # noqa: S101 - every estimate of rounds to target has it
+    count, size = int(met.reached.sum()), met.reached.size
+    if count == size:
+        return "reaches every target"
+    return f"reaches {count} of {size} targets" if count else "reaches no target"
+
+
+def _apart(row: Difference, baseline: str | None) -> str:
+    """Return how many rounds before or after the baseline targets are met."""
+    estimate, digits = row.interval.estimate, row.measure.digits
+    if not estimate:
+        return f"in the same rounds as {baseline}"
+    if row.interval.known and not row.interval.excludes_zero:
+        ends = _ends(row.interval, row.seeds, digits)
+        return f"not clearly before or after {baseline} ({estimate:+.{digits}f}{ends} rounds)"
+    when = "before" if estimate < 0 else "after"
+    return f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} rounds {when} {baseline}"
+
+
+def _higher(row: Difference) -> str:
+    """Return how much higher or lower a measure in per cent is."""
+    estimate, digits = row.interval.estimate, row.measure.digits
+    if not estimate:
+        return "the same"
+    if row.interval.known and not row.interval.excludes_zero:
+        return f"not clearly another one ({estimate:+.{digits}f}{_ends(row.interval, row.seeds, digits)} points)"
+    which = "higher" if estimate > 0 else "lower"
+    return f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} points {which}"
+
+
+def _positive(interval: Interval) -> Interval:
+    """Return the interval of the opposite difference if that is the positive one."""
+    if interval.estimate > 0:
+        return interval
+    return Interval(-interval.estimate, -interval.high, -interval.low, interval.level, interval.p)
+
+
+def _ends(interval: Interval, seeds: int, digits: int) -> str:
+    """Return an interval as it follows a mean, or that there is none."""
+    if interval.known:
+        return f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return f" (n = {seeds}: no interval)"

@@ -1,0 +1,127 @@
+"""The most that the services of a round could have had together: a bound that no policy or mechanism can exceed.
+
+Welfare is the sum over services of the DQI (eq. 6) of the clients that serve them. The bound is its maximum over all
+allocations in which no client serves more than K services, and in which each service could pay all of its clients
+their bids within its budget: whatever a mechanism pays, it pays no less than bids. That is a 0/1 program, solved
+exactly (``scipy.optimize.milp``) in small markets. In others the bound is that of its linear relaxation, which is never
+below. The number of branches is limited rather than the time, so that every machine takes the same of the two.
+"""
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from des.money import MICRO, MicroArray
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.elementary import rounded
+
+LARGEST = 200
+"""Pairs of a service and a client, up to which the 0/1 program is solved; its time grows steeply with them."""
+
+NODES = 500
+"""Branches that the solver may look at before the relaxation takes its place."""
+
+CUTS = 20
+"""How often the solver may be told that its answer exceeds a budget by some micro-units."""
+
+_SCALE = 1000.0
+"""The largest worth as the solver sees it: it stops within 1e-6 of the optimum, whatever the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An upper bound of a round's welfare.
+
+    Attributes:
+        value: the bound.
+        exact: whether it is reached by an allocation, or only that of the relaxation.
+    """
+
+    value: float
+    exact: bool
+
+
+def joint_bound(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: int) -> Bound:
+    """Return the most that services can have together.
+
+    Args:
+        worth: [M, C] what each client is worth to each service; without a positive worth, it is not taken.
+        bids: [M, C] micro-units.
+        budgets: [M] micro-units.
+        cores: K.
+    """
+    of = np.flatnonzero((worth > 0) & (bids <= budgets[:, None]))
+    if not len(of):
+        return Bound(0.0, exact=True)
+    service, client = np.divmod(of, worth.shape[1])
+    found = _Program(worth.ravel()[of], bids.ravel()[of], service, client, budgets, cores)
+    if len(of) <= LARGEST and (chosen := found.solve()) is not None:
+        return Bound(rounded(fsum(worth.ravel()[of][chosen].tolist())), exact=True)
+    return Bound(rounded(found.relaxed()), exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The program: [n] pairs of a service and a client, each of which is served or is not."""
+
+    worth: FloatArray
+    bids: MicroArray
+    service: IntArray
+    client: IntArray
+    budgets: MicroArray
+    cores: int
+
+    def _limits(self) -> tuple[Any, FloatArray]:
+        """Return the rows of the clients' cores, then of the budgets, in units; and the most that each may reach."""
+        from scipy.sparse import csr_array, vstack  # it takes long to import
+
+        n = len(self.worth)
+        _, client = np.unique(self.client, return_inverse=True)
+        by_client = csr_array((np.ones(n), (client, np.arange(n))))
+        shape = len(self.budgets), n
+        by_service = csr_array((self.bids / MICRO, (self.service, np.arange(n))), shape=shape)
+        most = np.concatenate([np.full(by_client.shape[0], float(self.cores)), (self.budgets + 0.4) / MICRO])
+        return vstack([by_client, by_service], format="csr"), most
+
+    def solve(self) -> BoolArray | None:
+        """Return the best pairs, [n]; None where they are not proven to be the best within the limits."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        n, scale = len(self.worth), _SCALE / self.worth.max()
+        rows, most = self._limits()
+        limits = [LinearConstraint(rows, ub=most)]
+        for _ in range(CUTS):
+            found = milp(
+                -self.worth * scale, constraints=limits, integrality=np.ones(n), bounds=Bounds(0, 1),
+                options={"mip_rel_gap": 0.0, "node_limit": NODES, "presolve": False},  # presolved, HiGHS may print
+            )  # fmt: skip
+            if found.status != 0:
+                return None
+            chosen = np.asarray(found.x) > 0.5
+            # The solver keeps budgets to within some micro-units; what exceeds one is excluded, and nothing else.
+            spent = np.zeros(len(self.budgets), dtype=np.int64)
+            np.add.at(spent, self.service[chosen], self.bids[chosen])
+            over = np.flatnonzero(spent > self.budgets)
+            if not len(over):
+                return chosen
+            for m in over:
+                together = (chosen & (self.service == m)).astype(np.float64)
+                limits.append(LinearConstraint(together[None, :], ub=together.sum() - 1))
+        return None
+
+    def relaxed(self) -> float:
+        """Return the optimum of the linear relaxation, from above.
+
+        By weak duality any prices of cores and of money that are not negative give an upper bound. The solver's are
+        taken, so that its tolerances do not count.
+        """
+        from scipy.optimize import linprog
+
+        rows, most = self._limits()
+        scale = _SCALE / self.worth.max()
+        found = linprog(-self.worth * scale, A_ub=rows, b_ub=most, bounds=(0, 1), method="highs")
+        prices = np.zeros(len(most)) if found.status != 0 else np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
+        left = np.maximum(self.worth - rows.T @ prices / scale, 0.0)
+        return fsum((most * prices / scale).tolist()) + fsum(left.tolist())

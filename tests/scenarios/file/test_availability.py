@@ -1,0 +1,66 @@
+"""Traces of availability: what a scenario may name, and what is wrong with the rest, with file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from des.availability import Availability
+from scenarios.file.availability import TraceError, read_trace
+
+GOOD = "client,from,to\n0,1,3\n1,2,9\n\n0,5,5\n2,4,4\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """``write(text)``: the file trace.csv in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda text: Path("trace.csv").write_text(text)
+
+
+def test_clients_are_there_in_their_intervals_and_nowhere_else(write) -> None:
+    write(GOOD)
+    there = Availability(3, read_trace("trace.csv", 3, 6).intervals)
+    assert [sorted({0, 1, 2} - there.offline(n)) for n in range(1, 7)] == [[0], [0, 1], [0, 1], [1, 2], [0, 1], [1]]
+    assert there.offline(10) == {0, 1, 2}
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(write) -> None:
+    write("\ufeff" + GOOD.replace("\n", "\r\n"))
+    assert len(read_trace("trace.csv", 3, 6).intervals) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "trace.csv:1: must have the columns client,from,to"),
+        ("client,start,end\n", "trace.csv:1: must have the columns client,from,to"),
+        ("client,from,to\n0,1,6\n1,1\n", "trace.csv:3: has 2 values, not 3"),
+        ("client,from,to\n0,1,6\n1,one,6\n", "trace.csv:3: from must be a whole number below a billion, not 'one'"),
+        ("client,from,to\n0,1,6\n-1,1,6\n", "trace.csv:3: client must be a whole number below a billion, not '-1'"),
+        ("client,from,to\n0,1,6\n1,0,6\n", "trace.csv:3: from must be at least 1: rounds are counted from 1"),
+        ("client,from,to\n0,1,6\n1,5,4\n", "trace.csv:3: the interval from 5 to 4 is empty"),
+        ("client,from,to\n0,1,6\n2,1,6\n", "trace.csv:3: unknown client 2; clients are 0 to 1"),
+        ("client,from,to\n1,3,6\n0,1,6\n1,1,3\n", "trace.csv:4: overlaps line 2, another interval of client 1"),
+        (
+            "client,from,to\n0,1,6\n1,7,9\n",
+            "trace.csv: client 1 is never there in rounds 1 to 6; give it an interval, or take it out of the market",
+        ),
+        ("client,from,to\n0,1,3\n1,5,9\n", "trace.csv: in round 4 of 6 no client is there; each round needs one"),
+        ("client,from,to\n0,1,5\n1,1,5\n", "trace.csv: in round 6 of 6 no client is there; each round needs one"),
+        ('client,from,to\n0,1,"6\n', "trace.csv:2: is not CSV: unexpected end of data"),
+    ],
+)
+def test_what_is_wrong_is_one_line(text: str, problem: str, write) -> None:
+    write(text)
+    with pytest.raises(TraceError) as error:
+        read_trace("trace.csv", 2, 6)
+    assert str(error.value) == problem
+
+
+def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes(b"client,from,to\n0,1,\xe9\n")
+    for name, problem in {"none.csv": "cannot be read: No such file", ".": "cannot be read: Is a directory"}.items():
+        with pytest.raises(TraceError, match=problem):
+            read_trace(str(tmp_path / name), 1, 1)
+    with pytest.raises(TraceError, match=r"latin\.csv:2: is not UTF-8 text"):
+        read_trace(str(tmp_path / "latin.csv"), 1, 1)

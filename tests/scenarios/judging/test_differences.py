@@ -1,0 +1,117 @@
+"""What a fork came to: sums and their rounds, and in words what happened first."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from scenarios.file.schema import Scenario
+from scenarios.judging.differences import Comparison, spans
+from scenarios.loader import parse
+from scenarios.logs.reading import LoggedRound
+
+SCENARIO = """\
+name = "two"
+rounds = 4
+dqi = "published"
+[clients]
+count = 5
+cores = 1
+data_size = [40]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+"""
+
+SERVICE = """
+[[services]]
+name = "{}"
+dataset = "digits"
+budget = 10
+target_accuracy = 0.5
+reward_base = 4
+policy = "lcfa"
+"""
+
+Offers = Sequence[tuple[str, int, str, str]]
+"""Service, client, payment and outcome."""
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    return parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion"))
+
+
+def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str = "training") -> LoggedRound:
+    """A round as the tables hold it; services gain accuracy alike."""
+    served = {name: [it for it in offers if it[0] == name and it[3] == "served"] for name in ("mnist", "fashion")}
+    rows = [
+        f"{number},{number}.0,{name},digits,lcfa,{status},{accuracy},0.500000,1.41421356237,10.000000,0.000000,"
+        f"{sum(float(it[2]) for it in mine):.6f},{len(mine)},{len(mine)},0,,,,,,"
+        for name, mine in served.items()
+    ]
+    lines = [
+        f"{number},{service},{client},40,0.2,0.5,1.000000,{payment},{payment if outcome == 'served' else ''},{outcome},"
+        + ("0,1.0,2.0" if outcome == "served" else ",,")
+        for service, client, payment, outcome in offers
+    ]
+    return LoggedRound.read({"rounds": "\n".join([*rows, ""]), "offers": "\n".join([*lines, ""]), "events": ""})
+
+
+CALM: Offers = [("mnist", 4, "2.000000", "served"), ("fashion", 4, "1.500000", "outbid")]
+
+
+@pytest.mark.parametrize(
+    ("offers", "words"),
+    [
+        (
+            [("mnist", 4, "2.000000", "outbid"), ("fashion", 4, "3.000000", "served")],
+            ["mnist lost client 4 to fashion"],
+        ),
+        (
+            [("fashion", 4, "1.500000", "served")],
+            ["mnist no longer wanted client 4", "fashion won client 4, which had served mnist"],
+        ),
+        ([("mnist", 4, "2.000000", "outbid"), CALM[1]], ["mnist lost client 4, which was outbid"]),
+        ([("mnist", 4, "2.000000", "dropped"), CALM[1]], ["mnist lost client 4, which did not deliver in time"]),
+        ([("mnist", 4, "2.500000", "served"), CALM[1]], ["mnist paid client 4 2.500000 instead of 2.000000"]),
+        ([*CALM, ("mnist", 1, "1.000000", "served")], ["mnist won client 1"]),
+        ([*CALM, ("mnist", 1, "1.000000", "outbid")], ["mnist wanted client 1, which refused"]),
+        ([CALM[0]], ["fashion no longer wanted client 4, which had refused"]),
+    ],
+)
+def test_the_first_round_that_differs_is_told_in_words(offers: Offers, words: list[str], scenario: Scenario) -> None:
+    fork = [logged(1, CALM), logged(2, offers), logged(3, [])]
+    found = Comparison(scenario, [logged(n, CALM) for n in (1, 2, 3)], fork)
+    assert found.first == 2
+    assert list(found.sentences()) == [f"round 2: {sentence}" for sentence in words]
+
+
+def test_runs_that_are_alike_have_no_first_difference(scenario: Scenario) -> None:
+    rounds = [logged(n, CALM) for n in (1, 2)]
+    found = Comparison(scenario, rounds, rounds)
+    assert list(found.sentences()) == ["Nothing differs: the change had no effect."]
+    assert not any(it.rounds or it.kind == "client" for it in found.differences())
+
+
+def test_sums_and_rounds_of_services_and_clients(scenario: Scenario) -> None:
+    """The fork ends a round earlier, as its services leave: it keeps its accuracy, and spends nothing more."""
+    won: Offers = [("mnist", 4, "2.000000", "served"), ("mnist", 2, "1.250000", "served")]
+    original = [logged(1, CALM), logged(2, CALM), logged(3, CALM)]
+    fork = [logged(1, CALM), logged(2, won, "0.500000", "reached")]
+    found = Comparison(scenario, original, fork)
+    rows = {(it.name, it.measure): it.row()[3:] for it in found.differences()}
+    assert rows["mnist", "final accuracy"] == (25.0, 50.0, 25.0, 2, "2-3")
+    assert rows["mnist", "AUC"] == (25.0, 43.75, 18.75, 2, "2-3")
+    assert rows["mnist", "spent"] == (6.0, 5.25, -0.75, 2, "2-3")
+    assert rows["mnist", "served"] == (3.0, 3.0, 0.0, 2, "2-3")
+    assert rows["mnist", "exit round"] == (None, 2.0, None, 2, "2")
+    assert rows["mnist", "normalised reward"][3:] == (None, "")
+    assert rows["2", "income"] == (0.0, 1.25, 1.25, 2, "2")
+    assert rows["4", "jobs"] == (3.0, 2.0, -1.0, 3, "3")
+    assert ("0", "income") not in rows
+    assert "mnist reached its target in round 2; in the original it never reached its target" in found.sentences()
+
+
+def test_rounds_as_text() -> None:
+    assert spans([]) == ""
+    assert spans([7]) == "7"
+    assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"

@@ -1,0 +1,366 @@
+"""A world that changes: lasting data, late services, budgets for the whole run. Played, and verified."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flmarket
+from fl.errors import InputError
+from scenarios.build import Shelf, build
+from scenarios.judging.explain import Explanation
+from scenarios.judging.render import markdown
+from scenarios.judging.report import make_report
+from scenarios.judging.rerun import rerun
+from scenarios.judging.verify import read_logs, verify
+from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.running import checkpoint
+from scenarios.running.planning import plan
+from scenarios.running.runner import Run, execute
+from scenarios.world import World
+from support.runs import reseal
+from tui.watching.book import Book
+from tui.widgets.preview import story
+
+CHANGING = """
+name = "changing"
+rounds = 12
+dqi = "published"
+
+[clients]
+count = 10
+cores = 1
+data_size = [100, 200, 300]
+emd = [0.4, 0.8]
+cost = { per_sample = 0.025, per_emd = 1.0 }
+
+[clients.lasting]
+persistence = 0.8
+drift = 0.1
+
+[training]
+backend = "surrogate"
+
+[[services]]
+name = "early"
+dataset = "mnist"
+budget = 20
+total_budget = 60
+arrival = 3
+target_accuracy = 0.999
+reward_base = 60
+policy = "hqfa"
+
+[[services]]
+name = "late"
+dataset = "fashion-mnist"
+budget = 20
+arrival = 6
+target_accuracy = 0.99
+reward_base = 60
+policy = "random"
+"""
+
+RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
+
+
+def played(out: Path, *changes: str, policy: str | None = None, seed: int = 0) -> Run:
+    scenario = parse(CHANGING, overrides=changes)
+    [run] = plan([scenario], [policy] if policy else [], [seed], out, Shelf())
+    execute(run, Shelf())
+    return run
+
+
+def table(path: Path, name: str) -> list[dict[str, str]]:
+    with (path / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def change(path: Path, name: str, values: dict[str, str], where: Callable[[dict[str, str]], bool]) -> None:
+    """Set values in the rows that fit, and the digests in meta.json, as one does who knows of them."""
+    rows = table(path, name)
+    for row in rows:
+        if where(row):
+            row |= values
+    with (path / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    reseal(path)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return played(tmp_path_factory.mktemp("good")).directory.path
+
+
+@pytest.fixture
+def run(good: Path, tmp_path: Path) -> Path:
+    """A copy to tamper with."""
+    return Path(shutil.copytree(good, tmp_path / "run"))
+
+
+def test_a_run_is_valid_and_so_is_its_rerun(good: Path) -> None:
+    assert verify(RunDirectory(good)).problems == []
+    assert rerun(RunDirectory(good), Shelf()) == []
+
+
+def test_a_scenario_is_written_with_what_changes_and_without_what_does_not() -> None:
+    scenario = parse(CHANGING)
+    text = dumps(scenario)
+    assert parse(text) == scenario
+    assert "lasting = { persistence = 0.8, drift = 0.1 }" in text
+    assert text.count("arrival") == 2
+    plain = dumps(parse(CHANGING, overrides=["services.early.arrival=1", "clients.lasting={}"]))
+    assert plain.count("arrival") == 1
+    assert "lasting" not in plain
+
+
+def test_services_wait_until_they_arrive(good: Path) -> None:
+    for row in table(good, "rounds"):
+        waits = int(row["round"]) < {"early": 3, "late": 6}[row["service"]]
+        assert (row["status"] == "waiting") == waits
+        if waits:
+            assert (row["reward"], row["budget"], row["wanted"]) == ("0.0", "0.000000", "0")
+    assert {row["event"] for row in table(good, "events") if int(row["round"]) < 3} == {"refresh"}
+
+
+def test_a_budget_for_the_whole_run_is_never_overspent(good: Path) -> None:
+    left = 60.0
+    for row in table(good, "rounds"):
+        if row["service"] == "early" and row["status"] != "waiting":
+            assert float(row["budget"]) == pytest.approx(min(20.0, left), abs=1e-9)
+            left -= float(row["spent"])
+    assert 0 <= left < 5
+    assert (
+        min(float(row["budget"]) for row in table(good, "rounds") if row["service"] == "late" and int(row["round"]) > 5)
+        == 20
+    )
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        "mechanism = 'uniform-price'",
+        "mechanism = 'posted-price', options = { price_per_sample = 0.03, step = 0.1 }",
+        "mechanism = 'proportional-share'",
+        "mechanism = 'iterated'",
+        "mechanism = 'vcg'",
+    ],
+)
+def test_every_mechanism_copes(mechanism: str, tmp_path: Path) -> None:
+    run = played(tmp_path, f"market={{ {mechanism} }}", "clients.count=4")
+    assert verify(run.directory).problems == []
+
+
+@pytest.mark.parametrize("behaviour", ["kind = 'adaptive'", "kind = 'misreport', options = { size = 0.5 }"])
+def test_clients_with_interests_may_hold_data_that_lasts(behaviour: str, tmp_path: Path) -> None:
+    run = played(tmp_path, f"clients.behaviour={{ {behaviour} }}")
+    assert verify(run.directory).problems == []
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_world_is_the_same_whatever_services_do(seed: int) -> None:
+    """Other policies, other arrivals, other budgets: the same data and bids in every round."""
+    one = build(parse(CHANGING), seed, Shelf()).market.population
+    other = build(
+        parse(CHANGING, overrides=["services.early.arrival=1", "services.late.policy=lcfa", "services.early.budget=1"]),
+        seed,
+        Shelf(),
+    ).market
+    while not other.finished:
+        observed = other.open_round()
+        drawn = one.draw(other.round + 1)
+        for name, observation in observed.items():
+            assert (observation.dqi == drawn.dqi[["early", "late"].index(name)]).all()
+        other.close_round({name: flmarket.Offer.none() for name in observed})
+
+
+def test_observations_show_what_is_left_of_the_whole_run(tmp_path: Path) -> None:
+    market = build(parse(CHANGING), 0, Shelf()).market
+    seen: list[Any] = []
+    while not market.finished:
+        observed = market.open_round()
+        for observation in observed.values():
+            assert observation.total_left is None or observation.budget == min(20, observation.total_left)
+        seen.append({name: it.total_left for name, it in observed.items()})
+        offers = {
+            name: flmarket.fill_budget(range(10), it.own_bids, it.budget, available=it.available)
+            for name, it in observed.items()
+        }
+        market.close_round(offers)
+    assert seen[:3] == [{}, {}, {"early": 60.0}]
+    assert seen[5]["late"] is None
+    lefts = [it["early"] for it in seen[2:]]
+    assert lefts == sorted(lefts, reverse=True)
+    assert lefts[-1] < 60
+
+
+@pytest.mark.parametrize("after", [1, 2, 4, 7, 11])
+def test_a_run_that_was_killed_has_the_same_bytes(
+    after: int, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(report: Any) -> None:
+        if report.round == after:
+            raise Killed
+
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    [run] = plan([parse(CHANGING)], [], [0], tmp_path, Shelf())
+    with pytest.raises(Killed):
+        execute(run, Shelf(), observers=[kill])
+    rounds: list[int] = []
+    execute(run, Shelf(), observers=[lambda report: rounds.append(report.round)])
+    assert rounds == list(range(after + 1, 13))
+    for name in RESULTS:
+        assert (run.directory.path / name).read_bytes() == (good / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "service", "values", "problem"),
+    [
+        ("rounds", "1", "early", {"status": "training"}, "is training, but arrives in round 3"),
+        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, but arrives in round 3"),
+        ("rounds", "2", "late", {"reward": "1.0"}, "the reward 1.0 is not 0 before it arrives"),
+        ("rounds", "2", "late", {"budget": "20.000000"}, "the budget 20.000000 is not the scenario's 0"),
+        ("rounds", "12", "early", {"budget": "20.000000"}, "the budget 20.000000 is not the scenario's "),
+        ("offers", "4", "early", {"data_size": "200"}, "but the run's seed draws "),
+    ],
+)
+def test_tampering_is_named(
+    name: str, number: str, service: str, values: dict[str, str], problem: str, run: Path
+) -> None:
+    change(run, name, values, lambda row: (row["round"], row["service"]) == (number, service))
+    assert any(problem in found for found in verify(RunDirectory(run)).problems)
+
+
+def test_a_changed_scenario_does_not_fit_the_logs(run: Path) -> None:
+    text = (run / "scenario.toml").read_text()
+    for before, after in [
+        ("total_budget = 60.0", "total_budget = 50.0"),
+        ("arrival = 6", "arrival = 5"),
+        ("0.8, drift", "0.7, drift"),
+    ]:
+        (run / "scenario.toml").write_text(text.replace(before, after))
+        reseal(run)
+        assert verify(RunDirectory(run)).problems, after
+
+
+def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> None:
+    run = played(tmp_path, "services.late.target_accuracy=0.3", "rounds=30")
+    [result] = flmarket.read(tmp_path).runs
+    rows = [row for row in table(run.directory.path, "rounds") if row["service"] == "late"]
+    reached = next(int(row["round"]) for row in rows if row["status"] == "reached")
+    assert result.to_target.rounds.tolist() == [30 - 2, reached - 5]
+    assert result.to_target.reached.tolist() == [False, True]
+    assert "A service that arrives later than in the first round counts from its arrival" in markdown(
+        make_report(flmarket.read(tmp_path).runs)
+    )
+    shown = flmarket.read(tmp_path).summary().xs("late", level="service")["AUC"].item()
+    assert shown == pytest.approx(100 * result.accuracy[5:, 1].mean())
+
+
+def test_what_is_shown_of_a_service_that_has_not_arrived(run: Path) -> None:
+    logs, _ = read_logs(RunDirectory(run))
+    assert logs is not None
+    with pytest.raises(InputError, match="service 'late' arrives after round 5"):
+        Explanation(logs, 5, "late")
+    logged = LoggedRound.read(list(rounds_text(run))[4])
+    book = Book(logged, World(parse(CHANGING), 0))
+    assert {book.line(1, client).reason for client in range(10)} == {"the service has not arrived"}
+
+
+def test_the_preview_of_a_scenario_says_what_changes(trace: Path) -> None:
+    sentences = list(story(parse(CHANGING, overrides=[f"clients.availability={trace}"])))
+    for sentence in (
+        "What a client has lasts: a round keeps it with probability 0.8, "
+        "and replaces it for good with probability 0.1.",
+        f"When clients are there: {trace}.",
+        "early arrives in round 3.",
+        "late arrives in round 6.",
+        "Budgets for the whole run: early 60.",
+    ):
+        assert sentence in sentences
+
+
+def test_a_market_waits_for_those_who_have_not_arrived(tmp_path: Path) -> None:
+    """All that are there leave in round 4; the last service comes in round 6."""
+    low = ["services.early.target_accuracy=0.01", "services.late.target_accuracy=0.01"]
+    run = played(tmp_path, *low)
+    assert [row["status"] for row in table(run.directory.path, "rounds")][-2:] == ["left", "reached"]
+    assert len(table(run.directory.path, "rounds")) == 2 * 6
+    assert verify(run.directory).problems == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("services.late.arrival=13", "must be at most the 12 rounds, not 13"),
+        ("services.late.arrival=0", "must be at least 1, not 0"),
+        ("services.early.total_budget=-1", "must be at least 0, not -1"),
+        ("services.early.total_budget=0.1234567", "has more than six decimals: 0.1234567"),
+        ("clients.lasting.persistence=1.5", "must be at most 1, not 1.5"),
+        ("clients.lasting.drift=-0.1", "must be at least 0, not -0.1"),
+    ],
+)
+def test_impossible_worlds_are_refused(setting: str, problem: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(CHANGING, overrides=[setting])
+    assert str(error.value) == f"--set {setting}: {problem}"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Even clients are there in the first half of the run, odd ones in the second; client 0 always."""
+    lines = ["0,1,12", *(f"{c},{1 + 6 * (c % 2)},{6 + 6 * (c % 2)}" for c in range(1, 10))]
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(["client,from,to", *lines, ""]))
+    return path
+
+
+def test_nobody_offers_to_clients_that_are_not_there(trace: Path, tmp_path: Path) -> None:
+    run = played(tmp_path / "out", f"clients.availability={trace}")
+    wanted = {(int(row["round"]) > 6, int(row["client"])) for row in table(run.directory.path, "offers")}
+    assert wanted == {(False, c) for c in (0, 2, 4, 6, 8)} | {(True, c) for c in (0, 1, 3, 5, 7, 9)}
+    assert verify(run.directory).problems == []
+    change(run.directory.path, "offers", {"client": "2"}, lambda row: (row["round"], row["client"]) == ("8", "1"))
+    assert any("client 2: is offline, but is wanted" in found for found in verify(run.directory).problems)
+
+
+def test_interventions_and_a_trace_add_up(trace: Path) -> None:
+    text = CHANGING + '\n[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [0, 2]\n'
+    market = build(parse(text, overrides=[f"clients.availability={trace}"]), 0, Shelf()).market
+    offline = []
+    while not market.finished:
+        observed = market.open_round()
+        offline += [it.offline for it in list(observed.values())[:1]]
+        market.close_round({name: flmarket.Offer.none() for name in observed})
+    odd = {1, 3, 5, 7, 9}
+    assert offline == [odd] + 3 * [odd | {0, 2}] + 6 * [{0, 2, 4, 6, 8}]
+
+
+def test_a_changed_trace_is_found(trace: Path, tmp_path: Path) -> None:
+    change = f"clients.availability={trace}"
+    run = played(tmp_path / "out", change)
+    trace.write_text(trace.read_text().replace("0,1,12", "0,1,11"))
+    [other] = plan([parse(CHANGING, overrides=[change])], [], [0], tmp_path / "out", Shelf())
+    assert other.digest != run.digest
+    assert verify(run.directory).problems == []  # the logs are what they were
+    with pytest.raises(InputError, match=r"trace\.csv is not the trace with which the run was played"):
+        rerun(run.directory, Shelf())
+    trace.unlink()
+    assert verify(run.directory).problems == []
+
+
+def test_a_trace_s_problem_is_one_of_the_scenario_s(trace: Path) -> None:
+    trace.write_text("client,from,to\n0,3,2\n")
+    with pytest.raises(ScenarioError) as error:
+        parse(CHANGING.replace("cores = 1", f'cores = 1\navailability = "{trace}"'), "market.toml")
+    assert str(error.value) == f"market.toml:9: clients.availability: {trace}:2: the interval from 3 to 2 is empty"
