@@ -53,8 +53,6 @@ def test_every_method_has_all_seeds(field: ModuleType) -> None:
 def test_a_line_of_the_file_can_be_played_again(field: ModuleType, market: str, mode: str, method: str) -> None:
     frame = pd.read_csv(RESULTS, dtype=str)
     mine = frame[(frame.market == market) & (frame["mode"] == mode) & (frame.method == method) & (frame.seed == "3")]
-    if mode == "visitor" and not len(mine):
-        pytest.skip("the file does not have this market's visitors")
     [line] = field.play(market, mode, method, [3])
     assert [str(value) for value in line] == mine.iloc[0].tolist()
 

@@ -34,6 +34,8 @@ def gains(
         ("uniform-price", {}, NO_BUDGETS, "services", 6, 80),
         # Singer: thresholds do not depend on the client's own bid.
         ("proportional-share", {}, Shape(), "clients", 8, 80),
+        # Second scores do not either, nor does the number of winners that the budget pays.
+        ("score-auction", {}, Shape(), "clients", 8, 80),
         # Nobody's word moves a posted price; a client serves whom it likes best.
         ("posted-price", POSTED, Shape(), "clients", 8, 60),
         ("posted-price", POSTED, NO_BUDGETS, "services", 6, 60),
@@ -61,6 +63,9 @@ def test_no_gain_is_found_where_theory_has_none(
         ("uniform-price", {}, Shape(), "services"),  # budgets
         ("uniform-price", {}, ONE_CLIENT, "clients"),  # the bid is a reserve price
         ("proportional-share", {}, Shape(), "services"),
+        ("score-auction", {}, Shape(), "services"),
+        ("score-auction", {"payment": "first-score"}, Shape(), "clients"),  # a winner is paid its bid
+        ("fair-queue", {}, Shape(), "services"),  # as pay-as-offered
         ("posted-price", POSTED, Shape(), "services"),  # budgets: it would rather name the clients that it will get
         ("vcg", {}, Shape(2, 2), "services"),
         ("vcg", {"side": "services"}, Shape(2, 2), "clients"),
