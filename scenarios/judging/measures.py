@@ -274,7 +274,7 @@ MEASURES = (
         "client cores that worked, % of all, in the rounds until the last service left",
         0,
         None,
-        lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores * _rounds_with_offers(r))),
+        lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores[: _rounds_with_offers(r)].sum())),
         1,
         limits=PERCENT,
     ),

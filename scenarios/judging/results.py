@@ -19,6 +19,7 @@ from fl.errors import InputError, shortened
 from fl.names import folder_problem, name_problem
 from fl.printable import printable
 from learning.targets import RoundsToTarget
+from scenarios.judging.capacity import cores_by_round
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
 from scenarios.judging.tables import read_table
@@ -44,7 +45,7 @@ class Setting:
         sweep: values of the sweep point, by key.
         point: the place of the sweep point in its scenario, from 0.
         rounds: N.
-        clients, cores: C and K.
+        clients, cores: C, and K in each round [N].
         services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
         targets: [M] target accuracies.
         reward_at_target: [M] Omega^target, the highest reward.
@@ -57,7 +58,7 @@ class Setting:
     point: int
     rounds: int
     clients: int
-    cores: int
+    cores: IntArray
     services: tuple[str, ...]
     arrivals: IntArray
     targets: FloatArray
@@ -220,7 +221,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             point=meta.get("point", 0),  # earlier versions do not record it
             rounds=_count(data["rounds"]),
             clients=_count(data["clients"]["count"]),
-            cores=data["clients"]["cores"],
+            cores=cores_by_round(data, _count(data["rounds"])),
             services=tuple(service["name"] for service in services),
             arrivals=np.array([_count(service.get("arrival", 1)) for service in services], dtype=np.int64),
             targets=targets,

@@ -149,6 +149,17 @@ def test_differences_are_paired_by_seed(out: Path) -> None:
     assert found["a", "spent"].improvement is None
 
 
+def test_core_use_counts_the_cores_that_clients_had_in_each_round(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4)
+    [path] = tmp_path.rglob("scenario.toml")
+    change = '[[interventions]]\nround = {}\nkey = "clients.cores"\nvalue = {}\n'
+    path.write_text(SCENARIO + change.format(3, 4) + change.format(2, 3))
+    reseal(path.parent)
+    report = make_report(read([tmp_path]))
+    [found] = [row.interval.estimate for row in report.estimates if row.measure.name == "core use"]
+    assert found == pytest.approx(100 * 8 / (2 * (1 + 3 + 4 + 4)))  # of two clients; eight offers were served
+
+
 def write_three(out: Path, policy: str, finals: tuple[float, ...], sweep: dict[str, float] | None = None) -> None:
     """Write three runs of a policy whose service a has these final accuracies."""
     for seed, final in enumerate(finals):
