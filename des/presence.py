@@ -31,6 +31,13 @@ def arrive(specs: Sequence[ServiceSpec], states: Sequence[ServiceState], round_:
             state.status = Status.TRAINING
 
 
+def seated(specs: Sequence[ServiceSpec], service: str, policy: str, *, privileged: bool) -> tuple[ServiceSpec, ...]:
+    """Return the services with another policy in place of that of ``service``."""
+    return tuple(
+        replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec for spec in specs
+    )
+
+
 def funded(
     specs: Sequence[ServiceSpec], states: Sequence[ServiceState], budgets: Mapping[str, Micro], ledger: Ledger
 ) -> tuple[ServiceSpec, ...]:
