@@ -30,7 +30,8 @@ def by_client(offer):
 def outcome(offer, served, accuracy):
     served = np.array(served, dtype=np.bool_)
     paid = np.where(served, offer.payments, 0.0)
-    return Feedback(1, accuracy, 1.0, served, paid, np.where(served, 1.0, np.nan), Status.TRAINING)
+    losses = np.where(served, 1.0, np.nan)
+    return Feedback(1, accuracy, 1.0, served, np.zeros_like(served), paid, losses, Status.TRAINING)
 
 
 # ---- all of them
