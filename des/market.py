@@ -8,7 +8,6 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import simpy
@@ -23,7 +22,7 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
-from des.presence import arrive, first_state, funded, totals
+from des.presence import arrive, first_state, funded, seated, totals
 from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
@@ -72,11 +71,8 @@ class Market:
             mechanism, availability: clears the rounds (by default ``PayAsOffered``), and says who is offline in them.
         """
         self.services = tuple(services)
-        self.rounds = rounds
-        self.round = 0
-        self._timeline = timeline
-        self._federation = federation
-        self._seed = seed
+        self.rounds, self.round = rounds, 0
+        self._timeline, self._federation, self._seed = timeline, federation, seed
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
@@ -152,10 +148,7 @@ class Market:
         self._population.restore(state["behaviour"])
 
     def seat(self, service: str, policy: str, *, privileged: bool) -> None:
-        """Name the policy that decides for a service from the next round on, in place of the one in its spec.
-
-        Args:
-            service, policy, privileged: see ``ServiceSpec``.
+        """Name the policy that decides for a service from the next round on; see ``ServiceSpec``.
 
         Raises:
             MarketError: a round is open, or the service is unknown.
@@ -163,10 +156,7 @@ class Market:
         self._require_closed()
         if service not in self._names:
             raise MarketError(unknown("service", service, self._names))
-        self.services = tuple(
-            replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec
-            for spec in self.services
-        )
+        self.services = seated(self.services, service, policy, privileged=privileged)
 
     def close(self) -> None:
         """Release what the federation holds. No further round can be played."""

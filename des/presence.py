@@ -27,8 +27,15 @@ def present(spec: ServiceSpec, state: ServiceState, round_: int) -> bool:
 def arrive(specs: Sequence[ServiceSpec], states: Sequence[ServiceState], round_: int) -> None:
     """Let services take part from a round on whose first one it is."""
     for spec, state in zip(specs, states, strict=True):
-        if present(spec, state, round_):
+        if state.status is Status.WAITING and spec.arrival <= round_:
             state.status = Status.TRAINING
+
+
+def seated(specs: Sequence[ServiceSpec], service: str, policy: str, *, privileged: bool) -> tuple[ServiceSpec, ...]:
+    """Return the services with another policy in place of that of ``service``."""
+    return tuple(
+        replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec for spec in specs
+    )
 
 
 def funded(

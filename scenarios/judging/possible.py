@@ -7,6 +7,7 @@ services see; a DQI below zero counts as zero, because nobody need take such a c
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -68,5 +69,13 @@ def possible(
     prices = critical_prices(bids, offers, cores)
     worth = np.maximum(dqi, 0.0)
     worth[list(offline)] = 0.0
-    chosen = knapsack(prices, worth, budget)
-    return Possible(np.sort(chosen), prices, float(worth[chosen].sum()))
+    chosen = _best(prices.tobytes(), worth.tobytes(), budget)
+    return Possible(chosen, prices, float(worth[chosen].sum()))
+
+
+# In a large market few rivals matter, so that what could be had without each of them is the same thing again and again.
+@lru_cache(maxsize=32)
+def _best(prices: bytes, worth: bytes, budget: Micro) -> IntArray:
+    chosen = np.sort(knapsack(np.frombuffer(prices, dtype=np.int64), np.frombuffer(worth), budget))
+    chosen.setflags(write=False)
+    return chosen
