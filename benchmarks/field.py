@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
 from learning.evaluation import evaluate, lineup
+from learning.intervals import paired_interval
 from learning.policy import is_privileged
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
@@ -174,14 +173,8 @@ def cell(wide: pd.DataFrame, market: str, name: str) -> str:
     mean = f"{own.mean():.4f}"
     if name == BASELINE:
         return mean
-    middle, half = t_interval(own - base)
-    return f"{mean}, {middle:+.4f} ± {half:.4f}"
-
-
-def t_interval(values: Any) -> tuple[float, float]:
-    """Return the mean and the half width of its 95 % t interval."""
-    n = len(values)
-    return float(values.mean()), float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    found = paired_interval(own, base)
+    return f"{mean}, {found.estimate:+.4f} ± {found.high - found.estimate:.4f}"
 
 
 if __name__ == "__main__":

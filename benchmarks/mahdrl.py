@@ -30,7 +30,7 @@ from scenarios.loader import load
 from scenarios.running.seeds import parse_seeds
 from scenarios.train import Training, run
 
-HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "d-first", "oracle")
+HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "dearest", "d-first", "oracle")
 ABLATION = (
     "mahdrl",
     "mahdrl weighted=false",

@@ -33,7 +33,9 @@ def summary(path: Path, service: str | None = None) -> str:
         against = ""
         if best not in (None, name) and (len(values) == 1 or len(values) == len(scores[best])):
             interval = paired_interval(scores[best], values)
-            against = f"{interval.estimate:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
+            against = f"{interval.estimate:+.4f}"
+            if interval.known:
+                against += f" [{interval.low:+.4f}, {interval.high:+.4f}]"
         worst = f"{values.mean(axis=1).min():.4f}" if len(values) > 1 else ""
         shown = name.replace("|", "\\|")
         lines.append(f"| {shown} | {values.mean():.4f} | {worst} | {against} |")

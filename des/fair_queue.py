@@ -22,7 +22,8 @@ class FairQueue(Mechanism):
       ``Q_m <- max(0, Q_m + s w_m - n_m)``, with w_m its offers, n_m its offers that won a core, and s the share of all
       services' offers that did. A service whose offers win less often than the average builds up a queue.
     * a client serves the K services with the highest ``Q_m + weight * offer``, and each pays what it offered. This
-      maximises drift plus penalty, ``sum of (Q_m + weight * offer)`` over what is served, under the limit of K cores.
+      maximises the sum of ``Q_m + weight * offer`` over what is served, under the limit of K cores: the rule that keeps
+      a bound of the queues' drift, less the weighted payments, at its least (drift plus penalty).
 
     What is adapted: FairFedJS orders whole jobs, one after the other, by queues for the types of data that they demand,
     and lets them pick clients by reputation, at payments that follow demand. In this market services name clients and

@@ -50,8 +50,8 @@ class ScoreAuction(Mechanism):
             mine = ((book.services == m) & (book.asks <= budget)).nonzero()[0]
             mine = mine[np.lexsort((book.clients[mine], (book.asks - book.payments)[mine]))]
             # At second scores, last comes that of nobody, which wins nothing: 0.
-            nobody = [0] if self._second else []
-            value, asked = (np.append(each[mine], nobody).astype(np.int64) for each in (book.payments, book.asks))
+            nobody = np.zeros(int(self._second), dtype=np.int64)
+            value, asked = (np.concatenate([each[mine], nobody]) for each in (book.payments, book.asks))
             won, paid = auction(value, asked, budget, len(mine), second=self._second) if len(mine) else (mine, mine)
             picked.append(mine[won])
             price[mine[won]] = paid

@@ -2,7 +2,7 @@
 
 There are two agents. They share everything but how they learn and decide:
 
-    paper/       `mahdrl-paper`: Algorithm 1 and eqs. (7) to (12) to the letter; read ``paper.algorithm``
+    paper/       `mahdrl-paper`: our reading of Algorithm 1 and eqs. (7) to (12); read ``paper.algorithm``
 
     learner      `mahdrl`: one network for all clients and services; how it learns
     losses         what it minimises

@@ -181,7 +181,7 @@ class Bounds:
             Measure(
                 "bound exact",
                 "rounds whose bound is an optimum, %; in the others it is that of the linear relaxation, which is "
-                "higher",
+                "never lower",
                 0,
                 None,
                 lambda r: float(100 * self._run(r).exact.mean()),

@@ -55,8 +55,3 @@ def test_a_line_of_the_file_can_be_played_again(field: ModuleType, market: str, 
     mine = frame[(frame.market == market) & (frame["mode"] == mode) & (frame.method == method) & (frame.seed == "3")]
     [line] = field.play(market, mode, method, [3])
     assert [str(value) for value in line] == mine.iloc[0].tolist()
-
-
-def test_a_t_interval_by_hand(field: ModuleType) -> None:
-    """Of 1, 2 and 3: mean 2, standard deviation 1, t(.975, 2) = 4.3027; 4.3027 / sqrt(3) = 2.4841."""
-    assert field.t_interval(pd.Series([1.0, 2.0, 3.0]).to_numpy()) == pytest.approx((2.0, 2.4841), abs=1e-4)

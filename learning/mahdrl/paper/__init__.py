@@ -1,6 +1,8 @@
-"""`mahdrl-paper`: Algorithm 1 of the paper and its equations (7) to (12).
+"""`mahdrl-paper`: our reading of Algorithm 1 of the paper and its equations (7) to (12).
 
-Read ``algorithm`` first, from top to bottom: it follows the lines of Algorithm 1.
+Read ``algorithm`` first, from top to bottom: it follows the lines of Algorithm 1. Ours are bounded targets, the mean
+over a set as its Q, payments as markups of at most the bid, the actor's initial bias, and noise that never decays;
+docs/mahdrl.md has the list.
 
     settings       hyper-parameters, and switches for departures
     actor_critic   mu_theta and Q_omega

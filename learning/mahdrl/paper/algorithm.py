@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, line by line: one independent agent for each service (`mahdrl-paper`).
+"""Our reading of Algorithm 1 of the paper, line by line: one independent agent for each service (`mahdrl-paper`).
 
 The loops are those of every training, in ``learning.mahdrl.training``; what the agents do in them is here, in the order
 of the lines:

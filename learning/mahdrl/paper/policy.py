@@ -15,9 +15,9 @@ NAME = "mahdrl-paper"
 
 
 class MahdrlPaper(Policy):
-    """The paper's Algorithm 1 to the letter, trained."""
+    """Our reading of the paper's Algorithm 1, trained."""
 
-    summary = "learned: the paper's Algorithm 1 to the letter; fits only the market it was trained in"
+    summary = "learned: our reading of the paper's Algorithm 1; fits only the market it was trained in"
 
     def __init__(self, context: PolicyContext, *, checkpoint: str | None = None) -> None:
         """Load the agent of one service.
