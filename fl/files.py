@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from fl.errors import RunError
+from fl.errors import InputError, RunError
 
 
 class WriteError(RunError):
@@ -75,6 +75,8 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})"
 @contextmanager
 def _aside(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file beside ``path`` that takes its place, whatever stands there, once the block ends."""
+    if not path.name:  # "." or "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     new = path.with_name(unfinished(path.name))
     with _claimed(new) as file:
         try:
@@ -234,6 +236,20 @@ def replacing_text(path: Path) -> Iterator[IO[str]]:
             yield text
         finally:
             text.detach()  # flushes, and leaves closing to ``replacing``
+
+
+@contextmanager
+def asked_for(path: Path) -> Iterator[IO[str]]:
+    """Open a text file that the user named for results, as ``replacing_text`` does.
+
+    Raises:
+        InputError: it cannot be written; the message names it, and not the file beside it that would take its place.
+    """
+    try:
+        with replacing_text(path) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -9,10 +9,10 @@ system performance of federated learning at scale", ICML 2022.
 
 import csv
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from des.availability import Interval
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
-from fl.files import replacing_text
+from fl.files import asked_for
 from fl.plain_pickle import PickleError, loads
 from fl.printable import printable
 from scenarios.file.availability import COLUMNS, refuse_gaps
@@ -87,9 +87,9 @@ def write(trace: Converted, out: Path) -> None:
     """Write a trace as a CSV file that ``clients.availability`` can name.
 
     Raises:
-        WriteError: it cannot be written.
+        InputError: it cannot be written.
     """
-    with replacing_text(out) as file:
+    with asked_for(out) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(trace.intervals)
@@ -105,6 +105,7 @@ def _read(path: Path, name: str) -> Mapping[Any, Any]:
     if len(content) > LARGEST:
         raise InputError(f"{name}: is larger than {number(LARGEST)} bytes")
     try:
+        content = content.removeprefix(BOM_UTF8)
         traces = json.loads(content) if content.lstrip()[:1] == b"{" else loads(content)
     except PickleError as error:
         raise InputError(f"{name}: {printable(str(error))}") from error
@@ -134,7 +135,7 @@ def _seconds(where: str, values: Any) -> FloatArray:
     if not isinstance(values, list | tuple):
         raise InputError(f"{where}: is not a list of times")
     for value in values:
-        if type(value) not in (int, float) or not (isfinite(value) and 0 <= value < 1e15):
+        if type(value) not in (int, float) or not 0 <= value < 1e15:
             raise InputError(f"{where}: {printable(repr(value)[:40])} is not a time in seconds")
     return np.array(values, dtype=np.float64)
 

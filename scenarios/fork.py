@@ -21,6 +21,7 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.judging.differences import COLUMNS, Comparison
 from scenarios.judging.identity import recorded
+from scenarios.judging.rerun import require_same_inputs
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
@@ -65,6 +66,8 @@ class Original:
             directory.require_whole(digests=True)
             require_same_plugins(recorded(directory).get("plugins", {}), str(path))
         run, known = original_of(directory), last_known(path / CHECKPOINT)
+        if directory.state is State.COMPLETE:  # what differs is to come from the changes alone
+            require_same_inputs(directory, run.scenario, Shelf())
         last = None if known is None or directory.state is State.COMPLETE else known.round
         try:
             rounds = [LoggedRound.read(text) for text in islice(rounds_text(path), last)]

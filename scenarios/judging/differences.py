@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -81,6 +82,7 @@ class Comparison:
                 accuracy and reward are held, nothing is spent.
         """
         self._names = [service.name for service in scenario.services]
+        self._arrivals = [service.arrival for service in scenario.services]
         self._clients = scenario.clients.count
         count = max(len(original), len(fork))
         self._runs = [_Figures(scenario, rounds, count) for rounds in (original, fork)]
@@ -96,9 +98,10 @@ class Comparison:
         """Yield all measures of all services, and those of the clients that differ."""
         one, other = self._runs
         for m, name in enumerate(self._names):
+            mean = partial(self._mean, self._arrivals[m])
             yield self._of_service(m, name, "final accuracy", lambda run: run.accuracy, lambda x: 100 * float(x[-1]))
-            yield self._of_service(m, name, "AUC", lambda run: run.accuracy, lambda x: 100 * self._mean(x))
-            yield self._of_service(m, name, "normalised reward", lambda run: run.reward, self._mean, 4)
+            yield self._of_service(m, name, "AUC", lambda run: 100 * run.accuracy, mean)
+            yield self._of_service(m, name, "normalised reward", lambda run: run.reward, mean, 4)
             yield self._of_service(m, name, "spent", lambda run: run.spent, lambda x: float(x.sum()) / MICRO)
             yield self._of_service(m, name, "served", lambda run: run.served, lambda x: float(x.sum()), 0)
             exits = one.exit[m], other.exit[m]
@@ -123,10 +126,10 @@ class Comparison:
         mine, theirs = (column(run)[:, m] for run in self._runs)
         return Difference("service", name, measure, value(mine), value(theirs), _differing(mine, theirs), digits)
 
-    def _mean(self, held: FloatArray | IntArray) -> float:
-        """Return the mean over the scenario's rounds of what is held after the last one played."""
-        rest = max(0, self._total - len(held))
-        return float((held.sum() + rest * held[-1]) / (len(held) + rest))
+    def _mean(self, arrival: int, held: FloatArray | IntArray) -> float:
+        """Return the mean over the scenario's rounds from an arrival on; what the last one played has is held."""
+        rest, since = max(0, self._total - len(held)), held[arrival - 1 :]
+        return float((since.sum() + rest * held[-1]) / (len(since) + rest or 1))
 
     def sentences(self) -> Iterator[str]:
         """Yield what happened first, in words, and who left earlier or later."""

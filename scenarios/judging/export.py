@@ -8,7 +8,7 @@ from typing import IO, Literal
 import pandas as pd
 
 from fl.errors import InputError, shortened
-from fl.files import reading_own, replacing_text
+from fl.files import asked_for, reading_own
 from fl.printable import is_plain_row
 from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
 from scenarios.logs.columns import ALL_TABLES
@@ -124,8 +124,5 @@ def export_file(
     Raises:
         InputError: as ``export``, or the file cannot be written.
     """
-    try:
-        with replacing_text(path) as file:
-            return export(sources, file, table, shape, notify)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    with asked_for(path) as file:
+        return export(sources, file, table, shape, notify)

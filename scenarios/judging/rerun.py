@@ -64,6 +64,23 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
     meta = recorded(run)
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
+    require_same_inputs(run, scenario, shelf)
+    then = arithmetic(meta)
+    for service, kernel in kernels_of(scenario, shelf).items():
+        if (other := then.get(service)) != kernel:
+            raise InputError(
+                f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
+                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
+            )
+
+
+def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
+    """Check that the data sets and the trace are those that a complete run was played with; arguments as above.
+
+    Raises:
+        InputError: they are not.
+    """
+    meta = recorded(run)
     data, needed = meta.get("data", {}), recorded_of(scenario)
     if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):
         raise InputError(f"{run.path}: meta.json does not record the data sets that the run used")
@@ -72,13 +89,6 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
         raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
-    then = arithmetic(meta)
-    for service, kernel in kernels_of(scenario, shelf).items():
-        if (other := then.get(service)) != kernel:
-            raise InputError(
-                f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
-                "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"
-            )
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:

@@ -53,8 +53,8 @@ def scenario(logs: Logs) -> Iterator[str]:
         if service is None:
             yield f"{place(row)}: unknown service"
             continue
-        conditions = logs.conditions(row["round"])
-        player, budget = conditions.services[service.name], conditions.budgets[service.name]
+        now = logs.conditions(row["round"])
+        player, budget = now.services[service.name], now.budgets[service.name]
         if row["budget"] != to_micro(budget):
             yield f"{place(row)}: the budget {money(row['budget'])} is not the scenario's {budget}"
         if row["target_accuracy"] != _logged("target_accuracy", service.target_accuracy):

@@ -21,8 +21,10 @@ def sentences(report: Report, setting: Setting) -> Iterator[str]:
         if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC))):
             yield f"{reached}, {_apart(rounds, report.baseline)}; its AUC is {_higher(area)}."
         else:
-            ends = _ends(auc.interval, auc.seeds, auc.measure.digits)
-            yield f"{reached}; its AUC is {auc.interval.estimate:.{auc.measure.digits}f}{ends} %."
+            digits = auc.measure.digits
+            ends = _ends(auc.interval, auc.seeds, digits)
+            share = f"{ends} %" if auc.interval.known else f" %{ends}"
+            yield f"{reached}; its AUC is {auc.interval.estimate:.{digits}f}{share}."
 
 
 def ranked(report: Report, setting: Setting) -> list[str]:

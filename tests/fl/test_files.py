@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fl.files import WriteError, open_own, read_own, replacing, replacing_text, unfinished, write_durably
+from fl.errors import InputError
+from fl.files import WriteError, asked_for, open_own, read_own, replacing, replacing_text, unfinished, write_durably
 
 
 def names(folder: Path) -> list[str]:
@@ -54,6 +55,20 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     )
     write_durably(tmp_path / "meta.json", b"{}")
     assert (tmp_path / "meta.json").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing/values.csv", "No such file or directory"), (".", "Is a directory"), ("/", "Is a directory")],
+)
+def test_a_file_of_results_that_cannot_be_written_is_named_as_the_user_named_it(
+    name: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught, asked_for(Path(name)) as file:
+        file.write("x")
+    assert str(caught.value) == f"{name}: cannot be written: {reason}"
+    assert names(tmp_path) == []
 
 
 def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> None:

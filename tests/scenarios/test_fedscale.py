@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,10 @@ def test_a_scenario_can_name_what_was_converted(two_services: str, tmp_path: Pat
             "phones: client 1: active: 'now' is not a time in seconds",
         ),
         (
+            json.dumps({1: {"active": [10**400], "inactive": [3], "finish_time": 9}}).encode(),
+            "phones: client 1: active: 1000000000000000000000000000000000000000 is not a time in seconds",
+        ),
+        (
             json.dumps({1: {"active": [1], "inactive": [3]}}).encode(),
             "phones: client 1: finish_time: None is not a time in seconds",
         ),
@@ -105,3 +110,10 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(content: bytes, proble
     assert problem in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "trace.csv").exists()
+
+
+def test_json_with_a_byte_order_mark_is_json(tmp_path: Path) -> None:
+    traces = {1: {"active": [0], "inactive": [9e9], "finish_time": 9e9}}
+    (tmp_path / "phones").write_bytes(BOM_UTF8 + json.dumps(traces).encode())
+    done = convert(tmp_path / "phones")
+    assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ def explain(
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
     from csv import writer
 
-    from fl.files import replacing_text
+    from fl.files import asked_for
     from scenarios.judging.explain import COLUMNS, Explanation
     from scenarios.judging.verify import read_logs
     from scenarios.logs.directory import RunDirectory, State
@@ -39,7 +39,7 @@ def explain(
     for sentence in found.sentences():
         result(sentence)
     if csv is not None:
-        with replacing_text(csv) as file:
+        with asked_for(csv) as file:
             rows = writer(file, lineterminator="\n")
             rows.writerow(COLUMNS)
             rows.writerows(found.table())

@@ -129,10 +129,10 @@ def _write(path: Path, forks: Sequence["Fork"]) -> None:
     """Write the differences of all forks."""
     from csv import writer
 
-    from fl.files import replacing_text
+    from fl.files import asked_for
     from scenarios.judging.differences import COLUMNS
 
-    with replacing_text(path) as file:
+    with asked_for(path) as file:
         rows = writer(file, lineterminator="\n")
         rows.writerow(("changes", *COLUMNS))
         for found in forks:

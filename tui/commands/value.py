@@ -38,7 +38,7 @@ def value(
     from rich import box
     from rich.table import Table
 
-    from fl.files import replacing_text
+    from fl.files import asked_for
     from scenarios.build import Shelf
     from scenarios.judging.value import COLUMNS, correlations, values
     from scenarios.logs.directory import RunDirectory
@@ -63,7 +63,7 @@ def value(
     for sentence in correlations(found):
         result(sentence)
     if csv is not None:
-        with replacing_text(csv) as file:
+        with asked_for(csv) as file:
             rows = writer(file, lineterminator="\n")
             rows.writerow(COLUMNS)
             rows.writerows(each.cells() for each in found)

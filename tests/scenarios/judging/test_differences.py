@@ -111,6 +111,15 @@ def test_sums_and_rounds_of_services_and_clients(scenario: Scenario) -> None:
     assert "mnist reached its target in round 2; in the original it never reached its target" in found.sentences()
 
 
+def test_means_count_from_the_arrival_as_in_reports() -> None:
+    late = parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion") + "arrival = 3\n")
+    original = [logged(1, CALM), logged(2, CALM), logged(3, CALM, "0.300000"), logged(4, CALM, "0.400000")]
+    fork = [*original[:3], logged(4, [], "0.500000")]
+    rows = {(it.name, it.measure): it.row()[3:6] for it in Comparison(late, original, fork).differences()}
+    assert rows["fashion", "AUC"] == (35.0, 40.0, 5.0)
+    assert rows["mnist", "AUC"] == (30.0, 32.5, 2.5)
+
+
 def test_rounds_as_text() -> None:
     assert spans([]) == ""
     assert spans([7]) == "7"

@@ -219,7 +219,9 @@ def test_sentences_claim_no_more_than_the_intervals(tmp_path: Path) -> None:
     write_run(tmp_path, "one", 0, [0.5, 1.0, 1.0, 1.0], [0.25, 0.5, 0.5, 0.5])
     write_run(tmp_path, "two", 0, [0.5, 0.5, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5])
     report = make_report(read([tmp_path]), baseline="one")
-    assert list(sentences(report, report.runs[0].setting))[1] == (
+    best, other = sentences(report, report.runs[0].setting)
+    assert best == "one reaches every target; its AUC is 65.62 % (n = 1: no interval)."
+    assert other == (
         "two reaches every target, 1.0 (n = 1: no interval) rounds after one; "
         "its AUC is 9.38 (n = 1: no interval) points lower."
     )

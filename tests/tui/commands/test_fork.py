@@ -335,3 +335,17 @@ def test_real_training_in_two_processes(quick_run: tuple[Path, Done], tmp_path: 
     assert again.returncode == 0, again.stderr
     [whole] = forks_in(tmp_path / "again")
     assert content(whole) == content(forks[0])
+
+
+def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path, flmarket: Flmarket) -> None:
+    """Even if the rounds that a fork shares come out alike: later ones would differ without any change."""
+    (tmp_path / "small.toml").write_text(MARKET.replace("cores = 1", 'cores = 1\navailability = "there.csv"'))
+    trace = "client,from,to\n" + "".join(f"{client},1,8\n" for client in range(6))
+    (tmp_path / "there.csv").write_text(trace)
+    done = flmarket("run", "small.toml", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = [path.parent for path in tmp_path.rglob("meta.json")]
+    (tmp_path / "there.csv").write_text(trace.replace("5,1,8", "5,1,4"))
+    done = flmarket("fork", str(run), "--round", "3", "--set", "clients.cores=2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"{run}: there.csv is not the trace with which the run was played\n"
