@@ -50,3 +50,22 @@ def test_the_programs_on_changing_make_a_table_and_a_figure_like_the_pages(tmp_p
     assert labels(made.stdout)[0] == labels(answer)[0]
     assert (tmp_path / "changing.svg").read_text().startswith("<?xml")
     assert (PAGES / "changing.svg").exists()
+
+
+def test_the_program_on_mechanisms_makes_a_table_and_a_figure_like_the_pages(tmp_path: Path) -> None:
+    text = (PAGES / "mechanisms.md").read_text(encoding="utf-8")
+    [program] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    [command] = re.findall(r"^\$ flmarket (run .*?)\n\$", text, re.MULTILINE | re.DOTALL)
+    words = [word for word in shlex.split(command) if word.strip()]
+    words[words.index("--seeds") + 1], words[words.index("--rounds") + 1] = "3", "10"
+    done = flmarket(*words, "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
+    )
+    assert made.returncode == 0, made.stderr
+    answer = text.partition("## The answer")[2].partition("```\n")[2]
+    assert [row[:1] for row in labels(made.stdout)] == [row[:1] for row in labels(answer)]
+    assert labels(made.stdout)[0] == labels(answer)[0]
+    assert (tmp_path / "mechanisms.svg").read_text().startswith("<?xml")
+    assert (PAGES / "mechanisms.svg").exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fl.dataset import DatasetError
 from scenarios.file.checks import Catalogue
 
 
@@ -73,9 +74,16 @@ def files_of() -> Callable[[Path], dict[str, bytes]]:
     }
 
 
+def facts(name: str) -> Facts:
+    """What is known of a data set; a name that is a path is the path of nothing."""
+    if name not in DATASETS:
+        raise DatasetError(f"data set {name!r}: no such folder")
+    return DATASETS[name]
+
+
 @pytest.fixture
 def catalogue() -> Catalogue:
-    return Catalogue(list(DATASETS), DATASETS.__getitem__, ["random", "lcfa", "hqfa", "greedy", "d-first"])
+    return Catalogue(list(DATASETS), facts, ["random", "lcfa", "hqfa", "greedy", "d-first"])
 
 
 @pytest.fixture

@@ -88,3 +88,8 @@ def test_any_text_as_an_override(market: str, catalogue: Catalogue, override: st
 @given(sweep=st.dictionaries(KEYS, st.lists(VALUES, max_size=3) | VALUES, max_size=3))
 def test_any_sweep(market: str, catalogue: Catalogue, sweep: dict[str, Any]) -> None:
     attempt(market + "[sweep]\n" + "".join(f'"{k}" = {value_text(v)}\n' for k, v in sweep.items()), catalogue)
+
+
+def test_a_path_in_place_of_a_data_set(market: str, catalogue: Catalogue) -> None:
+    """Found by the fuzzer above, whose catalogue knew of no paths."""
+    attempt(market, catalogue, ['services.mnist.dataset="/"'])

@@ -223,7 +223,7 @@ def test_a_run_in_which_nobody_served_has_no_price_of_anarchy(tmp_path: Path) ->
     lines = markdown(make_report(runs, bounds=Bounds(of))).splitlines()
     at = next(it for it in lines if "price of anarchy |" in it).rstrip(" |").split(" | ").index("price of anarchy")
     lcfa, random = (
-        next(line for line in lines if line.startswith(f"| {it} |")).rstrip(" |").split(" | ") + [""]
+        [*next(line for line in lines if line.startswith(f"| {it} |")).rstrip(" |").split(" | "), ""]
         for it in ("lcfa", "random")
     )
     assert float(lcfa[at]) >= 1
