@@ -1,6 +1,6 @@
 """The conditions of a round, and how interventions change them in the middle of a run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,3 +66,25 @@ class Conditions:
         if self.availability is not None:
             now = replace(now, offline=now.offline | self.availability.offline(round_))
         return now
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The conditions of all rounds.
+
+    Attributes:
+        first: those before any intervention.
+        interventions: all of the run, in any order.
+    """
+
+    first: Conditions
+    interventions: Sequence[Intervention] = ()
+
+    def at(self, round_: int) -> Conditions:
+        """Return what a round is played under, past or future."""
+        return self.first.at(round_, self.interventions)
+
+    @property
+    def turning_points(self) -> list[int]:
+        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
+        return sorted({1, *(change.round for change in self.interventions)})

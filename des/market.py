@@ -16,7 +16,7 @@ from des.availability import Availability
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
 from des.client import Timeline
-from des.conditions import Conditions, Intervention
+from des.conditions import Conditions, Intervention, Schedule
 from des.journal import Journal
 from des.ledger import Ledger
 from des.mechanism import Mechanism
@@ -47,6 +47,7 @@ class Market:
         round: the last round that was closed, 0 before the first.
         states: one for each service, in order.
         ledger: all money so far.
+        schedule: what each round is played under, past or future: budgets, K, who is offline, and the mechanism.
     """
 
     def __init__(
@@ -64,11 +65,15 @@ class Market:
         """Create a market before its first round.
 
         Args:
-            population, services: the clients, and the services that compete.
-            timeline, rounds: how long things take, and N.
-            federation, seed: trains the services' models; the seed of every random stream.
+            population: the clients.
+            services: the services that compete.
+            timeline: how long things take.
+            rounds: N.
+            federation: trains the services' models.
+            seed: the seed of every random stream.
             interventions: changes from outside in the middle of the run.
-            mechanism, availability: clears the rounds (by default ``PayAsOffered``), and says who is offline in them.
+            mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
+            availability: says who is offline in a round, besides those of interventions; None: nobody.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -79,9 +84,9 @@ class Market:
         self.states = [first_state(spec, federation.accuracy(spec.name)) for spec in self.services]
         self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._bidding = Bidding(self._platform, self.ledger)
-        self._interventions = tuple(interventions)
         budgets = {spec.name: spec.budget for spec in services}
-        self._conditions = self._at_first = Conditions(budgets, population.cores, availability=availability)
+        self._conditions = Conditions(budgets, population.cores, availability=availability)
+        self.schedule = Schedule(self._conditions, tuple(interventions))
         self._env = simpy.Environment(initial_time=0.0)
         self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
@@ -102,15 +107,6 @@ class Market:
     def mechanism(self) -> Mechanism:
         """What clears the rounds."""
         return self._platform.mechanism
-
-    def conditions(self, round_: int) -> Conditions:
-        """Return what a round is played under, past or future: budgets, K and who is offline."""
-        return self._at_first.at(round_, self._interventions)
-
-    @property
-    def turning_points(self) -> list[int]:
-        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
-        return sorted({1, *(change.round for change in self._interventions)})
 
     @property
     def finished(self) -> bool:
@@ -290,7 +286,7 @@ class Market:
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
-        now = self.conditions(number)
+        now = self.schedule.at(number)
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now

@@ -230,7 +230,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             dqi, bids = self._next_world(m)
         left = self._market.ledger.left(name)
         whole = {} if left is None else {"total_left": np.array([left / MICRO])}
-        conditions = self._market.conditions(observation.round if observation else self._market.round + 1)
+        conditions = self._market.schedule.at(observation.round if observation else self._market.round + 1)
         available = np.ones(len(dqi))
         available[list(conditions.offline)] = 0.0
         return {

@@ -53,6 +53,7 @@ class Results:
     Attributes:
         entrants, seeds, services: labels of the axes; rounds count from 1 to N.
         targets: [service] target accuracies.
+        arrivals: [service] the first round in which each takes part.
         accuracy: accuracy after the round, in [0, 1].
         reward: Omega^accuracy, absorbing.
         spent: money paid to served clients.
@@ -72,8 +73,8 @@ class Results:
     served: IntArray
 
     def auc(self) -> FloatArray:
-        """Return the mean accuracy over all rounds, [entrant, seed, service]."""
-        return area_under_curve(self.accuracy, axis=2)
+        """Return the mean accuracy over all rounds from a service's arrival on, [entrant, seed, service]."""
+        return area_under_curve(self.accuracy, self.arrivals)
 
     def rounds_to_target(self) -> RoundsToTarget:
         """Return when each service met its target, and whether it did; both [entrant, seed, service]."""

@@ -29,7 +29,7 @@ class Interval:
 
     Attributes:
         estimate: the statistic of all the data.
-        low, high: ends of the interval; NaN where there are fewer than ``FEWEST`` seeds.
+        low, high: ends of the interval; NaN where there are fewer than ``FEWEST`` seeds, or no resample varies.
         level: the share of such intervals that should cover the truth.
         p: the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test.
     """
@@ -142,6 +142,8 @@ def bootstrap_interval(
         values = difference[indices]
         if own := _jackknife(values, statistic):  # not if all drawn values are equal
             ratios.append((float(statistic(values)) - estimate) / own)
+    if not ratios:
+        return Interval(estimate, float("nan"), float("nan"), level)
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
     return Interval(estimate, estimate - high * error, estimate - low * error, level)
 

@@ -53,7 +53,7 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
     """
     clients = market.population.spec.count
     low, high = market.population.dqi_range
-    ahead = [market.conditions(round_) for round_ in market.turning_points]  # interventions count
+    ahead = [market.schedule.at(round_) for round_ in market.schedule.turning_points]  # interventions count
     budget = max(conditions.budgets[market.services[service].name] for conditions in ahead)
     highest = market.population.bid_range[1] / MICRO
     zero, one = np.zeros(1), np.ones(1)

@@ -34,13 +34,22 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
 
-def area_under_curve(accuracy: npt.ArrayLike, axis: int = -1) -> FloatArray:
-    """Return the AUC: the mean accuracy over the rounds along ``axis``, in [0, 1].
+def area_under_curve(values: npt.ArrayLike, arrivals: npt.ArrayLike = 1) -> FloatArray:
+    """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on.
+
+    Args:
+        values: [..., N, M] accuracies, or rewards.
+        arrivals: [M] the first round of each service, from 1; or that of all.
 
     Raises:
-        ValueError: there are no rounds, or an accuracy is not finite.
+        ValueError: there are no rounds, or a value is not finite.
     """
-    return np.asarray(finite("accuracy", accuracy).mean(axis=axis))
+    found = finite("values", values)
+    means = np.asarray(found.mean(axis=-2))
+    first = np.broadcast_to(arrivals, found.shape[-1:])
+    for m in np.flatnonzero(first > 1).tolist():
+        means[..., m] = found[..., first[m] - 1 :, m].mean(axis=-1)
+    return means
 
 
 def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

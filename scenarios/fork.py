@@ -224,9 +224,10 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
     rounds = [LoggedRound.read(text) for text in rounds_text(path)]
     shared = {name: read_own(table.path(path)) for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
+    count = run.scenario.rounds
     if original.run.directory.state is not State.COMPLETE:
-        rounds = rounds[: len(original.rounds)]
-    return Fork(changes, run, Comparison(run.scenario, original.rounds, rounds))
+        count = len(original.rounds)
+    return Fork(changes, run, Comparison(run.scenario, original.rounds, rounds[:count], rounds=count))
 
 
 def _until(content: bytes, round_: int) -> bytes:

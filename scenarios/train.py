@@ -27,7 +27,7 @@ from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import settings_of
 from scenarios.loader import digest
 from scenarios.plugins import plugins_of
-from scenarios.running.runner import git_revision, versions
+from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]

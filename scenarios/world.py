@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from des.behaviour import BehaviourError
-from des.conditions import Conditions
+from des.conditions import Conditions, Schedule
 from des.money import to_micro
 from des.population import Population, Qualities
 from des.rows import OfferReport
@@ -51,9 +51,9 @@ class World:
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {rules.mechanism for rules in mechanisms_over_time(scenario)}
         self._mechanism = scenario.market.mechanism
-        self._interventions = tuple(interventions(scenario))
         budgets = {service.name: to_micro(service.budget) for service in services}
-        self._at_first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
+        first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
+        self._schedule = Schedule(first, tuple(interventions(scenario)))
         self._names = [service.name for service in services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.
@@ -94,4 +94,4 @@ class World:
 
     def conditions(self, round_: int) -> Conditions:
         """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round."""
-        return self._at_first.at(round_, self._interventions)
+        return self._schedule.at(round_)

@@ -72,7 +72,14 @@ class Difference:
 class Comparison:
     """A fork beside its original, over the rounds that both have."""
 
-    def __init__(self, scenario: Scenario, original: Sequence[LoggedRound], fork: Sequence[LoggedRound]) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        original: Sequence[LoggedRound],
+        fork: Sequence[LoggedRound],
+        *,
+        rounds: int | None = None,
+    ) -> None:
         """Compare.
 
         Args:
@@ -80,13 +87,15 @@ class Comparison:
             original: the rounds of the run, from the first on.
             fork: those of the fork. If one run ended early because all services had left, it is extended as reports do:
                 accuracy and reward are held, nothing is spent.
+            rounds: how many rounds are compared; the scenario's if not given. Those of a run that was interrupted are
+                fewer.
         """
         self._names = [service.name for service in scenario.services]
-        self._arrivals = [service.arrival for service in scenario.services]
         self._clients = scenario.clients.count
         count = max(len(original), len(fork))
         self._runs = [_Figures(scenario, rounds, count) for rounds in (original, fork)]
-        self._total = scenario.rounds
+        self._total = scenario.rounds if rounds is None else rounds
+        self._arrivals = [service.arrival for service in scenario.services]
         pairs = enumerate(zip(original, fork, strict=False), start=1)
         different = (number for number, (one, other) in pairs if one.text["offers"] != other.text["offers"])
         longer = min(len(original), len(fork)) + 1 if len(original) != len(fork) else None
@@ -98,9 +107,9 @@ class Comparison:
         """Yield all measures of all services, and those of the clients that differ."""
         one, other = self._runs
         for m, name in enumerate(self._names):
-            mean = partial(self._mean, self._arrivals[m])
+            mean = partial(self._mean, arrival=self._arrivals[m])
             yield self._of_service(m, name, "final accuracy", lambda run: run.accuracy, lambda x: 100 * float(x[-1]))
-            yield self._of_service(m, name, "AUC", lambda run: 100 * run.accuracy, mean)
+            yield self._of_service(m, name, "AUC", lambda run: run.accuracy, partial(mean, unit=100))
             yield self._of_service(m, name, "normalised reward", lambda run: run.reward, mean, 4)
             yield self._of_service(m, name, "spent", lambda run: run.spent, lambda x: float(x.sum()) / MICRO)
             yield self._of_service(m, name, "served", lambda run: run.served, lambda x: float(x.sum()), 0)
@@ -126,10 +135,10 @@ class Comparison:
         mine, theirs = (column(run)[:, m] for run in self._runs)
         return Difference("service", name, measure, value(mine), value(theirs), _differing(mine, theirs), digits)
 
-    def _mean(self, arrival: int, held: FloatArray | IntArray) -> float:
-        """Return the mean over the scenario's rounds from an arrival on; what the last one played has is held."""
+    def _mean(self, held: FloatArray | IntArray, arrival: int, unit: float = 1.0) -> float:
+        """Return the mean over the rounds from an arrival on, of what is held after the last one played."""
         rest, since = max(0, self._total - len(held)), held[arrival - 1 :]
-        return float((since.sum() + rest * held[-1]) / (len(since) + rest or 1))
+        return unit * float((since.sum() + rest * held[-1]) / max(1, len(since) + rest))
 
     def sentences(self) -> Iterator[str]:
         """Yield what happened first, in words, and who left earlier or later."""

@@ -82,15 +82,7 @@ def _final(run: RunResult) -> FloatArray:
 
 
 def _area(run: RunResult) -> FloatArray:
-    return np.asarray(100 * _over_stay(run, area_under_curve(run.accuracy, axis=0), run.accuracy), dtype=np.float64)
-
-
-def _over_stay(run: RunResult, means: FloatArray, values: FloatArray) -> FloatArray:
-    """Return means over all rounds [M]; those of services that arrive later are over the rounds from then on."""
-    late = (run.setting.arrivals > 1).nonzero()[0].tolist()
-    for m in late:
-        means[m] = values[run.setting.arrivals[m] - 1 :, m].mean()
-    return means
+    return 100 * area_under_curve(run.accuracy, run.setting.arrivals)
 
 
 def _met(run: RunResult) -> FloatArray:
@@ -102,8 +94,7 @@ def _rounds(run: RunResult) -> FloatArray:
 
 
 def _reward(run: RunResult) -> FloatArray:
-    normalised: FloatArray = run.reward / run.setting.reward_at_target
-    return _over_stay(run, normalised.mean(axis=0), normalised)
+    return area_under_curve(run.reward / run.setting.reward_at_target, run.setting.arrivals)
 
 
 def _cost_per_point(run: RunResult) -> FloatArray:

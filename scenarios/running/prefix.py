@@ -32,7 +32,7 @@ class Prefix:
     """The first rounds of a run.
 
     Attributes:
-        folder: holds the tables, which may go on after these rounds.
+        folder: holds the tables, which may have later rounds, too.
         checkpoint: the state after them, and how far the tables are theirs.
         played: the rounds that had to be played for it.
     """

@@ -3,14 +3,12 @@
 import logging
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
@@ -42,6 +40,7 @@ from scenarios.loader import dumps, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
+from scenarios.running.provenance import git_revision, versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,27 +277,3 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
         **({} if (trace := trace_of(run.scenario)) is None else {"availability": {"sha256": trace.sha256}}),
         "git": git_revision(),
     }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what results depend on."""
-    found = {"python": platform.python_version()}
-    for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # run from a checkout that is not installed
-            found[package] = "unknown"
-    return found
-
-
-def git_revision() -> str | None:
-    """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
-    here = Path(__file__).resolve().parents[2]
-    if not (here / ".git").exists():
-        return None
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - fixed words
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

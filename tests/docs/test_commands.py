@@ -303,6 +303,15 @@ def test_the_table_of_real_training_is_what_its_script_prints() -> None:
         assert f"| {shown} | {auc} | {minus} |" in page, name
 
 
+def test_the_comparison_with_dearest_is_what_its_script_prints() -> None:
+    page = (ROOT / "docs/mahdrl.md").read_text()
+    printed = python("benchmarks/mahdrl_table.py", "docs/results/mahdrl-dearest.csv")
+    rows = re.findall(r"^\| (dearest|pacing) \| ([\d.]+) \|.*?\| ([+-].*?) \|$", printed, re.M)
+    assert len(rows) == 2
+    for name, auc, minus in rows:
+        assert f"| {name} | {auc} | {minus} |" in page, name
+
+
 def test_the_program_of_the_page_on_the_dqi_prints_its_table() -> None:
     page = (ROOT / "docs/decisions/dqi.md").read_text()
     [program] = re.findall(r"`python -c \"(.*)\"`", page)

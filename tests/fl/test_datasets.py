@@ -1,4 +1,4 @@
-"""Data sets by name: what there is, loading, downloading, and what a user is told when it can't be done."""
+"""Data sets by name: what there is, loading, downloading, and what a user is told when it cannot be done."""
 
 import gzip
 import hashlib

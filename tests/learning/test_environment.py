@@ -77,7 +77,7 @@ def test_it_is_an_aec_env_by_conversion(make_env, flat):
         # PettingZoo advises against Dict spaces and free agent names; both are this environment's interface.
         for advice in ("Observation", "Action space", "We recommend agents", "Agent's", "The class of"):
             warnings.filterwarnings("ignore", message=f"{advice}.*", category=UserWarning)
-        # A converted environment always has a render method that it can't answer for.
+        # A converted environment always has a render method that it cannot answer for.
         warnings.filterwarnings("ignore", message=".*render.*", category=UserWarning)
         api_test(parallel_to_aec(make_env(rounds=20, speed=0.3, flat=flat)), num_cycles=100)
 

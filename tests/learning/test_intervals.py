@@ -198,3 +198,11 @@ def test_holm_by_hand():
 def test_holm_lies_between_no_correction_and_bonferronis(p_values):
     for p, adjusted in zip(p_values, holm(p_values), strict=True):
         assert p <= adjusted <= min(1.0, len(p_values) * p) or adjusted == pytest.approx(p)
+
+
+def test_resamples_that_never_vary_give_no_interval():
+    """One resample of four values, of which three are equal, is likely to draw only these."""
+    values = np.array([0.0, 0.0, 0.0, 1.0])
+    found = [bootstrap_interval(values, np.zeros(4), np.mean, resamples=1, seed=seed) for seed in range(20)]
+    assert {it.estimate for it in found} == {0.25}
+    assert {it.known for it in found} == {True, False}

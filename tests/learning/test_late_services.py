@@ -83,3 +83,5 @@ def test_an_evaluation_counts_rounds_from_the_arrival(factory) -> None:
     assert (results.rounds_to_target().rounds == [[[6, 4]]]).all()  # of 6 rounds, of which the last 4
     assert results.accuracy[0, 0, 1, 1] == results.accuracy[0, 0, 0, 1]
     assert (results.reward[0, 0, :2, 1] == 0).all()
+    accuracy = results.accuracy[0, 0]
+    np.testing.assert_allclose(results.auc(), [[[accuracy[:, 0].mean(), accuracy[2:, 1].mean()]]])

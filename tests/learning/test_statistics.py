@@ -115,7 +115,13 @@ def test_bad_survival_data_are_refused(rounds, reached, horizon, problem):
 
 
 def test_auc_is_the_mean_accuracy():
-    assert area_under_curve([0.2, 0.4, 0.9]) == pytest.approx(0.5)
-    assert area_under_curve([[0.2, 0.4], [0.6, 0.8]], axis=0).tolist() == pytest.approx([0.4, 0.6])
+    assert area_under_curve([[0.2], [0.4], [0.9]]).tolist() == pytest.approx([0.5])
+    assert area_under_curve([[0.2, 0.4], [0.6, 0.8]]).tolist() == pytest.approx([0.4, 0.6])
     with pytest.raises(ValueError, match="finite"):
-        area_under_curve([0.2, np.nan])
+        area_under_curve([[0.2], [np.nan]])
+
+
+def test_auc_counts_from_the_arrival():
+    curves = np.array([[0.1, 0.1], [0.3, 0.1], [0.5, 0.9]])
+    assert area_under_curve(curves, [1, 3]).tolist() == pytest.approx([0.3, 0.9])
+    assert area_under_curve([curves, curves / 2], [2, 1]) == pytest.approx(np.array([[0.4, 1.1 / 3], [0.2, 0.55 / 3]]))

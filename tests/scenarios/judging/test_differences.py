@@ -124,3 +124,27 @@ def test_rounds_as_text() -> None:
     assert spans([]) == ""
     assert spans([7]) == "7"
     assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"
+
+
+def test_a_service_that_arrives_later_counts_from_its_arrival() -> None:
+    """As reports do: before it arrives, a service has the accuracy of its initial model, and no reward."""
+    late = parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion") + "arrival = 3\n")
+    waiting = [logged(number, [], accuracy="0.100000", status="waiting") for number in (1, 2)]
+    original = [*waiting, *(logged(number, CALM, accuracy="0.300000") for number in (3, 4))]
+    fork = [*waiting, *(logged(number, CALM[:1], accuracy="0.400000") for number in (3, 4))]
+    found = {(it.name, it.measure): it for it in Comparison(late, original, fork).differences()}
+    auc = found["fashion", "AUC"]
+    assert (auc.original, auc.fork) == pytest.approx((30.0, 40.0))
+    assert found["mnist", "AUC"].original == pytest.approx(20.0)
+    assert found["fashion", "normalised reward"].original == pytest.approx(1.41421356237 / 2)
+    ended = {(it.name, it.measure): it for it in Comparison(late, original[:3], original[:3]).differences()}
+    assert ended["fashion", "AUC"].original == pytest.approx(30.0)
+
+
+def test_of_a_run_that_was_interrupted_only_the_rounds_that_were_played_count(scenario: Scenario) -> None:
+    """Its services have not left, so nothing is known of later rounds."""
+    original = [logged(1, CALM, accuracy="0.200000"), logged(2, CALM, accuracy="0.400000")]
+    fork = [logged(1, CALM, accuracy="0.200000"), logged(2, CALM[:1], accuracy="0.300000")]
+    comparison = Comparison(scenario, original, fork, rounds=2)
+    found = {(it.name, it.measure): it for it in comparison.differences()}
+    assert (found["mnist", "AUC"].original, found["mnist", "AUC"].fork) == pytest.approx((30.0, 25.0))

@@ -88,7 +88,7 @@ def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
                 run.prepare("x", fresh=True)
         assert len(list(run.path.iterdir())) == survivors
         assert run.state is State.INCOMPLETE
-        run.prepare("x")  # it can go on
+        run.prepare("x")  # it can resume
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc", "", "a/b", "x\n", "-x", "..", "x" * 201])

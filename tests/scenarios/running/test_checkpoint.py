@@ -1,4 +1,4 @@
-"""Runs that are killed go on, and their files are byte for byte those of a run that never was."""
+"""Runs that are killed resume, and their files are byte for byte those of a run that never was."""
 
 import json
 import resource

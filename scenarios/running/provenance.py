@@ -1,0 +1,30 @@
+"""What a run was made by, as meta.json and the records of trained agents name it: versions, and the revision."""
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            found[package] = "unknown"
+    return found
+
+
+def git_revision() -> str | None:
+    """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():
+        return None
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - fixed words
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
