@@ -136,10 +136,10 @@ class Market:
         """
         self.round = state["round"]
         self._env = simpy.Environment(initial_time=state["now"])
-        self._impose(self.round)
-        self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
+        self._impose(self.round)
+        self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self._platform.restore(state["mechanism"])
         self._population.restore(state["behaviour"])
 

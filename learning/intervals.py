@@ -223,9 +223,12 @@ def _t_quantile(share: float, freedom: float) -> float:
 
 
 def _p_value(estimate: float, error: float, freedom: float) -> float:
-    """Return the p-value of the two-sided t test that the truth is 0."""
+    """Return the p-value of the two-sided t test that the truth is 0.
+
+    Differences that are all the same leave no error to compare with; the sign test still has a p-value, 2^(1-n).
+    """
     from scipy.special import stdtr  # takes its time to import
 
     if error == 0:
-        return 1.0 if estimate == 0 else 0.0
+        return 1.0 if estimate == 0 else float(2.0**-freedom)
     return float(2 * stdtr(freedom, -abs(estimate) / error))

@@ -57,10 +57,11 @@ def test_fewer_than_three_seeds_of_a_kind_have_no_interval(values):
     assert np.isnan([found.low, found.high, found.p]).all()
 
 
-def test_a_constant_difference_is_certain():
+def test_of_a_constant_difference_only_the_sign_is_tested():
     first = np.array([[0.5, 0.75, 0.875], [0.625, 0.75, 0.875], [0.25, 0.5, 0.75]])
     found = paired_interval(first, first - 0.125)
-    assert (found.estimate, found.low, found.high, found.p) == (0.125, 0.125, 0.125, 0.0)
+    assert (found.estimate, found.low, found.high, found.p) == (0.125, 0.125, 0.125, 0.25)
+    assert paired_interval([3.0] * 6, [1.0] * 6).p == 2 / 2**6  # all six positive, or all six negative
     same = paired_interval(first, first)
     assert (same.low, same.high, same.p) == (0.0, 0.0, 1.0)
 

@@ -53,8 +53,11 @@ class BestLine(Static):
             self.run_worker(work, thread=True, group="best", exit_on_error=False)
 
     def _work_out(self, key: Key, book: Book) -> None:
-        words = best_words(book, key[2])
-        self.app.call_from_thread(self._found, key, words)
+        words = ""
+        try:
+            words = best_words(book, key[2])
+        finally:  # a line that cannot be worked out must not keep the next ones waiting
+            self.app.call_from_thread(self._found, key, words)
 
     def _found(self, key: Key, words: str) -> None:
         self._working = False
