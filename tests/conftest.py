@@ -16,7 +16,6 @@ from learning.mahdrl import checkpoint
 from learning.mahdrl.trained import shipped
 from scenarios.plugins import REGISTRIES
 
-
 # No test is about time: what an example takes on a busy machine says nothing.
 settings.register_profile("flmarket", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("flmarket")
