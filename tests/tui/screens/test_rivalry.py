@@ -168,7 +168,8 @@ async def test_a_long_run_is_read_in_pieces_that_leave_room_for_keys(
 
 async def test_another_mechanism_has_no_rivals(app: MarketApp, play_small: Play) -> None:
     session = play_small()
-    session.world.mechanism = "second-price"  # type: ignore[union-attr]
+    assert session.world is not None
+    session.world.mechanisms, session.world._mechanism = {"second-price"}, "second-price"
     async with watching(app, session) as (pilot, screen):
         await pilot.press("7", "v")
         rows = shown(screen)
