@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from des.allocation import NO_CORE
+from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, refusal, represent
@@ -154,6 +154,22 @@ def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int
     if (least < bids)[willing].any():
         raise ClearingError(f"{where}: asks for less than a bid (eq. 5)")
     return Asks(least, willing)
+
+
+def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
+    """Let each client serve those who leave it the most above its bid, of the services that have picked it.
+
+    What the others promised lapses.
+
+    Args:
+        book: the offers.
+        picked: the offers that promise something, ascending.
+        price: [offers] what each promises, micro-units.
+    """
+    core = np.full(len(book.clients), NO_CORE, dtype=np.int64)
+    gain = (price - book.asks)[picked]
+    core[picked] = allocate(book.services[picked], book.clients[picked], gain, book.cores, book.tie_order)
+    return Clearing(core, price)
 
 
 def note(mechanism: Mechanism, book: Book, clearing: Clearing, round_: int) -> None:

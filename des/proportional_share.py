@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from des.allocation import NO_CORE, allocate
-from des.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray
 
@@ -33,11 +32,7 @@ class ProportionalShare(Mechanism):
         for m in np.unique(book.services).tolist():
             mine = (book.services == m).nonzero()[0]
             picked[mine], price[mine] = procure(book.asks[mine], book.payments[mine], int(book.budgets[m]))
-        chosen = picked.nonzero()[0]
-        gain = (price - book.asks)[chosen]
-        core = np.full(len(book.clients), NO_CORE, dtype=np.int64)
-        core[chosen] = allocate(book.services[chosen], book.clients[chosen], gain, book.cores, book.tie_order)
-        return Clearing(core, price)
+        return choose(book, picked.nonzero()[0], price)
 
 
 def procure(bids: MicroArray, values: MicroArray, budget: Micro) -> tuple[BoolArray, MicroArray]:

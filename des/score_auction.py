@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from des.allocation import NO_CORE, allocate
-from des.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
 
 PAYMENTS = ("first-score", "second-score")
@@ -56,10 +55,7 @@ class ScoreAuction(Mechanism):
             picked.append(mine[won])
             price[mine[won]] = paid
         chosen = np.sort(np.concatenate(picked)) if picked else np.empty(0, dtype=np.int64)
-        core = np.full(len(book.clients), NO_CORE, dtype=np.int64)
-        gain = (price - book.asks)[chosen]
-        core[chosen] = allocate(book.services[chosen], book.clients[chosen], gain, book.cores, book.tie_order)
-        return Clearing(core, price)
+        return choose(book, chosen, price)
 
 
 def auction(

@@ -7,7 +7,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO, Micro, MicroArray
-from fl.arrays import BoolArray, FloatArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 SIDES = ("clients", "services")
 
@@ -142,6 +142,26 @@ def _solve(
     raise ArithmeticError("the joint optimum could not be kept within the budgets")
 
 
+def overspent(
+    services: IntArray, amounts: MicroArray, budgets: MicroArray, chosen: BoolArray
+) -> Iterator[tuple[FloatArray, float]]:
+    """Yield for each budget that what was chosen exceeds a row [n], and the most it may reach: not all of it together.
+
+    A solver keeps budgets to within some micro-units. These rows exclude what exceeds one, and nothing else.
+
+    Args:
+        services: [n] who pays.
+        amounts: [n] what, micro-units.
+        budgets: [M] of each service, micro-units.
+        chosen: [n] what was chosen.
+    """
+    spent = np.zeros(len(budgets), dtype=np.int64)
+    np.add.at(spent, services[chosen], amounts[chosen])
+    for m in (spent > budgets).nonzero()[0]:
+        together = (chosen & (services == m)).astype(np.float64)
+        yield together, together.sum() - 1
+
+
 def _broken(
     book: Book, chosen: BoolArray, floors: Sequence[tuple[FloatArray, float]]
 ) -> Iterator[tuple[FloatArray, float]]:
@@ -149,10 +169,6 @@ def _broken(
 
     A row excludes what is wrong: the offers of that service together, or this very choice.
     """
-    spent = np.zeros(len(book.budgets), dtype=np.int64)
-    np.add.at(spent, book.services[chosen], book.payments[chosen])
-    for m in (spent > book.budgets).nonzero()[0]:
-        together = (chosen & (book.services == m)).astype(np.float64)
-        yield together, together.sum() - 1
+    yield from overspent(book.services, book.payments, book.budgets, chosen)
     if any(weights[chosen].sum() < least - 0.5 / MICRO for weights, least in floors):
         yield np.where(chosen, 1.0, -1.0), chosen.sum() - 1.0

@@ -20,6 +20,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_count(value: object) -> bool:
+    """Whether a value of a scenario file is a whole number of at least 1."""
+    return is_number(value) and isinstance(value, int) and value >= 1
+
+
 def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
     """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``.
 

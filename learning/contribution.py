@@ -12,7 +12,7 @@ from fl.options import is_number
 from fl.ordered import mean
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 LARGEST_ACCURACY = 1 - 1e-6
 """Accuracies are cut to this, so that progress stays finite."""
@@ -70,9 +70,7 @@ class Contribution(Policy):
         if self._error is None:
             self._error = _log_error(observation.accuracy)
         bids, budget = observation.own_bids, to_micro(observation.budget)
-        shuffled = observation.rng().permutation(observation.clients)
-        rank = np.where(np.isnan(self.worth), np.inf, self.worth)[shuffled]
-        order = shuffled[np.argsort(-rank, kind="stable")]
+        order = ranked(observation, -np.where(np.isnan(self.worth), np.inf, self.worth))
         held = to_micro(self._bonus * observation.budget)
         made = fill_budget(order, bids, (budget - held) / MICRO, available=observation.available)
         asked = to_micro(bids[made.clients])

@@ -1,12 +1,10 @@
 """Dearest: offers the clients that ask for the most exactly what they ask; a baseline that learns nothing."""
 
-import numpy as np
-
 from des.records import Observation, Offer
-from fl.options import is_number
+from fl.options import is_count
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 
 class Dearest(Policy):
@@ -31,7 +29,7 @@ class Dearest(Policy):
             ValueError: the option is out of range.
         """
         super().__init__(context)
-        if k is not None and not (is_number(k) and isinstance(k, int) and k >= 1):
+        if k is not None and not is_count(k):
             raise ValueError(f"k must be a whole number of at least 1, not {k!r}")
         self._most = k
 
@@ -39,7 +37,5 @@ class Dearest(Policy):
         """Offer the dearest clients their bids; those that no longer fit into the budget are skipped."""
         require_finite(observation)
         bids = observation.own_bids
-        shuffled = observation.rng().permutation(observation.clients)
-        order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
-        made = fill_budget(order, bids, observation.offer_limit, available=observation.available)
+        made = fill_budget(ranked(observation, -bids), bids, observation.offer_limit, available=observation.available)
         return Offer(made.clients[: self._most], made.payments[: self._most])

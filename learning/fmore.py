@@ -6,9 +6,10 @@ from des.money import MICRO, to_micro
 from des.offers import MOST
 from des.records import Observation, Offer
 from des.score_auction import PAYMENTS, auction
-from fl.options import is_number
+from fl.options import is_count, is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
+from learning.selection import ranked
 
 
 class FMore(Policy):
@@ -54,7 +55,7 @@ class FMore(Policy):
             raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
         if payment not in PAYMENTS:
             raise ValueError(f"payment must be {' or '.join(PAYMENTS)}, not {payment!r}")
-        if winners is not None and not (is_number(winners) and isinstance(winners, int) and winners >= 1):
+        if winners is not None and not is_count(winners):
             raise ValueError(f"winners must be a whole number of at least 1, not {winners!r}")
         self._weight, self._second, self._winners = weight, payment == PAYMENTS[1], winners
 
@@ -62,7 +63,7 @@ class FMore(Policy):
         """Offer the best scores their payments."""
         require_finite(observation)
         bids, budget = to_micro(observation.own_bids), to_micro(observation.budget)
-        shuffled = observation.rng().permutation(observation.clients)
+        shuffled = ranked(observation)
         affordable = shuffled[(observation.available & (bids <= budget))[shuffled]]
         if not len(affordable):
             return Offer.none()

@@ -1,8 +1,7 @@
 """The paper's benchmarks (LCFA, HQFA, Random) and two simple rivals. All pay exactly the bid.
 
 Each ranks the clients; the budget is then filled in that order, skipping clients that do not fit until none does. Equal
-clients are taken in a random order from the service's own keyed stream, so that no client is favoured by its index, and
-rivals with the same taste do not all want the same one.
+clients are taken in a random order (``learning.selection.ranked``).
 """
 
 from abc import abstractmethod
@@ -12,7 +11,7 @@ import numpy as np
 from des.records import Observation, Offer
 from fl.arrays import FloatArray, IntArray
 from learning.policy import Policy
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 
 class Preference(Policy):
@@ -20,9 +19,7 @@ class Preference(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the best clients their bids until the budget is used."""
-        shuffled = observation.rng().permutation(observation.clients)
-        ranks = [key[shuffled] for key in self.keys(observation)]
-        order: IntArray = shuffled[np.lexsort(ranks[::-1])] if ranks else shuffled
+        order = ranked(observation, *self.keys(observation))
         return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
     @abstractmethod

@@ -7,7 +7,7 @@ from des.records import Observation, Offer
 from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.policy import Policy
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 
 class OutbidBids(Policy):
@@ -28,8 +28,7 @@ class OutbidBids(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the best clients the price that beats the rivals' bids, as far as the budget goes."""
         require_finite(observation)
-        shuffled = observation.rng().permutation(observation.clients)
-        order = shuffled[np.argsort(-observation.dqi[shuffled], kind="stable")]
+        order = ranked(observation, -observation.dqi)
         return fill_budget(order, prices(observation), observation.budget, available=observation.available)
 
 

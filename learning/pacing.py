@@ -8,7 +8,7 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 
 class RefusalPacing(Policy):
@@ -58,8 +58,7 @@ class RefusalPacing(Policy):
         """Offer the dearest clients their marked-up bids until the budget is used."""
         require_finite(observation)
         bids = observation.own_bids
-        shuffled = observation.rng().permutation(observation.clients)
-        order = shuffled[np.argsort(-bids[shuffled], kind="stable")]
+        order = ranked(observation, -bids)
         return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
 
     def state(self) -> dict[str, FloatArray]:

@@ -6,8 +6,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import to_micro
-from des.records import Offer
+from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
+
+
+def ranked(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
+    """Return all clients in the order of keys [C], the most important key first; smaller is better.
+
+    Equal clients stand in a random order from the service's own keyed stream, so that no client is favoured by its
+    index, and rivals with the same taste do not all want the same one. Without keys, all are equal.
+    """
+    shuffled: IntArray = observation.rng().permutation(observation.clients)
+    if not keys:
+        return shuffled
+    return np.asarray(shuffled[np.lexsort([key[shuffled] for key in reversed(keys)])])
 
 
 def fill_budget(

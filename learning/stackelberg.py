@@ -10,6 +10,7 @@ from fl.options import is_number
 from fl.ordered import mean
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
+from learning.selection import ranked
 
 
 class Stackelberg(Policy):
@@ -52,7 +53,7 @@ class Stackelberg(Policy):
         """Offer the price of their quality to all clients that take part at the best price."""
         require_finite(observation)
         bids, quality = observation.own_bids, np.maximum(observation.dqi, 0)
-        shuffled = observation.rng().permutation(observation.clients)
+        shuffled = ranked(observation)
         can = shuffled[(observation.available & (quality > 0))[shuffled]]
         order = can[np.argsort(bids[can] / quality[can], kind="stable")]
         if not len(order):

@@ -10,7 +10,7 @@ from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.ordered import mean
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
+from learning.selection import fill_budget, ranked
 
 
 def name_best(
@@ -68,8 +68,8 @@ class Worth(Policy):
         """Offer what clients are worth."""
         bids = observation.own_bids
         worth = self._by_quality(bids, observation.dqi) if self._values is None else self._values
-        shuffled = observation.rng().permutation(observation.clients)
-        return name_best(worth, bids, observation.offer_limit, available=observation.available, order=shuffled)
+        order = ranked(observation)
+        return name_best(worth, bids, observation.offer_limit, available=observation.available, order=order)
 
     def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
         quality = np.maximum(dqi, 0)

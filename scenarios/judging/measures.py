@@ -131,55 +131,38 @@ def _rounds_with_offers(run: RunResult) -> int:
     return int((run.to_target.rounds + run.setting.arrivals - 1).max())
 
 
-ROUNDS_TO_TARGET = Measure(
+def _averaged(
+    name: str,
+    meaning: str,
+    better: int,
+    services: Callable[[RunResult], FloatArray],
+    digits: int = 2,
+    limits: tuple[float, float] = (0.0, inf),
+) -> Measure:
+    """Return a measure whose value of the whole market is the mean of the services'."""
+    return Measure(name, meaning, better, services, lambda r: float(services(r).mean()), digits, limits=limits)
+
+
+PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)
+"""Limits of measures."""
+
+ROUNDS_TO_TARGET = _averaged(
     "rounds to target",
     "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
     "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did",
     -1,
     _rounds,
-    lambda r: float(_rounds(r).mean()),
-    1,
+    digits=1,
 )
 """Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
 
-PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)
-"""Limits of measures."""
-
 MEASURES = (
-    Measure(
-        "final accuracy",
-        "test accuracy after the last round, %",
-        1,
-        _final,
-        lambda r: float(_final(r).mean()),
-        limits=PERCENT,
-    ),
-    Measure(
-        "AUC",
-        "mean accuracy over all rounds, %",
-        1,
-        _area,
-        lambda r: float(_area(r).mean()),
-        limits=PERCENT,
-    ),
-    Measure(
-        "target met",
-        "share of runs that met the target, %",
-        1,
-        _met,
-        lambda r: float(_met(r).mean()),
-        1,
-        limits=PERCENT,
-    ),
+    _averaged("final accuracy", "test accuracy after the last round, %", 1, _final, limits=PERCENT),
+    _averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
+    _averaged("target met", "share of runs that met the target, %", 1, _met, 1, PERCENT),
     ROUNDS_TO_TARGET,
-    Measure(
-        "normalised reward",
-        "mean over the rounds of reward / Omega^target, as in the paper",
-        1,
-        _reward,
-        lambda r: float(_reward(r).mean()),
-        4,
-        limits=SHARE,
+    _averaged(
+        "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1, _reward, 4, SHARE
     ),
     Measure(
         "spent",

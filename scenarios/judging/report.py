@@ -8,6 +8,7 @@ of a table's differences are corrected for how many there are, by Holm's method.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from learning.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics import probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.judging.bounds import Bounds
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult, Setting
+
+if TYPE_CHECKING:
+    from scenarios.judging.bounds import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ Scores = dict[int, float]
 """Values of a measure, by seed."""
 
 
-def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: Bounds | None = None) -> Report:
+def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: "Bounds | None" = None) -> Report:
     """Return the report on runs.
 
     Args:

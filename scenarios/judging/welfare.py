@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from des.money import MICRO, MicroArray
+from des.vcg import overspent
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import rounded
 
@@ -113,15 +114,11 @@ class _Program:
             if found.status != 0:
                 return None
             chosen = np.asarray(found.x) > 0.5
-            # The solver keeps budgets to within some micro-units; what exceeds one is excluded, and nothing else.
-            spent = np.zeros(len(self.budgets), dtype=np.int64)
-            np.add.at(spent, self.service[chosen], self.bids[chosen])
-            over = np.flatnonzero(spent > self.budgets)
-            if not len(over):
+            over = overspent(self.service, self.bids, self.budgets, chosen)
+            cuts = [LinearConstraint(row[None, :], ub=reach) for row, reach in over]
+            if not cuts:
                 return chosen
-            for m in over:
-                together = (chosen & (self.service == m)).astype(np.float64)
-                limits.append(LinearConstraint(together[None, :], ub=together.sum() - 1))
+            limits += cuts
         return None
 
     def relaxed(self) -> float:

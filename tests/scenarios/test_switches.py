@@ -16,34 +16,9 @@ from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import play_batch
+from support.scenarios import TWO_SERVICES
 
-MARKET = """\
-name = "switching"
-rounds = 8
-dqi = "published"
-[clients]
-count = 6
-cores = 1
-data_size = [40, 80]
-emd = [0.2, 0.8]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[training]
-backend = "surrogate"
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "lcfa"
-[[services]]
-name = "beta"
-dataset = "strokes"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "ucb"
-"""
+MARKET = 'name = "switching"\n' + TWO_SERVICES
 
 
 def market(*changes: tuple[int, str, str]) -> str:

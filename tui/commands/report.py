@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -42,7 +41,6 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from scenarios.judging.bounds import Bounds
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
@@ -50,8 +48,12 @@ def report(
 
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     found = read(runs)
-    with silenced() if bounds else nullcontext():
-        limits = Bounds.read(found) if bounds else None
+    limits = None
+    if bounds:
+        from scenarios.judging.bounds import Bounds
+
+        with silenced():
+            limits = Bounds.read(found)
     made = make_report(found, baseline, limits)
     if figures is not None:
         from scenarios.judging.figures import save

@@ -1,4 +1,7 @@
-"""Small markets as text: ``SMALL``, one service, three clients, two rounds; and services that compete."""
+"""Small markets as text: ``SMALL``, one service, three clients, two rounds; and services that compete.
+
+``TWO_SERVICES`` on the surrogate, six clients, eight rounds, lacks a name.
+"""
 
 SMALL = """\
 name = "small"
@@ -16,6 +19,33 @@ budget = 3
 target_accuracy = 0.99
 reward_base = 10
 policy = "random"
+"""
+
+TWO_SERVICES = """\
+rounds = 8
+dqi = "published"
+[clients]
+count = 6
+cores = 1
+data_size = [40, 80]
+emd = [0.2, 0.8]
+cost = { per_sample = 0.05, per_emd = 1.0 }
+[training]
+backend = "surrogate"
+[[services]]
+name = "alpha"
+dataset = "digits"
+budget = 10
+target_accuracy = 0.99
+reward_base = 60
+policy = "lcfa"
+[[services]]
+name = "beta"
+dataset = "strokes"
+budget = 10
+target_accuracy = 0.99
+reward_base = 60
+policy = "ucb"
 """
 
 

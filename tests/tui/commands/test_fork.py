@@ -11,37 +11,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from support.scenarios import TWO_SERVICES
 from support.shell import Done
 
 Flmarket = Callable[..., Done]
 
-MARKET = """\
+MARKET = f"""\
 name = "small"
-rounds = 8
-dqi = "published"
-[clients]
-count = 6
-cores = 1
-data_size = [40, 80]
-emd = [0.2, 0.8]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[training]
-backend = "surrogate"
-[[services]]
-name = "alpha"
-dataset = "digits"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "lcfa"
-[[services]]
-name = "beta"
-dataset = "strokes"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "ucb"
-[[services]]
+{TWO_SERVICES}[[services]]
 name = "early"
 dataset = "strokes"
 budget = 20
