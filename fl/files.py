@@ -7,13 +7,14 @@
   regular file. Whatever else has been put there under its name is refused or removed, never followed.
 """
 
+import csv
 import errno
 import fcntl
 import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -250,6 +251,14 @@ def asked_for(path: Path) -> Iterator[IO[str]]:
             yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a CSV file that the user named for results. Errors as in ``asked_for``."""
+    with asked_for(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def write_durably(path: Path, content: bytes) -> None:

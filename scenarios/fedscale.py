@@ -7,7 +7,6 @@ The public file ``client_behave_trace`` is a pickle of a dictionary, ``{client: 
 system performance of federated learning at scale", ICML 2022.
 """
 
-import csv
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 from des.availability import Interval
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
-from fl.files import asked_for
+from fl.files import write_rows
 from fl.plain_pickle import PickleError, loads
 from fl.printable import printable
 from scenarios.file.availability import COLUMNS, refuse_gaps
@@ -89,10 +88,7 @@ def write(trace: Converted, out: Path) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    with asked_for(out) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(trace.intervals)
+    write_rows(out, COLUMNS, trace.intervals)
 
 
 def _read(path: Path, name: str) -> Mapping[Any, Any]:

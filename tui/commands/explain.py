@@ -21,9 +21,7 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
-    from csv import writer
-
-    from fl.files import asked_for
+    from fl.files import write_rows
     from scenarios.judging.explain import COLUMNS, Explanation
     from scenarios.judging.verify import read_logs
     from scenarios.logs.directory import RunDirectory, State
@@ -36,11 +34,9 @@ def explain(
     if logs is None or problems:
         raise InputError(f"{run}: {problems[0]}")
     found = Explanation(logs, round_, service)
+    if csv is not None:  # first, as whoever reads the rest may stop reading
+        write_rows(csv, COLUMNS, found.table())
     for sentence in found.sentences():
         result(sentence)
     if csv is not None:
-        with asked_for(csv) as file:
-            rows = writer(file, lineterminator="\n")
-            rows.writerow(COLUMNS)
-            rows.writerows(found.table())
         result(f"{csv}: all clients of the round")

@@ -1,6 +1,5 @@
 """``flmarket fork``: continues a run from one of its rounds with something changed, and shows what differs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +54,9 @@ def fork(
 
     The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
     """
+    from fl.files import write_rows
     from scenarios.fork import fork as play
+    from scenarios.judging.differences import COLUMNS
 
     load_plugins(plugin, datasets=True)
     given = [_parsed(text) for text in assignments]
@@ -69,10 +70,13 @@ def fork(
     except KeyboardInterrupt:
         note("interrupted; the same command continues each fork from its last checkpoint")
         raise
+    if csv is not None:  # first, as whoever reads the rest may stop reading
+        columns = ("changes", *COLUMNS)
+        write_rows(csv, columns, ((it.name, *row.row()) for it in forks for row in it.comparison.differences()))
     for found in forks:
         _show(found, round_)
     if csv is not None:
-        _write(csv, forks)
+        result(f"{csv}: all measures and differences")
 
 
 def _parsed(text: str) -> tuple[str, Any]:
@@ -123,18 +127,3 @@ def _table(fork: "Fork") -> "Table":
     if more := len({it.name for it in all_ if it.kind == "client"}) - len(shown):
         table.caption = f"{more} more clients differ; --csv FILE lists all"
     return table
-
-
-def _write(path: Path, forks: Sequence["Fork"]) -> None:
-    """Write the differences of all forks."""
-    from csv import writer
-
-    from fl.files import asked_for
-    from scenarios.judging.differences import COLUMNS
-
-    with asked_for(path) as file:
-        rows = writer(file, lineterminator="\n")
-        rows.writerow(("changes", *COLUMNS))
-        for found in forks:
-            rows.writerows((found.name, *it.row()) for it in found.comparison.differences())
-    result(f"{path}: all measures and differences")

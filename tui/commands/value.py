@@ -33,12 +33,10 @@ def value(
 
     Replays the service's training from the first round, so it needs the data sets.
     """
-    from csv import writer
-
     from rich import box
     from rich.table import Table
 
-    from fl.files import asked_for
+    from fl.files import write_rows
     from scenarios.build import Shelf
     from scenarios.judging.value import COLUMNS, correlations, values
     from scenarios.logs.directory import RunDirectory
@@ -47,6 +45,8 @@ def value(
     load_plugins(plugin, datasets=True)
     directory = RunDirectory(run_directory(run))
     found = list(values(directory, service, numbers, Shelf(), workers=usable_cores()))
+    if csv is not None:  # first, as whoever reads the rest may stop reading
+        write_rows(csv, COLUMNS, (each.cells() for each in found))
     table = Table(box=box.SIMPLE_HEAD)
     for name in COLUMNS:
         table.add_column(name.replace("_", " "), justify="right")
@@ -63,10 +63,6 @@ def value(
     for sentence in correlations(found):
         result(sentence)
     if csv is not None:
-        with asked_for(csv) as file:
-            rows = writer(file, lineterminator="\n")
-            rows.writerow(COLUMNS)
-            rows.writerows(each.cells() for each in found)
         result(f"{csv}: {counted(len(found), 'row')}")
 
 

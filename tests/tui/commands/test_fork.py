@@ -1,6 +1,7 @@
 """`flmarket fork`: forks are runs like any other, cheap, and compared with their original; errors are one line."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -326,3 +327,17 @@ def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path, flmarket: Flm
     done = flmarket("fork", str(run), "--round", "3", "--set", "clients.cores=2", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == f"{run}: there.csv is not the trace with which the run was played\n"
+
+
+def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tmp_path: Path) -> None:
+    """As with ``| head -1``: it used to be written last, and so never."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = ["fork", str(original), "--round", "3", "--set", "clients.cores=2", "--csv", "all.csv", "--out", "forks"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tui.cli", *command, "--quiet"],
+        stdout=writing, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=200,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, "standard output was closed by its reader" in done.stderr) == (1, True)
+    assert set(pd.read_csv(tmp_path / "all.csv").changes) == {"clients.cores=2"}
