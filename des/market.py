@@ -196,8 +196,10 @@ class Market:
         return self._observations(current)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
-        free = self.mechanism.keeps_budgets
-        return observations(current, self.states, self.ledger, self.rounds, self._seed, over_budget=free)
+        free, public = self.mechanism.keeps_budgets, self._population.spec.disclosure.public_bids
+        return observations(
+            current, self.states, self.ledger, self.rounds, self._seed, public_bids=public, over_budget=free
+        )
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:
         """Play the open round to its end with the services' offers.

@@ -30,6 +30,7 @@ from des.behaviour import (
 from des.holdings import Holdings, Lasting
 from des.memory import recall, remembered
 from des.money import Micro, MicroArray, to_micro
+from des.secrets import Disclosure, Lens, Moods
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
 from fl.elementary import rounded
@@ -51,6 +52,8 @@ class PopulationSpec:
         departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
         behaviour: what clients bid, given their costs, and what they report of their data.
         lasting: how far a client's data lasts from round to round.
+        cost_noise: how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``.
+        disclosure: what services see of bids and DQI.
     """
 
     count: int
@@ -63,6 +66,8 @@ class PopulationSpec:
     departure_rate: float = 0.0
     behaviour: Behaviour = field(default_factory=Truthful)
     lasting: Lasting = field(default_factory=Lasting)
+    cost_noise: float = 0.0
+    disclosure: Disclosure = field(default_factory=Disclosure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Qualities:
-    """One round's world as services see it, read-only: arrays [M, C] over services and clients.
+    """One round's world as clients report it, read-only: arrays [M, C] over services and clients.
 
     Attributes:
         data_size: D, images, as the client reports it.
@@ -92,6 +97,7 @@ class Qualities:
         dqi: Psi (eq. 6) of the data that is reported, 12 significant digits.
         bid: O, in micro-units.
         held: the truth, which services do not see.
+        seen: what services see in place of the DQI; the same, unless the market discloses less.
     """
 
     data_size: IntArray
@@ -99,6 +105,7 @@ class Qualities:
     dqi: FloatArray
     bid: MicroArray
     held: Held
+    seen: FloatArray
 
 
 class Population:
@@ -116,7 +123,7 @@ class Population:
             seed: the run's seed.
 
         Raises:
-            ValueError: data costs less than nothing.
+            ValueError: data costs less than nothing, or a noise is out of range.
             BehaviourError: a behaviour of a plug-in failed.
         """
         self.spec = spec
@@ -147,7 +154,10 @@ class Population:
         if (cost[0] < 0).any():
             raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
         self._cost = np.maximum(cost, 0)  # nobody asks less than nothing, whatever it says of its data
-        self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._cost.max(axis=(0, 2)))
+        self._moods = Moods(spec.cost_noise, spec.count, seed)
+        self._costs = self._moods.limits(self._cost.min(axis=(0, 2)), self._cost.max(axis=(0, 2)))
+        self._lens = Lens(spec.disclosure, *self.dqi_range, spec.count, seed)
+        self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._costs[1])
         self.reset()
         draw = integers(draw_key(seed, "speed"), len(spec.speeds), 0, 0, np.arange(spec.count))
         self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
@@ -165,21 +175,22 @@ class Population:
             BehaviourError: a behaviour of a plug-in failed.
         """
         at, mix = self._holdings.at(round_)
-        held = self._held(at, mix)
+        held = self._held(round_, at, mix)
         size, emd, costs = held.data_size, held.emd, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * self._size[0].size
-            size, emd, costs = self._size.take(at), self._emd.take(at), self._cost.take(at)
+            size, emd, costs = self._size.take(at), self._emd.take(at), self._costs_at(round_, at)
             for array in (size, emd, costs):
                 array.setflags(write=False)
-        world = Qualities(size, emd, self._dqi.take(at), asked(self.spec.behaviour, round_, costs), held)
-        world.dqi.setflags(write=False)
-        world.bid.setflags(write=False)
-        return world
+        dqi = self._dqi.take(at)
+        dqi.setflags(write=False)
+        bids = asked(self.spec.behaviour, round_, costs)
+        bids.setflags(write=False)
+        return Qualities(size, emd, dqi, bids, held, self._lens.seen(dqi, round_))
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
-        return self._held(*self._holdings.at(round_))
+        return self._held(round_, *self._holdings.at(round_))
 
     def close(self, round_: int, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str]) -> None:
         """Let clients learn from a round.
@@ -222,8 +233,15 @@ class Population:
         """All data sizes that a client can report."""
         return frozenset(self._size.ravel().tolist())
 
-    def _held(self, at: IntArray, mix: IntArray | None) -> Held:
-        held = Held(self._size.take(at), self._emd.take(at), self._cost.take(at), mix)
+    def cost_factors(self, round_: int) -> FloatArray:
+        """Return what multiplies each client's costs in a round, [C]; ones without noise."""
+        return self._moods.factors(round_)
+
+    def _costs_at(self, round_: int, at: IntArray) -> MicroArray:
+        return self._moods.applied(self._cost.take(at), round_)
+
+    def _held(self, round_: int, at: IntArray, mix: IntArray | None) -> Held:
+        held = Held(self._size.take(at), self._emd.take(at), self._costs_at(round_, at), mix)
         for array in (held.data_size, held.emd, held.cost):
             array.setflags(write=False)
         return held
@@ -238,9 +256,14 @@ class Population:
         return self._dqi.min(axis=(0, 2)), self._dqi.max(axis=(0, 2))
 
     @property
+    def seen_range(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest [M] and the highest [M] value that a service can see in place of a client's DQI."""
+        return self._lens.range
+
+    @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
         """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
-        return self.spec.behaviour.bid_range(self._cost.min(axis=(0, 2)), self._cost.max(axis=(0, 2)))
+        return self.spec.behaviour.bid_range(*self._costs)
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""

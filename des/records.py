@@ -34,6 +34,11 @@ class Privileged:
 class Observation:
     """What one service sees when the bids of a round are closed: the paper's state s_m^n, and its own progress.
 
+    In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
+    all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
+    each bid tells the pair, for every service. That the DQI is private then protects nothing, and whoever is
+    ``privileged`` knows little that is not public. A scenario can make bids and DQI tell less: see ``des.secrets``.
+
     Arrays are read-only.
 
     Attributes:
@@ -41,9 +46,11 @@ class Observation:
         rounds: N, the number of rounds in the run.
         service: name of the service that observes.
         services: names of all services, in the order of the rows of ``bids``.
-        dqi: [C] DQI of each client's data set for this service (eq. 6).
+        dqi: [C] DQI of each client's data set for this service (eq. 6); where the market discloses less, its rank from
+            0 to 1, or a value with noise.
         bids: [M, C] the least that every client can be offered by every service, money: its bid, unless the market's
-            mechanism asks for more; zero where a service has left, or has not arrived.
+            mechanism asks for more; zero where a service has left, or has not arrived, and for all rivals if bids are
+            not public: see ``bids_public``.
         budget: B_m, the money that this service may offer in this round, or what is left of it.
         cores: K, how many services a client can serve at once.
         accuracy: the accuracy of the service's own global model, in [0, 1].
@@ -53,6 +60,8 @@ class Observation:
         privileged: what only policies that declare ``privileged`` see; otherwise None.
         unwilling: [C] whether a client does not serve this service at the price that the mechanism asks for, or has
             refused it already in this round; None if all serve. See ``available``.
+        bids_public: whether ``bids`` shows what clients ask of the rivals. If not, the rivals' rows are zero whether or
+            not they take part, and say nothing about them.
         total_left: what is left of the service's budget for the whole run, money; None if it has none. ``budget`` is
             never more.
         over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
@@ -75,6 +84,7 @@ class Observation:
     unwilling: BoolArray | None = None
     over_budget: bool = False
     total_left: float | None = None
+    bids_public: bool = True
 
     @property
     def offer_limit(self) -> float:

@@ -1,4 +1,4 @@
-"""What each service sees when it is asked to offer: all bids, and its own DQI and budget, but not its rivals'."""
+"""What each service sees when it is asked to offer: bids, and its own DQI and budget, but not its rivals'."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from des.money import MICRO
 from des.records import Observation, Privileged
 from des.round import Round
 from des.service import ServiceState
+from fl.arrays import FloatArray
 from fl.streams import stream_key
 
 
@@ -19,6 +20,7 @@ def observations(
     rounds: int,
     seed: int,
     *,
+    public_bids: bool = True,
     over_budget: bool = False,
 ) -> dict[str, Observation]:
     """Return what each service that may offer now observes, by name.
@@ -29,6 +31,7 @@ def observations(
         ledger: what each can still spend in this round, and in the whole run.
         rounds: N.
         seed: the run's seed.
+        public_bids: whether a service sees the bids to its rivals.
         over_budget: whether offers may add up to more than that.
     """
     world, active = current.world, list(current.active)
@@ -42,8 +45,8 @@ def observations(
             rounds=rounds,
             service=spec.name,
             services=names,
-            dqi=world.dqi[m],
-            bids=bids,
+            dqi=world.seen[m],
+            bids=bids if public_bids else only(bids, m),
             budget=ledger.accounts[spec.name].free / MICRO,
             cores=current.conditions.cores,
             accuracy=states[m].accuracy,
@@ -53,7 +56,16 @@ def observations(
             privileged=Privileged(world.data_size[m], world.emd[m]) if spec.privileged else None,
             unwilling=current.unwilling(m),
             over_budget=over_budget,
+            bids_public=public_bids,
             total_left=None if (total := ledger.left(spec.name)) is None else total / MICRO,
         )
         for m, spec in ((m, current.services[m]) for m in current.asked)
     }
+
+
+def only(bids: FloatArray, service: int) -> FloatArray:
+    """Return bids [M, C] of which all but one service's row are zero, read-only."""
+    own = np.zeros(bids.shape)
+    own[service] = bids[service]
+    own.setflags(write=False)
+    return own

@@ -7,7 +7,7 @@ are played in lockstep draw their worlds in one call, and meet those that each o
 The counter's four words mean, in each stream (docs/decisions/data.md):
 
     quality, departure, speed, ties,
-        behaviour                         round, service (its index), client, 0
+        behaviour, cost, lens             round, service (its index), client, 0
     lasting                               round of the draw or 0, service (its index), client, 0
     persistence, drift                    round, service (its index) or 0, client, 0
     mix of a service (by name)            round of the draw or 0, 0, client, position

@@ -249,5 +249,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         market, round_ = self._market, self._market.round + 1
         world = market.population.draw(round_)
         both = zip(market.services, market.states, strict=True)
-        active = np.array([present(spec, state, round_) for spec, state in both])
-        return world.dqi[m], np.where(active[:, None], world.bid / MICRO, 0.0)
+        shown = np.array([present(spec, state, round_) for spec, state in both])
+        if not market.population.spec.disclosure.public_bids:
+            shown &= np.arange(len(shown)) == m
+        return world.seen[m], np.where(shown[:, None], world.bid / MICRO, 0.0)

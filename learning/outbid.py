@@ -13,17 +13,18 @@ from learning.selection import fill_budget, ranked
 class OutbidBids(Policy):
     """Wants the highest DQI first, and pays one micro-unit more than the rivals' bids that it has to beat.
 
-    What a client asks of every service is public; what services offer is not. A client serves the K services that offer
+    In the paper's market, what a client asks of every service is public; what services offer is not. A client serves the K services that offer
     it the most, and no service can offer less than the client asks of it. So an offer just above the K-th highest of
     what the client asks of the rivals wins a core against rivals that pay the bids, whichever clients they want; its
     own bid is enough where that is higher, or where there are fewer than K rivals. With one core this beats the highest
     rival's bid. Against rivals that pay more than the bids it wins nothing more than HQFA does, at a higher price, and
-    services that all play it outbid each other's bids, but not each other.
+    services that all play it outbid each other's bids, but not each other. Where bids are not public, it does not know
+    what to beat, and pays the bids, as HQFA does.
 
     Ours: what a skeptical reader would try first where offers meet rivals' offers.
     """
 
-    summary = "highest data quality first, at just above what the client asks of the rivals (public)"
+    summary = "highest data quality first, at just above what the client asks of the rivals, where that is public"
 
     def act(self, observation: Observation) -> Offer:
         """Offer the best clients the price that beats the rivals' bids, as far as the budget goes."""
@@ -33,7 +34,12 @@ class OutbidBids(Policy):
 
 
 def prices(observation: Observation) -> FloatArray:
-    """Return what beats all but K - 1 rivals at each client if they pay the bids, [C], money; at least the own bid."""
+    """Return what beats all but K - 1 rivals at each client if they pay the bids, [C], money; at least the own bid.
+
+    The own bid where the rivals' are not public.
+    """
+    if not observation.bids_public:
+        return observation.own_bids
     bids = to_micro(observation.bids)
     own = observation.services.index(observation.service)
     rivals = np.sort(np.delete(bids, own, axis=0), axis=0)[::-1]

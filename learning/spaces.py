@@ -41,9 +41,9 @@ class Codec(Protocol):
 def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the lowest and highest value of each part of a service's observation.
 
-    * ``dqi`` [C]: each client's data quality indicator for this service.
+    * ``dqi`` [C]: each client's data quality indicator for this service, as far as the market discloses it.
     * ``bids`` [M, C]: every client's bids, money. The service's own row comes first, then its rivals' in the scenario's
-      order. A row is zero once its service has left.
+      order. A row is zero once its service has left; the rivals' are always zero where bids are not public.
     * ``available`` [C]: 1 for each client that can be selected, 0 for each that is offline.
     * ``budget`` [1]: B_m, money.
     * ``cores`` [1]: K.
@@ -52,7 +52,7 @@ def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArr
     * ``total_left`` [1]: what is left of the service's budget for the whole run, money. Only where it has one.
     """
     clients = market.population.spec.count
-    low, high = market.population.dqi_range
+    low, high = market.population.seen_range
     ahead = [market.schedule.at(round_) for round_ in market.schedule.turning_points]  # interventions count
     budget = max(conditions.budgets[market.services[service].name] for conditions in ahead)
     highest = market.population.bid_range[1] / MICRO

@@ -13,6 +13,7 @@ from des.market import Market
 from des.mechanisms import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
+from des.secrets import Disclosure
 from des.service import ServiceSpec
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
@@ -261,7 +262,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
 
 def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
     """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
-    clients = scenario.clients
+    clients, market = scenario.clients, scenario.market
     return PopulationSpec(
         count=clients.count,
         cores=clients.cores,
@@ -273,6 +274,8 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
         lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
+        cost_noise=clients.cost.noise,
+        disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
     )
 
 

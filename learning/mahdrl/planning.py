@@ -51,7 +51,8 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
     These are the bid itself, prices just above each of the highest rival bids, and a little beyond the highest. With
-    fewer than K rivals left, no offer can be outbid, and the bid is the only level.
+    fewer than K rivals left, no offer can be outbid, and the bid is the only level. Where the rivals' bids are not
+    public, the same stands for each of them, and one level just above is enough.
 
     Args:
         observation: what the deciding service sees.
@@ -60,6 +61,8 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
     bids = observation.own_bids
     if len(rivals) < observation.cores:
         return bids[:, None]
+    if not observation.bids_public:
+        rivals = rivals[:1]
     just_above = rivals[: max(RIVAL_LEVELS, observation.cores)] + 1.0 / MICRO
     levels = [bids, *just_above[::-1], *(np.maximum(rivals[0], bids) * factor for factor in OVERBIDS)]
     return np.asarray(to_micro(np.maximum(np.stack(levels, axis=1), bids[:, None])) / MICRO)

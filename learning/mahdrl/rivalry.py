@@ -14,6 +14,7 @@ import numpy as np
 from des.records import Observation
 from fl.arrays import FloatArray
 from fl.elementary import log, waves
+from fl.ordered import mean
 from learning.mahdrl.features import SMALLEST_PRICE
 
 WAVES = 2.0 ** np.arange(6)
@@ -51,8 +52,13 @@ class Rivals:
         """Return the rivals of the service that observes.
 
         A service that has left has only zeros as bids. So has one whose clients all ask for nothing; it is left out,
-        too.
+        too. Where bids are not public, all other services may take part, and what clients ask of them is not known: in
+        its place stands what they ask of the service itself, on average over the clients.
         """
+        if not observation.bids_public:
+            asked = observation.own_bids
+            unknown = np.broadcast_to(mean(asked), (len(observation.services) - 1, observation.clients))
+            return cls(unknown, float(asked.max(initial=SMALLEST_PRICE)))
         own = observation.services.index(observation.service)
         active = [m for m, row in enumerate(observation.bids) if m != own and row.any()]
         ascending: FloatArray = np.sort(observation.bids[active], axis=0)

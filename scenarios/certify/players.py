@@ -100,7 +100,7 @@ class Bench:
         bids = self.market.costs if bids is None else bids
         nothing = np.zeros(bids.shape)
         held = Held(self._sizes, nothing, self.market.costs)
-        world = Qualities(self._sizes, nothing, nothing, bids, held)
+        world = Qualities(self._sizes, nothing, nothing, bids, held, nothing)
         asks = self._platform.ask(world, 1)
         self.posted = asks.least is not bids
         ledger = Ledger(self._names, len(self._order))

@@ -260,10 +260,12 @@ def _costs(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Fin
     if not costs:
         return
     lowest, highest = min(costs), max(costs)
+    with_noise = highest[0] * (1 + cost.get("noise", 0.0))
     if to_micro(min(lowest[0], 0.0)) < 0:
         yield Finding(("clients", "cost"), f"{_what(*lowest)}, and must not be negative")
-    if highest[0] > LARGEST_COST:
-        yield Finding(("clients", "cost"), f"{_what(*highest)}, above the limit of {number(LARGEST_COST)}")
+    if with_noise > LARGEST_COST:
+        what = _what(with_noise, *highest[1:])
+        yield Finding(("clients", "cost"), f"{what}, above the limit of {number(LARGEST_COST)}")
 
 
 def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:

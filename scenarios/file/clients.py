@@ -9,7 +9,7 @@ from scenarios.file.tables import Table, plain
 
 
 class Cost(Table):
-    """What a data set costs a client: ``per_sample * D - per_emd * EMD``. A truthful client bids that."""
+    """What a data set costs a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
     per_sample: float = Field(
         ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
@@ -19,6 +19,13 @@ class Cost(Table):
         le=1_000_000,
         description="Money taken off for each unit of EMD; the cost must stay at or above 0.",
         json_schema_extra={"unit": "money per unit of EMD"},
+    )
+    noise: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="In each round, all that a client's work costs is multiplied by a number of its own, drawn "
+        "uniformly between 1 - noise and 1 + noise. 0: costs tell the data, as in the paper.",
     )
 
 

@@ -33,6 +33,23 @@ class Market(Table):
     options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="Settings of the mechanism, as the mechanism documents them."
     )
+    bids: Literal["public", "own"] = Field(
+        default="public",
+        description="What services see of bids: public, all that clients ask of any service, as in the paper; own, what "
+        "they ask of the service itself.",
+    )
+    dqi: Literal["value", "rank"] = Field(
+        default="value",
+        description="What services see of a client's data quality: value, the DQI; rank, its rank among all clients of "
+        "the round, 0 for the lowest and 1 for the highest.",
+    )
+    dqi_noise: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="How far the DQI that services see may be off: a number drawn uniformly between plus and minus this "
+        "part of the range of the DQI that clients can have is added to it. A rank is that of the noisy values.",
+    )
 
 
 def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:

@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.file.clients import ClientBehaviour, ClientLasting
+from scenarios.file.clients import ClientBehaviour, ClientLasting, Cost
 from scenarios.file.problems import BARE_KEY
 from scenarios.file.schema import Market, Scenario
 
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
+
+_SECRETS = ("bids", "dqi", "dqi_noise")
+"""Keys of the market that are not written where they are as in the paper: a scenario's text stays what it was."""
 
 _PLAIN_CLIENTS = {"behaviour": ClientBehaviour().model_dump(), "lasting": ClientLasting().model_dump()}
 
@@ -19,8 +22,8 @@ def dumps(scenario: Scenario) -> str:
 
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
-    none, a service's arrival where it is the first round, and the rules of the market, and how clients behave and how
-    their data lasts, where that is as in the paper.
+    none, a service's arrival where it is the first round, and the rules of the market, noise, and how clients behave and
+    how their data lasts, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
@@ -29,6 +32,11 @@ def dumps(scenario: Scenario) -> str:
     for key, plain in _PLAIN_CLIENTS.items():
         if data["clients"][key] == plain:
             del data["clients"][key]
+    for key in _SECRETS:
+        if "market" in data and data["market"][key] == Market.model_fields[key].default:
+            del data["market"][key]
+    if data["clients"]["cost"]["noise"] == Cost.model_fields["noise"].default:
+        del data["clients"]["cost"]["noise"]
     for service in data["services"]:
         if service["arrival"] == 1:
             del service["arrival"]

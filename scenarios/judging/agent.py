@@ -23,6 +23,8 @@ from scenarios.judging.reasons import cash
 SHOWN = 3
 """Clients that a sentence names."""
 
+_HIDDEN = "the client's bids to rivals are not public"
+
 
 def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterator[str]:
     """Yield what a service's trained agent went by in a round, or why that is not known.
@@ -77,9 +79,9 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     scenario, conditions = logs.scenario, logs.conditions(number)
     rows: dict[str, Row] = {row["service"]: row for row in logs.rows_of[number]}
     market = conditions.market
-    bids = np.zeros(world.bid.shape)
+    bids, public = np.zeros(world.bid.shape), scenario.market.bids == "public"
     for name, m in logs.places.items():
-        if rows[name]["status"] not in (Status.LEFT, Status.WAITING):
+        if rows[name]["status"] not in (Status.LEFT, Status.WAITING) and (public or name == service):
             bids[m] = world.bid[m] / MICRO
     before = [row["accuracy"] for row in logs.rows_of.get(number - 1, ()) if row["service"] == service]
     return Observation(
@@ -87,7 +89,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         rounds=scenario.rounds,
         service=service,
         services=tuple(logs.places),
-        dqi=world.dqi[logs.places[service]],
+        dqi=world.seen[logs.places[service]],
         bids=bids,
         budget=rows[service]["budget"] / MICRO,
         cores=conditions.cores,
@@ -96,6 +98,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(conditions.offline),
         over_budget=create_mechanism(market.mechanism, market.options).keeps_budgets,
+        bids_public=public,
     )
 
 
@@ -128,11 +131,12 @@ def _chances(seen: Observation, reasons: Reasons, over: Sequence[int]) -> Iterat
     for at in over[:SHOWN]:
         client = int(clients[at])
         rivals = np.delete(seen.bids[:, client], seen.services.index(seen.service))
+        highest = cash(int(to_micro(rivals.max(initial=0.0))))
+        of_rivals = f"the highest bid of the client to a rival is {highest}" if seen.bids_public else _HIDDEN
         yield (
             f"It offered client {client} {_pair(reasons.offer.payments[at], seen.own_bids[client])}: at the bid it "
             f"expected to be served with {_percent(float(reasons.at_bid[client]))}, so with "
-            f"{_percent(float(reasons.at_offer[at]))}; the highest bid of the client to a rival is "
-            f"{cash(int(to_micro(rivals.max(initial=0.0))))}."
+            f"{_percent(float(reasons.at_offer[at]))}; {of_rivals}."
         )
     if len(over) > SHOWN:
         yield f"It offered more than the bid to {len(over) - SHOWN} more."

@@ -27,12 +27,20 @@ def bids(logs: Logs) -> Iterator[str]:
         return  # of a plug-in that is not here
     behaviour = logs.population.spec.behaviour
     places = {service.name: m for m, service in enumerate(logs.scenario.services)}
+    factors: dict[int, list[float]] = {}  # of the last round that was asked for
     for row in logs.offers:
         if row["service"] not in places:
             continue  # the rule ``shape`` names it
         asked = cost.per_sample * row["data_size"] - cost.per_emd * row["emd"]
         # The range of micro-units that the cost can have been rounded to; one number, but for ties.
-        near = max(0, math.ceil(asked * MICRO - _ROUNDING)), max(0, math.floor(asked * MICRO + _ROUNDING))
+        near = [max(0, math.ceil(asked * MICRO - _ROUNDING)), max(0, math.floor(asked * MICRO + _ROUNDING))]
+        if cost.noise:
+            if not (0 <= row["client"] < logs.scenario.clients.count and 1 <= row["round"] <= logs.scenario.rounds):
+                continue  # the rules ``scenario`` and ``shape`` name it
+            if row["round"] not in factors:
+                factors = {row["round"]: logs.population.cost_factors(row["round"]).tolist()}
+            factor = factors[row["round"]][row["client"]]
+            asked, near = asked * factor, [round(amount * factor) for amount in near]
         low, high = behaviour.bid_range(*(np.full(len(places), amount, np.int64) for amount in near))
         if not low[places[row["service"]]] <= row["bid"] <= high[places[row["service"]]]:
             bid = money(row["bid"])

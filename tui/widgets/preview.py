@@ -97,6 +97,15 @@ def _changes(scenario: Scenario) -> Iterator[str]:
         yield f"What a client has lasts: a round keeps it with probability {lasting.persistence:g}{drift}."
     if trace is not None:
         yield f"When clients are there: {trace}."
+    if scenario.clients.cost.noise:
+        noise = 100 * scenario.clients.cost.noise
+        yield f"In each round, a client's costs differ by up to {noise:g} % either way, so that bids do not tell its data."
+    if scenario.market.bids == "own":
+        yield "Services see the bids to themselves alone."
+    if scenario.market.dqi == "rank" or scenario.market.dqi_noise:
+        what = "the rank of the DQI" if scenario.market.dqi == "rank" else "the DQI"
+        off = f" with a noise of {100 * scenario.market.dqi_noise:g} % of its range" * bool(scenario.market.dqi_noise)
+        yield f"Services see {what}{off}."
     for service in scenario.services:
         if service.arrival > 1:
             yield f"{service.name} arrives in round {service.arrival}."
@@ -117,7 +126,8 @@ def _costs(scenario: Scenario) -> tuple[float, float]:
         size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
         costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
     found = np.concatenate(costs)
-    return max(0.0, float(found.min())), float(found.max())
+    noise = clients.cost.noise
+    return max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
 
 
 def bid_range(scenario: Scenario, lowest: float, highest: float) -> tuple[float, float]:

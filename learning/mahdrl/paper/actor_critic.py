@@ -100,6 +100,7 @@ class Networks:
         """Return s_m = {Psi_m, O, B_m} as numbers [S]: own DQI [C], all bids [M, C], own budget.
 
         The paper does not scale its state. Here money is in units of the service's own budget, which is therefore 1.
+        Where bids are not public, the rivals' are zeros throughout, which tell the networks nothing.
         """
         if not self._slots:
             return client_features(observation).ravel()
