@@ -54,7 +54,8 @@ class Moods:
         """Return what multiplies the costs of each client in a round, [C]."""
         if not self._noise:
             return np.ones(len(self._clients))
-        return 1.0 + self._noise * (2.0 * uniforms(self._key, round_, 0, self._clients)[0] - 1.0)
+        drawn: FloatArray = uniforms(self._key, round_, 0, self._clients)[0]
+        return 1.0 + self._noise * (2.0 * drawn - 1.0)
 
     def applied(self, costs: MicroArray, round_: int) -> MicroArray:
         """Return costs [M, C] of a round, micro-units, with each client's factor."""

@@ -13,13 +13,13 @@ from learning.selection import fill_budget, ranked
 class OutbidBids(Policy):
     """Wants the highest DQI first, and pays one micro-unit more than the rivals' bids that it has to beat.
 
-    In the paper's market, what a client asks of every service is public; what services offer is not. A client serves the K services that offer
-    it the most, and no service can offer less than the client asks of it. So an offer just above the K-th highest of
-    what the client asks of the rivals wins a core against rivals that pay the bids, whichever clients they want; its
-    own bid is enough where that is higher, or where there are fewer than K rivals. With one core this beats the highest
-    rival's bid. Against rivals that pay more than the bids it wins nothing more than HQFA does, at a higher price, and
-    services that all play it outbid each other's bids, but not each other. Where bids are not public, it does not know
-    what to beat, and pays the bids, as HQFA does.
+    In the paper's market, what a client asks of every service is public; what services offer is not. A client serves
+    the K services that offer it the most, and no service can offer less than the client asks of it. So an offer just
+    above the K-th highest of what the client asks of the rivals wins a core against rivals that pay the bids, whichever
+    clients they want; its own bid is enough where that is higher, or where there are fewer than K rivals. With one core
+    this beats the highest rival's bid. Against rivals that pay more than the bids it wins nothing more than HQFA does,
+    at a higher price, and services that all play it outbid each other's bids, but not each other. Where bids are not
+    public, it does not know what to beat, and pays the bids, as HQFA does.
 
     Ours: what a skeptical reader would try first where offers meet rivals' offers.
     """

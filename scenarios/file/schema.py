@@ -35,8 +35,8 @@ class Market(Table):
     )
     bids: Literal["public", "own"] = Field(
         default="public",
-        description="What services see of bids: public, all that clients ask of any service, as in the paper; own, what "
-        "they ask of the service itself.",
+        description="What services see of bids: public, all that clients ask of any service, as in the paper; own, "
+        "what they ask of the service itself.",
     )
     dqi: Literal["value", "rank"] = Field(
         default="value",
@@ -47,8 +47,9 @@ class Market(Table):
         default=0.0,
         ge=0,
         le=1,
-        description="How far the DQI that services see may be off: a number drawn uniformly between plus and minus this "
-        "part of the range of the DQI that clients can have is added to it. A rank is that of the noisy values.",
+        description="How far the DQI that services see may be off: to each is added a number that is drawn uniformly "
+        "between plus and minus this part of the range of the DQI that clients can have. A rank is that of the noisy "
+        "values.",
     )
 
 

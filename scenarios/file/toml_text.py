@@ -22,8 +22,8 @@ def dumps(scenario: Scenario) -> str:
 
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
-    none, a service's arrival where it is the first round, and the rules of the market, noise, and how clients behave and
-    how their data lasts, where that is as in the paper.
+    none, a service's arrival where it is the first round, and the rules of the market, noise, and how clients behave
+    and how their data lasts, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():

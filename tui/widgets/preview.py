@@ -98,8 +98,7 @@ def _changes(scenario: Scenario) -> Iterator[str]:
     if trace is not None:
         yield f"When clients are there: {trace}."
     if scenario.clients.cost.noise:
-        noise = 100 * scenario.clients.cost.noise
-        yield f"In each round, a client's costs differ by up to {noise:g} % either way, so that bids do not tell its data."
+        yield f"In each round, a client's costs are up to {100 * scenario.clients.cost.noise:g} % more or less."
     if scenario.market.bids == "own":
         yield "Services see the bids to themselves alone."
     if scenario.market.dqi == "rank" or scenario.market.dqi_noise:
