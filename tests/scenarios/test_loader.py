@@ -104,9 +104,10 @@ class TestFiles:
 
 
 class TestBuiltIns:
-    def test_there_are_ten(self) -> None:
+    def test_there_are_eleven(self) -> None:
+        others = ["quickstart", "scarce"]
         papers = ["paper", "paper-budget", "paper-cores", "paper-fitted"]
-        assert builtin_names() == ["changing", "crowd", "interests", "mechanisms", *papers, "quickstart", "scarce"]
+        assert builtin_names() == ["changing", "crowd", "interests", "mechanisms", *papers, "private", *others]
 
     @pytest.mark.parametrize("name", builtin_names())
     def test_each_is_sound_and_says_what_it_is(self, name: str) -> None:
