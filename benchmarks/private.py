@@ -3,11 +3,17 @@ r"""What secrets are worth: how well bids and DQI tell the data, and who wins wh
     python benchmarks/private.py --out docs/results/private.csv        # plays what the file lacks, prints the tables
     python benchmarks/private.py --out docs/results/private.csv --print
 
-The first table is the share of clients whose data a rule recovers that knows the scenario: from a bid, the pair (D,
-EMD) whose cost is nearest to it, as a ratio; from what services see of the DQI, the pair whose DQI is nearest, or that
-has the rank. It counts all clients of all rounds and services. In the second, all services play one policy; the score
-is the AUC (mean accuracy over the rounds), averaged over the services. All policies and markets meet the same data under
-one seed, so differences are paired by seed. One line of the CSV is one run.
+The first table is the share of clients, over all rounds and services, whose data a rule recovers that knows the
+scenario:
+
+* from a bid: the pair (D, EMD) whose cost is nearest to it, as a ratio;
+* from all bids of a client, where they are public: a client's noise is one factor for all services, so the pair that
+  best explains the bids by one factor;
+* from what the service sees of the DQI: the pair whose DQI is nearest, or that has the rank.
+
+In the second table all services play one policy; the score is the AUC (mean accuracy over the rounds), averaged over
+the services. All policies and markets meet the same data under one seed, so differences are paired by seed. One line of
+the CSV is one run.
 """
 
 import argparse
@@ -15,12 +21,14 @@ import csv
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from des.population import Population
-from fl.arrays import FloatArray
+from des.population import Population, Qualities
+from fl.arrays import FloatArray, IntArray
 from learning.evaluation import evaluate, everywhere
 from learning.intervals import mean_interval, paired_interval
 from learning.policy import is_privileged
@@ -65,57 +73,78 @@ def main() -> None:
 
 # ---- what bids and DQI tell
 
+SOURCES = ("by the bid", "by all its bids", "by the DQI")
+
+
+class Kinds(NamedTuple):
+    """The kinds of data that clients can have for a service: size, EMD, cost without noise (micro-units), and DQI."""
+
+    size: FloatArray
+    emd: FloatArray
+    cost: FloatArray
+    dqi: FloatArray
+
 
 def told(seeds: int) -> str:
-    """Return the Markdown table of what a rule recovers."""
-    lines = ["| market | size, by the bid | size and EMD, by the bid | size, by the DQI | size and EMD, by the DQI |"]
-    lines.append("| --- |" + " --- |" * 4)
+    """Return the Markdown table of what a rule recovers: the data size, and size and EMD."""
+    lines = ["| market | " + " | ".join(SOURCES) + " |", "| --- |" + " --- |" * len(SOURCES)]
     for market in MARKETS:
         shares = recovered(market, range(seeds))
-        lines.append(f"| {market} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |")
+        cells = ["" if one is None else f"{100 * one[0]:.1f} %, {100 * one[1]:.1f} %" for one in shares]
+        lines.append(f"| {market} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def recovered(market: str, seeds: Iterable[int]) -> tuple[float, float, float, float]:
-    """Return the shares of clients whose size, and whose pair, follow from the bid, and the same from the DQI."""
+def recovered(market: str, seeds: Iterable[int]) -> list[tuple[float, float] | None]:
+    """Return, for each source, the shares of clients whose size, and whose size and EMD, it gives away."""
     scenario = scenario_of(market)
-    right = [np.concatenate(found, axis=None) for found in zip(*(hits(scenario, seed) for seed in seeds), strict=True)]
-    by_bid, pair_by_bid, by_dqi, pair_by_dqi = (float(one.mean()) for one in right)
-    return by_bid, pair_by_bid, by_dqi, pair_by_dqi
+    right: list[list[tuple[float, float]]] = [[] for _ in SOURCES]
+    for seed in seeds:
+        play = build_market(scenario, seed, build_federation(scenario, seed, Shelf(), workers=0))
+        people = play.population
+        play.close()
+        kinds = [kinds_of(people, m) for m in range(len(scenario.services))]
+        for number in range(1, scenario.rounds + 1):
+            for source, shares in enumerate(hits(people.draw(number), kinds, scenario)):
+                right[source] += shares
+    return [(fmean(one for one, _ in found), fmean(two for _, two in found)) if found else None for found in right]
 
 
-def hits(scenario: Scenario, seed: int) -> tuple[FloatArray, ...]:
-    """Return for each round, service and client whether size and pair follow from the bid, and from the DQI."""
-    market = build_market(scenario, seed, build_federation(scenario, seed, Shelf(), workers=0))
-    people, ranked = market.population, scenario.market.dqi == "rank"
-    market.close()
-    kinds = [kinds_of(people, m) for m in range(len(scenario.services))]
-    found: list[list[FloatArray]] = [[], [], [], []]
-    for number in range(1, scenario.rounds + 1):
-        world = people.draw(number)
-        for m, (size, emd, cost, dqi) in enumerate(kinds):
-            by_bid = np.abs(np.log(world.bid[m][:, None] / cost)).argmin(axis=1)
-            if ranked:
-                by_dqi = np.argsort(dqi)[np.minimum((world.seen[m] * len(dqi)).astype(np.int64), len(dqi) - 1)]
-            else:
-                by_dqi = np.abs(world.seen[m][:, None] - dqi).argmin(axis=1)
-            for at, guess in enumerate((by_bid, by_dqi)):
-                sizes = size[guess] == world.data_size[m]
-                found[2 * at].append(sizes)
-                found[2 * at + 1].append(sizes & (emd[guess] == world.emd[m]))
-    return tuple(np.concatenate(one) for one in found)
+def hits(world: Qualities, kinds: list[Kinds], scenario: Scenario) -> list[list[tuple[float, float]]]:
+    """Return, for each source, by service: the shares of a round's clients whose size, and whose pair, it gives away."""
+    factors = [np.log(world.bid[m][:, None] / one.cost) for m, one in enumerate(kinds)]  # [C, kinds]
+    found: list[list[tuple[float, float]]] = [[] for _ in SOURCES]
+    for m, one in enumerate(kinds):
+        last = len(one.dqi) - 1
+        if scenario.market.dqi == "rank":
+            by_dqi = one.dqi.argsort()[np.minimum((world.seen[m] * len(one.dqi)).astype(np.int64), last)]
+        else:
+            by_dqi = np.abs(world.seen[m][:, None] - one.dqi).argmin(axis=1)
+        guesses: list[IntArray | None] = [np.abs(factors[m]).argmin(axis=1), None, by_dqi]
+        if scenario.market.bids == "public":
+            apart = [
+                np.abs(factors[m][:, :, None] - other[:, None, :]).min(axis=2)
+                for at, other in enumerate(factors)
+                if at != m
+            ]
+            possible = np.abs(np.expm1(factors[m])) <= scenario.clients.cost.noise + 1e-6
+            guesses[1] = np.where(possible, sum(apart), np.inf).argmin(axis=1)
+        for shares, guess in zip(found, guesses, strict=True):
+            if guess is not None:
+                sizes = one.size[guess] == world.data_size[m]
+                shares.append((float(sizes.mean()), float((sizes & (one.emd[guess] == world.emd[m])).mean())))
+    return found
 
 
-def kinds_of(people: Population, m: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the data sizes, EMDs, costs without noise, and DQI of all kinds of data that clients have for a service."""
-    worlds = [people.draw(number) for number in range(1, 41)]
+def kinds_of(people: Population, m: int) -> Kinds:
+    """Return the kinds of data that come up in forty rounds: with twenty clients or more, all."""
     rows = {
         (int(world.data_size[m, c]), float(world.emd[m, c]), float(world.dqi[m, c]))
-        for world in worlds
+        for world in map(people.draw, range(1, 41))
         for c in range(people.spec.count)
     }
     size, emd, dqi = (np.array(column) for column in zip(*sorted(rows), strict=True))
-    return size, emd, np.rint(1e6 * (people.spec.cost_per_sample * size - people.spec.cost_per_emd * emd)), dqi
+    return Kinds(size, emd, np.rint(1e6 * (people.spec.cost_per_sample * size - people.spec.cost_per_emd * emd)), dqi)
 
 
 # ---- who wins

@@ -70,7 +70,10 @@ class QualityPerCost(Preference):
 
 
 class DataFirst(Preference):
-    """D-first: the largest data set first, the lowest EMD among equals. Sees what the paper hides."""
+    """D-first: the largest data set first, the lowest EMD among equals. Sees what the paper hides, though not its bids.
+
+    In ``paper`` public bids tell as much: ``learning.dearest`` has the same order.
+    """
 
     summary = "most data first, then lowest EMD; privileged: sees data sizes and EMDs"
     privileged = True

@@ -128,10 +128,10 @@ class BookPanel(Panel):
     SHORT = "Book"
     HELP = """Why each client trained for a service, or did not. What was served comes first, then what was outbid.
 
-[b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD.
+[b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD, with the noise of its costs.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
-[b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data.
+[b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
 [b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
 (for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
