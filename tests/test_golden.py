@@ -73,11 +73,12 @@ def test_neither_numpy_s_extensions_nor_the_blas_change_a_byte(settings: dict[st
     assert found == {"paper": {policy: recorded()["paper"][policy] for policy in SENSITIVE}}
 
 
-def test_without_the_compiled_extension_the_market_is_the_same() -> None:
-    """NumPy then draws the world and computes exp and log. In ``scarce``, ties are broken by draws."""
+@pytest.mark.parametrize("scenario", ["scarce", "private"])
+def test_without_the_compiled_extension_the_market_is_the_same(scenario: str) -> None:
+    """NumPy then draws the world and computes exp and log. Draws break ties in ``scarce``, and blur ``private``."""
     start = "import runpy, sys; sys.modules['fl._fused'] = None; runpy.run_module('golden', run_name='__main__')"
-    found = golden("scarce", ["lcfa", "hqfa"], {}, start=["-c", start])
-    assert found == {"scarce": {policy: recorded()["scarce"][policy] for policy in ("lcfa", "hqfa")}}
+    found = golden(scenario, ["lcfa", "hqfa"], {}, start=["-c", start])
+    assert found == {scenario: {policy: recorded()[scenario][policy] for policy in ("lcfa", "hqfa")}}
 
 
 def golden(

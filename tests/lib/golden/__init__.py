@@ -29,6 +29,7 @@ SEED = 0
 SETTINGS = {
     "paper": ["training.backend=surrogate"],
     "scarce": ["training.backend=surrogate"],
+    "private": [],  # on the surrogate; draws what the others do not
     "quickstart": ["rounds=20"],  # real training, on images that come with flmarket
 }
 """The scenarios, and what is set in them."""
