@@ -27,9 +27,10 @@ def script() -> Any:
 
 @pytest.fixture(scope="module")
 def mutator(script: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Of a run with everything in it: offers that are outbid, missed deadlines, and clients that leave."""
+    """Of a run with everything in it: offers that are outbid, missed deadlines, clients that leave, and secrets."""
     overrides = ["rounds=4", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2"]
-    [run] = plan([load("scarce", overrides)], ["random"], [0], tmp_path_factory.mktemp("runs"), Shelf())
+    secrets = ["clients.cost.noise=0.3", "market.bids=own", "market.dqi=rank", "market.dqi_noise=0.1"]
+    [run] = plan([load("scarce", [*overrides, *secrets])], ["random"], [0], tmp_path_factory.mktemp("runs"), Shelf())
     execute(run, Shelf())
     assert not script.is_found(run.directory.path)
     return script.Mutator(run.directory.path, 0)
