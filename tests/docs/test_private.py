@@ -1,0 +1,55 @@
+"""docs/tutorials/private.md shows what docs/results/private.csv says, and the file is what benchmarks/private.py plays."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs/results/private.csv"
+PAGE = ROOT / "docs/tutorials/private.md"
+
+
+@pytest.fixture(scope="module")
+def private() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("private_benchmark", ROOT / "benchmarks/private.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_policies_is_that_of_the_file(private: ModuleType) -> None:
+    """If this fails: python benchmarks/private.py --out docs/results/private.csv --print"""
+    assert private.played(RESULTS) in PAGE.read_text()
+
+
+def test_the_table_of_what_is_told_can_be_made_again(private: ModuleType) -> None:
+    assert private.told(private.SEEDS) in PAGE.read_text()
+
+
+def test_every_policy_has_all_seeds(private: ModuleType) -> None:
+    frame = pd.read_csv(RESULTS)
+    found = {pair: rows.seed.tolist() for pair, rows in frame.groupby(["market", "policy"])}
+    wanted = [(market, policy) for market in private.PLAYED for policy in private.POLICIES]
+    assert found == dict.fromkeys(wanted, list(range(private.SEEDS)))
+
+
+@pytest.mark.parametrize(("market", "policy"), [("noise 0.2", "dearest"), ("private", "mahdrl"), ("private", "hqfa")])
+def test_a_line_of_the_file_can_be_played_again(private: ModuleType, market: str, policy: str) -> None:
+    frame = pd.read_csv(RESULTS, dtype=str)
+    mine = frame[(frame.market == market) & (frame.policy == policy) & (frame.seed == "3")]
+    [line] = private.play(market, policy, [3])
+    assert [str(value) for value in line] == mine.iloc[0].tolist()
+
+
+def test_in_paper_the_dearest_clients_are_those_of_d_first() -> None:
+    """The privilege is worth nothing there; that is what the page says of all 20 seeds."""
+    wide = pd.read_csv(RESULTS).pivot_table("auc", ["market", "seed"], "policy")
+    assert (wide.loc["paper"]["dearest"] == wide.loc["paper"]["d-first"]).all()
+    assert (wide.loc["private"]["dearest"] < wide.loc["private"]["d-first"]).all()
