@@ -111,7 +111,7 @@ def recovered(market: str, seeds: Iterable[int]) -> list[tuple[float, float] | N
 
 
 def hits(world: Qualities, kinds: list[Kinds], scenario: Scenario) -> list[list[tuple[float, float]]]:
-    """Return, for each source, by service: the shares of a round's clients whose size, and whose pair, it gives away."""
+    """Return for each source and service the shares of a round's clients whose size, and whose pair, it gives away."""
     factors = [np.log(world.bid[m][:, None] / one.cost) for m, one in enumerate(kinds)]  # [C, kinds]
     found: list[list[tuple[float, float]]] = [[] for _ in SOURCES]
     for m, one in enumerate(kinds):

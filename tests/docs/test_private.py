@@ -1,4 +1,4 @@
-"""docs/tutorials/private.md shows what docs/results/private.csv says, and the file is what benchmarks/private.py plays."""
+"""docs/tutorials/private.md shows what docs/results/private.csv says, which is what benchmarks/private.py plays."""
 
 import importlib.util
 import sys
@@ -37,7 +37,7 @@ def test_every_policy_has_all_seeds(private: ModuleType) -> None:
     frame = pd.read_csv(RESULTS)
     found = {pair: rows.seed.tolist() for pair, rows in frame.groupby(["market", "policy"])}
     wanted = [(market, policy) for market in private.PLAYED for policy in private.POLICIES]
-    assert found == dict.fromkeys(wanted, list(range(private.SEEDS)))
+    assert found == {pair: list(range(private.SEEDS)) for pair in wanted}
 
 
 @pytest.mark.parametrize(("market", "policy"), [("noise 0.2", "dearest"), ("private", "mahdrl"), ("private", "hqfa")])
