@@ -157,7 +157,7 @@ def noise_keys(seed: int, services: Sequence[str]) -> UInt32Array:
 
 
 def noise(keys: UInt32Array, rounds: IntArray) -> FloatArray:
-    """Return standard normal numbers [M, rounds] for each service and round; that of round 0 is the run's luck."""
+    """Return standard normal numbers [..., rounds] for each service and round; that of round 0 is the run's luck."""
     return normals(keys, rounds)
 
 

@@ -23,12 +23,12 @@ class Curves:
         u: [B, M] the latent progress.
     """
 
-    def __init__(self, curves: Sequence[Mapping[str, Curve]], services: int) -> None:
+    def __init__(self, curves: Sequence[Mapping[str, Curve]], services: int, rounds: int) -> None:
         """Prepare the curves of all markets; ``reset`` begins each.
 
         Args:
             curves: [B] by service.
-            services: the most that any market has.
+            services, rounds: the most that any market has.
         """
         self._names = [list(own) for own in curves]
         padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
@@ -39,16 +39,19 @@ class Curves:
         self.start: FloatArray = 1.0 - self._curves.start
         self.accuracy, self.u = self.start.copy(), np.zeros(shape)
         self._luck = np.zeros(shape)
-        self._noise: list[FloatArray] = [np.zeros((services, 1)) for _ in curves]
+        self._noise = np.zeros((len(curves), rounds + 2, services))  # also of the round that a market would play next
+        self._each = np.arange(len(curves))
 
-    def reset(self, b: int, seed: int, rounds: int) -> None:
-        """Begin a market anew: draw its noise of all rounds."""
-        names = self._names[b]
-        drawn = noise(noise_keys(seed, names), np.arange(rounds + 1))
-        self._noise[b] = np.zeros((self.u.shape[1], rounds + 1))
-        self._noise[b][: len(names)] = drawn
-        self._luck[b] = self._noise[b][:, 0]
-        self.accuracy[b], self.u[b] = self.start[b], 0.0
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
+        """Begin some markets anew: draw their noise of all rounds."""
+        services, rounds = self.u.shape[1], self._noise.shape[1]
+        keys = np.zeros((len(which), services, 1, 2), dtype=np.uint32)
+        for row, b, seed in zip(keys, which, seeds, strict=True):
+            row[: len(self._names[b])] = noise_keys(seed, self._names[b])
+        rows = list(which)
+        self._noise[rows] = np.moveaxis(noise(keys, np.arange(rounds)), 1, 2)
+        self._luck[rows] = self._noise[rows, 0]
+        self.accuracy[rows], self.u[rows] = self.start[rows], 0.0
 
     def train(self, rounds: IntArray, sums: Trained) -> BoolArray:
         """Let all services train that have images; return which do, [B, M].
@@ -58,7 +61,7 @@ class Curves:
             sums: what each service trains on, [B, M]; 0 for those that do not.
         """
         trains: BoolArray = sums.samples > 0
-        z = np.stack([own[:, n] for own, n in zip(self._noise, rounds.tolist(), strict=True)])
+        z = self._noise[self._each, rounds]
         of = Trained(*(np.where(trains, part, 1) for part in sums))
         u, accuracy = follow(self._curves, self.u, self._luck, z, of, np.sqrt)
         self.u, self.accuracy = np.where(trains, u, self.u), np.where(trains, accuracy, self.accuracy)

@@ -119,7 +119,7 @@ class Lockstep:
         self._clearings = Clearings(self.kinds)
         federations = [market.federation for market in likes]
         assert all(isinstance(federation, SurrogateFederation) for federation in federations)
-        self.curves = Curves([it.curves for it in federations if isinstance(it, SurrogateFederation)], m)
+        self.curves = Curves([it.curves for it in federations if isinstance(it, SurrogateFederation)], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
         self.status = np.full((b, m), LEFT)
         self.paid, self.income = np.zeros((b, m), dtype=np.int64), np.zeros((b, c), dtype=np.int64)
@@ -131,23 +131,31 @@ class Lockstep:
         """Begin some markets anew, with other seeds; the others stay where they are, between rounds."""
         if self._view is not None:
             raise LockstepError("a round is open; close it first")
-        for b, seed in zip(which, seeds, strict=True):
+        rows = list(which)
+        if not rows:
+            return
+        for b, seed in zip(rows, seeds, strict=True):
             own = None
             if self._worlds.own[b] or not self.kinds.mechanism(b).by_client:
                 own = self._factories[b](seed)
             self.seeds[b] = seed
             self._worlds.reset(b, seed, own.population if own else None)
             self._clearings.reset(b, seed, own)
-            self.curves.reset(b, seed, int(self.kinds.rounds[b]))
-            self.round[b], self.paid[b], self.income[b] = 0, 0, 0
-            waits = self.kinds.arrival[b] > 1
-            self.status[b] = np.where(self.kinds.exists[b], np.where(waits, WAITING, TRAINING), LEFT)
+        self.curves.reset(rows, seeds)
+        self.round[rows], self.paid[rows], self.income[rows] = 0, 0, 0
+        begins = np.where(self.kinds.arrival[rows] > 1, WAITING, TRAINING)
+        self.status[rows] = np.where(self.kinds.exists[rows], begins, LEFT)
 
     @property
     def finished(self) -> BoolArray:
         """Whether no further round follows in each market: the last one is over, or every service has left."""
         over: BoolArray = (self.round >= self.kinds.rounds) | ~(self.status <= TRAINING).any(axis=1)
         return over
+
+    @property
+    def drawn_together(self) -> bool:
+        """Whether all worlds are looked up in the kinds' tables of pairs, and all asks are bids."""
+        return not self._worlds.own.any() and all(self.kinds.mechanism(b).by_client for b in range(len(self.seeds)))
 
     @property
     def total_left(self) -> MicroArray:
@@ -165,7 +173,7 @@ class Lockstep:
             raise LockstepError("a round is open; close it first")
         kinds, playing = self.kinds, ~self.finished
         self._playing = playing
-        number = np.minimum(self.round + 1, kinds.rounds)
+        number = self.round + 1
         arriving = playing[:, None] & (self.status == WAITING) & (kinds.arrival <= number[:, None])
         self.status[arriving] = TRAINING
         asked = playing[:, None] & (self.status == TRAINING)
@@ -178,6 +186,10 @@ class Lockstep:
             available &= willing
         self._view = View(number, asked, available, world.dqi, asks, budget, kinds.cores(number), world)
         return self._view
+
+    def abandon(self) -> None:
+        """Leave the open round, if there is one, as if it had not been opened."""
+        self._view = None
 
     def close(self, offers: Offers) -> Closed:
         """Play the open round to its end.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MicroArray, text
+from fl import selection
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import RunError
 
@@ -29,38 +30,6 @@ class Offers:
     client: IntArray
     payment: MicroArray
 
-    @classmethod
-    def chosen(cls, clients: IntArray, prices: MicroArray, taken: BoolArray) -> "Offers":
-        """Return the offers that are taken of a list for each service.
-
-        Args:
-            clients: [B, M, C] each service's clients, the best first.
-            prices: [B, M, C] what each of these would be paid.
-            taken: [B, M, C] which are.
-        """
-        market, service, place = taken.nonzero()
-        at = (market, service, place)
-        return cls(market, service, clients[at], prices[at])
-
-
-def serial(prices: MicroArray, wanted: BoolArray, budget: MicroArray) -> BoolArray:
-    """Return who is taken of lists of clients, in their order, as far as each budget goes (eq. 4).
-
-    A client that does not fit is skipped. This is ``learning.selection.fill_budget`` for many services at once.
-
-    Args:
-        prices: [..., C] what each client would be paid, the best first, micro-units.
-        wanted: [..., C] who can be taken at all.
-        budget: [...] micro-units.
-    """
-    left, taken = budget.copy(), np.zeros(wanted.shape, dtype=np.bool_)
-    for place in range(prices.shape[-1]):
-        price = prices[..., place]
-        fits = wanted[..., place] & (price <= left)
-        taken[..., place] = fits
-        left -= price * fits
-    return taken
-
 
 def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget: MicroArray) -> Offers:
     """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``.
@@ -71,11 +40,13 @@ def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget:
         bids: [B, M, C] micro-units.
         budget: [B, M] micro-units.
     """
-    prices = np.maximum(bids, np.rint(payment * bids).astype(np.int64))
-    order = np.lexsort((bids, -np.where(select, payment, 0.0)))  # stable: of equals, the lower index first
-    wanted = np.take_along_axis(select, order, axis=-1)
-    in_order = np.take_along_axis(prices, order, axis=-1)
-    return Offers.chosen(order, in_order, serial(in_order, wanted, budget))
+    services, clients = bids.shape[1:]
+    rows = (-1, clients)
+    chosen, price, counts = selection.by_payment(
+        select.reshape(rows), payment.reshape(rows), bids.reshape(rows), budget.ravel()
+    )
+    market, service = np.divmod(np.repeat(np.arange(len(counts)), counts), services)
+    return Offers(market, service, chosen, price)
 
 
 def check(

@@ -14,6 +14,25 @@ from learning.projection import ActionError
 from learning.spaces import bounds
 
 
+class Scale:
+    """Scales values [B, M, C] from the bounds of each market's services to [0, 1], in single precision."""
+
+    def __init__(self, low: FloatArray, width: FloatArray, of: IntArray) -> None:
+        """Keep the bounds [T, M] of all kinds of markets, and the kind [B] of each market."""
+        self._low, self._width, self._of = low[:, :, None], width[:, :, None], of
+
+    def of_all(self, values: FloatArray) -> Float32Array:
+        """Return values [B, M, C] of all markets."""
+        scaled: Float32Array = ((values - self._low[self._of]) / self._width[self._of]).astype(np.float32)
+        return scaled
+
+    def of_kind(self, kind: int, values: FloatArray) -> Float32Array:
+        """Return values [services, any] of one kind."""
+        count = len(values)
+        scaled: Float32Array = ((values - self._low[kind, :count]) / self._width[kind, :count]).astype(np.float32)
+        return scaled
+
+
 class Rows:
     """Encodes and decodes the rows [B, M] of all services.
 
@@ -36,18 +55,24 @@ class Rows:
         if self._totals:
             shapes["total_left"] = (1,)
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
-        low = {name: np.zeros((len(kinds.markets), m, *shape)) for name, shape in shapes.items()}
-        high = {name: np.zeros((len(kinds.markets), m, *shape)) for name, shape in shapes.items()}
+        low, width = ({name: np.zeros((len(kinds.markets), m, *shape)) for name, shape in shapes.items()} for _ in "lw")
         for kind, market in enumerate(kinds.markets):
             for service in range(len(market.services)):
                 for name, (least, most) in bounds(market, service).items():
                     place = (kind, service, *(slice(0, size) for size in least.shape))
-                    low[name][place], high[name][place] = least, most
-        width = {name: high[name] - low[name] for name in shapes}
-        self._low = {name: part[kinds.of] for name, part in low.items() if part.any()}
-        self._width = {name: np.where(part > 0, part, 1.0)[kinds.of] for name, part in width.items()}
-        # Each service's own row of bids comes first, then its rivals' in their order.
-        self._own_first = np.array([[own, *(rival for rival in range(m) if rival != own)] for own in range(m)])
+                    low[name][place], width[name][place] = least, most - least
+        width = {name: np.where(part > 0, part, 1.0) for name, part in width.items()}
+        # A service's own row of bids comes first, and none is scaled by who observes it.
+        self._dqi = Scale(low["dqi"][:, :, 0], width["dqi"][:, :, 0], kinds.of)
+        self._bid = Scale(low["bids"][:, :, 0, 0], width["bids"][:, :, 0, 0], kinds.of)
+        self._rest = {name: (low[name][kinds.of], width[name][kinds.of]) for name in shapes if name not in {"dqi", "bids"}}
+        self._tables: tuple[Float32Array, Float32Array] | None = None
+        if markets.drawn_together:
+            pairs = [market.population.pairs for market in kinds.markets]
+            self._tables = (
+                np.concatenate([self._dqi.of_kind(kind, it.dqi).ravel() for kind, it in enumerate(pairs)]),
+                np.concatenate([self._bid.of_kind(kind, it.bid / MICRO).ravel() for kind, it in enumerate(pairs)]),
+            )
 
     def observe(self, view: View, budget: FloatArray) -> Float32Array:
         """Return what all services observe in an open round, [B, M, F] in [0, 1].
@@ -57,30 +82,36 @@ class Rows:
             budget: [B, M] what each may offer, money.
         """
         markets, kinds = self._markets, self._markets.kinds
-        present = view.asked if view.asked.all() else self._present(view)
-        bids = np.where(present[:, :, None], view.asks / MICRO, 0.0)
-        online = kinds.online(view.round)
-        shape = budget.shape
-        parts: dict[str, FloatArray | BoolArray] = {
-            "dqi": view.dqi,
-            "bids": bids[:, self._own_first],
-            "available": np.broadcast_to(online[:, None], (*shape, online.shape[1])),
+        if self._tables is not None:
+            at = view.world.at
+            dqi, bids = self._tables[0].take(at), self._tables[1].take(at)
+        else:
+            dqi, bids = self._dqi.of_all(view.dqi), self._bid.of_all(view.asks / MICRO)
+        present = self._present(view)
+        if not present.all():
+            bids[~present] = 0.0
+        (b, m), c = budget.shape, kinds.clients
+        rows = np.empty((b, m, self.width), dtype=np.float32)
+        rows[..., :c] = dqi
+        for own in range(m):
+            rows[:, own, c : 2 * c] = bids[:, own]
+            rows[:, own, 2 * c : (1 + m) * c] = np.delete(bids, own, axis=1).reshape(b, -1)
+        rest: dict[str, FloatArray] = {
+            "available": kinds.online(view.round)[:, None].astype(np.float64),
             "budget": budget[..., None],
-            "cores": np.broadcast_to(view.cores[:, None, None].astype(np.float64), (*shape, 1)),
+            "cores": view.cores[:, None, None].astype(np.float64),
             "accuracy": markets.curves.accuracy[..., None],
-            "progress": np.broadcast_to((markets.round / kinds.rounds)[:, None, None], (*shape, 1)),
+            "progress": (markets.round / kinds.rounds)[:, None, None],
         }
         if self._totals:
-            left = markets.total_left
-            parts["total_left"] = np.where(kinds.total == ENDLESS, 0.0, left / MICRO)[..., None]
-        rows = np.empty((*shape, self.width), dtype=np.float32)
-        at = 0
-        for name, part in parts.items():
-            width = int(np.prod(part.shape[2:]))
-            values = part - self._low[name] if name in self._low else part
-            rows[..., at : at + width] = (values / self._width[name]).reshape(*shape, width)
-            at += width
-        rows[~kinds.exists] = 0.0
+            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)[..., None]
+        start = (1 + m) * c
+        for name, part in rest.items():
+            low, width = self._rest[name]
+            rows[..., start : start + low.shape[2]] = (part - low) / width
+            start += low.shape[2]
+        if not kinds.exists.all():
+            rows[~kinds.exists] = 0.0
         if not kinds.there.all():
             self._clear_absent(rows)
         return rows
@@ -100,7 +131,8 @@ class Rows:
         if actions.shape != wanted:
             raise ActionError(f"actions must have the shape {wanted}, not {actions.shape}")
         values = np.asarray(actions, dtype=np.float64)
-        if not (np.abs(values) <= 1)[view.asked].all():
+        # The usual case first: a mask takes longer than the comparison.
+        if not (values.min() >= -1 and values.max() <= 1) and not (np.abs(values) <= 1)[view.asked].all():
             raise ActionError("an action's values must lie between -1 and 1")
         c = shape[2]
         select, payment = values[..., :c] > 0, 1 + (values[..., c:] + 1) / 2 * (self._limit - 1)
@@ -120,8 +152,3 @@ class Rows:
             start = part * kinds.clients
             rows[..., start : start + kinds.clients][np.broadcast_to(absent[:, None], (len(absent), m, kinds.clients))] = 0.0
 
-
-def money(amount: IntArray) -> FloatArray:
-    """Return amounts in micro-units as money."""
-    found: FloatArray = amount / MICRO
-    return found

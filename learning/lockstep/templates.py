@@ -73,12 +73,12 @@ class Templates:
     def _tabulate_conditions(self) -> None:
         """Tabulate budgets, K and who is offline in all rounds of all kinds."""
         kinds, last = len(self.markets), int(max(market.rounds for market in self.markets))
-        self._budgets = np.zeros((kinds, last + 1, self.services), dtype=np.int64)
-        self._cores = np.ones((kinds, last + 1), dtype=np.int64)
-        self._offline = np.zeros((kinds, last + 1, self.clients), dtype=np.bool_)
+        self._budgets = np.zeros((kinds, last + 2, self.services), dtype=np.int64)
+        self._cores = np.ones((kinds, last + 2), dtype=np.int64)
+        self._offline = np.zeros((kinds, last + 2, self.clients), dtype=np.bool_)
         for kind, market in enumerate(self.markets):
             names = [spec.name for spec in market.services]
-            for number in range(1, market.rounds + 1):
+            for number in range(1, market.rounds + 2):  # what follows the last round is observed, too
                 now = market.schedule.at(number)
                 self._budgets[kind, number, : len(names)] = [now.budgets[name] for name in names]
                 self._cores[kind, number] = now.cores

@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from fl.streams import stream
-from learning.lockstep.markets import LEFT, REACHED, TRAINING, Lockstep, View
+from learning.lockstep.markets import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
 from learning.lockstep.rows import Rows
 from learning.projection import ActionError
@@ -32,9 +32,9 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
     """B markets of M services: row ``b * M + m`` is service ``m`` of market ``b``.
 
     Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action is
-    not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. A market begins anew
-    in the step in which it ends (``AutoresetMode.SAME_STEP``); ``infos["final_obs"]`` then holds what its services
-    observed last.
+    not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. The step after the one
+    in which a market ended begins it anew (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in which none of a
+    market's services takes part is a step like the others, while ``MarketEnv`` skips it.
 
     Attributes:
         markets: the markets in lockstep, for scripts that read them.
@@ -77,7 +77,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
         self.single_action_space = spaces.Box(-1.0, 1.0, (2 * kinds.clients,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
         self.acting: BoolArray = np.zeros(self.num_envs, dtype=np.bool_)
         self._view: View | None = None
         self._budget = np.zeros(self._shape)
@@ -102,7 +102,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
             seeds = list(self._base)
         else:
             seeds = [self._next_seed(b) for b in range(count)]
-        self._abandon()
+        self.markets.abandon()
         self.markets.reset(range(count), seeds)
         return self._open(), {"acting": self.acting.copy()}
 
@@ -129,14 +129,13 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
         select, payment = self._rows.act(np.asarray(actions).reshape(*self._shape, -1), view)
         offers = by_payment(select & view.available, payment, view.asks, view.budget)
         wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
+        new = self.markets.finished.nonzero()[0].tolist()
         closed = self.markets.close(offers)
-        self._view = None
-        over = self.markets.finished
+        rewards = np.where(closed.asked, closed.reward, 0.0)
         terminated = closed.asked & (closed.status == REACHED)
-        last = closed.round >= self.markets.kinds.rounds
-        truncated = closed.asked & ~terminated & last[:, None]
-        left = np.maximum(self.markets.kinds.rounds - closed.round, 0)
-        rewards = np.where(terminated, closed.reward * self._absorbing[left][:, None], closed.reward)
+        left = self.markets.kinds.rounds - closed.round
+        truncated = closed.asked & ~terminated & (left <= 0)[:, None]
+        rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
         infos: Infos = {
             "round": np.repeat(closed.round, self._shape[1]),
             "accuracy": self.markets.curves.accuracy.ravel().copy(),
@@ -145,30 +144,18 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
             "spent": closed.spent.ravel() / MICRO,
             "dropped": select.sum(axis=2).ravel() - wanted,
         }
+        self.markets.reset(new, [self._next_seed(b) for b in new])
         observations = self._open()
-        if over.any():
-            ended = np.repeat(over, self._shape[1])
-            infos["final_obs"], infos["_final_obs"] = np.where(ended[:, None], observations, 0.0), ended
-            which = over.nonzero()[0].tolist()
-            self._abandon()
-            self.markets.reset(which, [self._next_seed(b) for b in which])
-            observations = self._open()
         infos["acting"] = self.acting.copy()
-        rewards = np.where(closed.asked, rewards, 0.0)
         return observations, rewards.ravel(), terminated.ravel(), truncated.ravel(), infos
 
     def _open(self) -> Float32Array:
-        """Open the next round of every market; those in which no service takes part are over at once."""
-        view = self.markets.open()
-        while ((~self.markets.finished) & ~view.asked.any(axis=1)).any():
-            raise NotImplementedError
-        self._view = view
+        """Open the next round of every market."""
+        view = self._view = self.markets.open()
         self.acting = view.asked.ravel()
         # Of a market that is over, what its last round allowed.
         self._budget = np.where(self.markets.finished[:, None], self._budget, view.budget / MICRO)
         return self._rows.observe(view, self._budget).reshape(self.num_envs, -1)
-
-    def _abandon(self) -> None: ...
 
     def _next_seed(self, b: int) -> int:
         self._episodes[b] += 1

@@ -80,7 +80,7 @@ class Worlds:
             services, clients: the most that any of them has.
         """
         self._shape = len(templates), services, clients
-        fresh = {id(market): market.population for market in templates if market.population.fresh}
+        fresh = {id(market): market.population for market in templates if market.population.fresh}  # kind by kind
         self._tables = Tables.of([population.pairs for population in fresh.values()]) if fresh else None
         starts, at = {}, 0
         for name, population in fresh.items():
