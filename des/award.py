@@ -147,7 +147,7 @@ def tie_order_of(key: UInt32Array, round_: int | IntArray, services: int, client
     """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first.
 
     Args:
-        key: the run's stream "ties" (``fl.draws``), or one [..., 2] for each client: markets in lockstep have their own.
+        key: the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep.
         round_: n, from 1, or one for each client.
         services: M.
         client: its index, or the indices [...] of many.

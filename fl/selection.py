@@ -13,8 +13,8 @@ def by_payment(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Choose clients for each service; see ``learning.projection`` for the rule.
 
-    Selected clients are taken in the order of falling payment; of equals the lower bid goes first, then the lower index.
-    A client that no longer fits the budget is skipped.
+    Selected clients are taken in the order of falling payment; of equals the lower bid goes first, then the lower
+    index. A client that no longer fits the budget is skipped.
 
     Args:
         wanted: [R, C] whom each of R services wants.

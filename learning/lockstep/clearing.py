@@ -8,7 +8,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.award import tie_order_of
 from des.market import Market
-from des.mechanism import Book, Clearing, Mechanism, ask, clear, note
+from des.mechanism import Book, Mechanism, ask, clear, note
 from des.money import MicroArray
 from des.population import Population
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -24,6 +24,7 @@ class Fate:
     """What became of offers.
 
     Attributes:
+        offers: all of the round.
         awarded: [offers] whether the client gave the service a core.
         served: [offers] whether its update arrived; it was ``dropped`` where it was awarded and not served.
         price: [offers] what the service pays if it arrives, micro-units.
@@ -32,6 +33,7 @@ class Fate:
         emd: [offers] the EMD of those that it trains on.
     """
 
+    offers: Offers
     awarded: BoolArray
     served: BoolArray
     price: MicroArray
@@ -39,13 +41,13 @@ class Fate:
     weight: IntArray
     emd: FloatArray
 
-    def sums(self, offers: Offers, shape: tuple[int, int]) -> tuple[IntArray, MicroArray, Trained]:
+    def sums(self, shape: tuple[int, int]) -> tuple[IntArray, MicroArray, Trained]:
         """Return what adds up for each service, [B, M]: clients that served, money, and what is trained on.
 
         Floats are added in the order of the offers, as a market adds them.
         """
         at = self.served.nonzero()[0]
-        row = offers.market[at] * shape[1] + offers.service[at]
+        row = self.offers.market[at] * shape[1] + self.offers.service[at]
         count = shape[0] * shape[1]
         weight, emd = self.weight[at], self.emd[at]
 
@@ -56,7 +58,11 @@ class Fate:
 
         weighted = np.bincount(row, weight * emd, minlength=count).reshape(shape)
         served = np.bincount(row, minlength=count).reshape(shape)
-        return served, whole(self.price[at]), Trained(whole(self.size[at]), whole(weight), weighted, whole(weight * weight))
+        return (
+            served,
+            whole(self.price[at]),
+            Trained(whole(self.size[at]), whole(weight), weighted, whole(weight * weight)),
+        )
 
 
 class Clearings:
@@ -95,7 +101,9 @@ class Clearings:
         if not self._all_arrive:
             self._departure[b] = draw_key(seed, "departure")
             speeds = self._speeds[b]
-            self._speed[b] = speeds[integers(draw_key(seed, "speed"), len(speeds), 0, 0, np.arange(self._kinds.clients))]
+            self._speed[b] = speeds[
+                integers(draw_key(seed, "speed"), len(speeds), 0, 0, np.arange(self._kinds.clients))
+            ]
         if own is not None and not own.mechanism.by_client:
             self._own[b] = own.mechanism
         if own is not None and own.population.learns:
@@ -155,7 +163,7 @@ class Clearings:
                 awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
         size = tables.held_size[at]
         served = awarded if self._all_arrive else awarded & self._arrives(offers, size, number)
-        return Fate(awarded, served, price, size, tables.data_size[at], tables.held_emd[at])
+        return Fate(offers, awarded, served, price, size, tables.data_size[at], tables.held_emd[at])
 
     def _book(
         self, b: int, m: int, offers: Offers, mine: IntArray, bids: MicroArray, least: MicroArray, budget: MicroArray,
@@ -167,11 +175,12 @@ class Clearings:
             int(cores[b]), lambda client: tie_order_of(self._ties[b], int(number[b]), m, client),
         )  # fmt: skip
 
-    def learn(self, offers: Offers, fate: Fate, number: IntArray, playing: BoolArray) -> None:
+    def learn(self, fate: Fate, number: IntArray, playing: BoolArray) -> None:
         """Let clients learn from the round that is closed, where they do."""
         for b, population in self._learning.items():
             if playing[b]:
-                names = [spec.name for spec in self._kinds.markets[self._kinds.of[b]].services]
+                names = [spec.name for spec in self._kinds.market(b).services]
+                offers = fate.offers
                 mine = (offers.market == b).nonzero()[0]
                 rows: list[tuple[str, int, Any]] = [
                     (names[m], c, price if served else None)
@@ -187,7 +196,7 @@ class Clearings:
         return tie_order_of(self._ties[b], number[b], self._kinds.services, client)
 
     def _extent(self, b: int) -> tuple[int, int]:
-        market = self._kinds.markets[self._kinds.of[b]]
+        market = self._kinds.market(b)
         return len(market.services), market.population.spec.count
 
     def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:

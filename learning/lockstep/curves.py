@@ -10,7 +10,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import exp, log
 from fl.surrogate import Curve, Trained, follow, noise, noise_keys
 
-FLAT = Curve(0.5, 0.0, *[0.0] * 7, 1.0, 1.0, *[0.0] * 10)
+FLAT = Curve(**dict.fromkeys([field.name for field in fields(Curve)], 0.5))
 """In the place of a service that a smaller market does not have; nothing is read from it."""
 
 
@@ -33,7 +33,10 @@ class Curves:
         self._names = [list(own) for own in curves]
         padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
         self._curves = SimpleNamespace(
-            **{it.name: np.array([[getattr(curve, it.name) for curve in row] for row in padded]) for it in fields(Curve)}
+            **{
+                it.name: np.array([[getattr(curve, it.name) for curve in row] for row in padded])
+                for it in fields(Curve)
+            }
         )
         shape = len(curves), services
         self.start: FloatArray = 1.0 - self._curves.start
@@ -77,4 +80,5 @@ class Curves:
         """
         c = self._curves
         base = (c.loss_0 + c.loss_error * log(1.0 - before))[b, m]
-        return exp(base + c.loss_emd[b, m] * emd)
+        loss: FloatArray = exp(base + c.loss_emd[b, m] * emd)
+        return loss

@@ -21,7 +21,7 @@ from des.records import Observation, Privileged, Status
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import power, rounded
 from fl.streams import stream_key
-from fl.surrogate import SurrogateFederation, Trained
+from fl.surrogate import Trained
 from learning.lockstep.clearing import Clearings, Fate
 from learning.lockstep.curves import Curves
 from learning.lockstep.offers import Offers, check
@@ -117,9 +117,7 @@ class Lockstep:
         b, m, c = len(factories), self.kinds.services, self.kinds.clients
         self._worlds = Worlds(likes, m, c)
         self._clearings = Clearings(self.kinds)
-        federations = [market.federation for market in likes]
-        assert all(isinstance(federation, SurrogateFederation) for federation in federations)
-        self.curves = Curves([it.curves for it in federations if isinstance(it, SurrogateFederation)], m, int(self.kinds.rounds.max()))
+        self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
         self.status = np.full((b, m), LEFT)
         self.paid, self.income = np.zeros((b, m), dtype=np.int64), np.zeros((b, c), dtype=np.int64)
@@ -209,13 +207,15 @@ class Lockstep:
         check(offers, view.asks, view.available, limit, view.asked)
         fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
         before, shape = self.curves.accuracy, self.paid.shape
-        served, spent, sums = fate.sums(offers, shape)
+        served, spent, sums = fate.sums(shape)
         if (spent > view.budget).any():
             raise LedgerError("a service paid more than its budget")
         self.curves.train(view.round, Trained(*sums))
         self.paid += spent
         clients = self.income.shape[1]
-        np.add.at(self.income.reshape(-1), offers.market * clients + offers.client, np.where(fate.served, fate.price, 0))
+        np.add.at(
+            self.income.reshape(-1), offers.market * clients + offers.client, np.where(fate.served, fate.price, 0)
+        )
         if (self.paid.sum(axis=1) != self.income.sum(axis=1)).any() or (self.paid > kinds.total).any():
             raise LedgerError("clients did not receive the sum that services paid")
         reached = view.asked & (self.curves.accuracy >= kinds.target)
@@ -224,17 +224,32 @@ class Lockstep:
         reward = rounded(power(kinds.base, np.minimum(self.curves.accuracy, kinds.target)))
         reward[self.status == WAITING] = 0.0
         closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), served, spent, before)
-        self._clearings.learn(offers, fate, view.round, self._playing)
+        self._clearings.learn(fate, view.round, self._playing)
         self.status[self.status == REACHED] = LEFT
         self._view = None
         return closed
+
+    def losses(self, closed: Closed, b: int, which: IntArray) -> FloatArray:
+        """Return the mean local loss of each client of some offers of market ``b``; NaN for those that did not serve.
+
+        Args:
+            closed: the round, which was the last one.
+            b: the market.
+            which: [n] places of its offers.
+        """
+        found = np.full(len(which), np.nan)
+        at = which[closed.fate.served[which]]
+        found[closed.fate.served[which]] = self.curves.losses(
+            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.emd[at]
+        )
+        return found
 
     def observation(self, b: int, m: int) -> Observation:
         """Return what service ``m`` of market ``b`` observes in the open round, as policies take it."""
         view = self._view
         if view is None:
             raise LockstepError("no round is open")
-        market = self.kinds.markets[self.kinds.of[b]]
+        market = self.kinds.market(b)
         names = tuple(spec.name for spec in market.services)
         clients, spec = market.population.spec.count, market.services[m]
         bids = np.where(view.asked[b, :, None], view.asks[b] / MICRO, 0.0)[: len(names), :clients]

@@ -49,9 +49,7 @@ def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget:
     return Offers(market, service, chosen, price)
 
 
-def check(
-    offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroArray, asked: BoolArray
-) -> MicroArray:
+def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroArray, asked: BoolArray) -> MicroArray:
     """Check offers as ``des.offers.check_offer`` does; return what each service offers in all, [B, M], micro-units.
 
     Args:
@@ -74,10 +72,10 @@ def check(
     total = np.zeros(shape[:2], dtype=np.int64)
     np.add.at(total.reshape(-1), row, offers.payment)
     for wrong, problem in (
+        (np.diff(row, prepend=0) < 0, "offers must stand market by market, service by service"),
         (~asked[where[:2]], "the service does not take part"),
         (~available[where], "the client is offline, or does not serve this service"),
         (offers.payment < asks[where], "the payment is below the bid (eq. 5)"),
-        ((np.diff(row, prepend=0) < 0), "offers must stand market by market, service by service"),
     ):
         if wrong.any():
             raise _refused(offers, int(wrong.argmax()), problem)
@@ -97,4 +95,3 @@ def check(
 def _refused(offers: Offers, at: int, problem: str) -> LockstepOfferError:
     b, m, c = int(offers.market[at]), int(offers.service[at]), int(offers.client[at])
     return LockstepOfferError(f"market {b}, service {m}, client {c}: {problem}")
-

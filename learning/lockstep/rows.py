@@ -1,8 +1,10 @@
 """Observations and actions of all services of all markets as flat buffers, one row for each, as learners take them.
 
-A row is what ``learning.spaces.FlatCodec`` makes for one service of one market, to the last bit. Markets that are smaller
-than the largest one fill its places and leave the others 0.
+A row is what ``learning.spaces.FlatCodec`` makes for one service of one market, to the last bit. Markets that are
+smaller than the largest one fill its places and leave the others 0.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +53,15 @@ class Rows:
         kinds = markets.kinds
         c, m = kinds.clients, kinds.services
         self._totals = bool((kinds.total != ENDLESS).any())
-        shapes = {"dqi": (c,), "bids": (m, c), "available": (c,), "budget": (1,), "cores": (1,), "accuracy": (1,), "progress": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "dqi": (c,),
+            "bids": (m, c),
+            "available": (c,),
+            "budget": (1,),
+            "cores": (1,),
+            "accuracy": (1,),
+            "progress": (1,),
+        }
         if self._totals:
             shapes["total_left"] = (1,)
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -59,13 +69,15 @@ class Rows:
         for kind, market in enumerate(kinds.markets):
             for service in range(len(market.services)):
                 for name, (least, most) in bounds(market, service).items():
-                    place = (kind, service, *(slice(0, size) for size in least.shape))
+                    place: Any = (kind, service, *(slice(0, size) for size in least.shape))
                     low[name][place], width[name][place] = least, most - least
         width = {name: np.where(part > 0, part, 1.0) for name, part in width.items()}
         # A service's own row of bids comes first, and none is scaled by who observes it.
         self._dqi = Scale(low["dqi"][:, :, 0], width["dqi"][:, :, 0], kinds.of)
         self._bid = Scale(low["bids"][:, :, 0, 0], width["bids"][:, :, 0, 0], kinds.of)
-        self._rest = {name: (low[name][kinds.of], width[name][kinds.of]) for name in shapes if name not in {"dqi", "bids"}}
+        self._rest = {
+            name: (low[name][kinds.of], width[name][kinds.of]) for name in shapes if name not in {"dqi", "bids"}
+        }
         self._tables: tuple[Float32Array, Float32Array] | None = None
         if markets.drawn_together:
             pairs = [market.population.pairs for market in kinds.markets]
@@ -87,7 +99,7 @@ class Rows:
             dqi, bids = self._tables[0].take(at), self._tables[1].take(at)
         else:
             dqi, bids = self._dqi.of_all(view.dqi), self._bid.of_all(view.asks / MICRO)
-        present = self._present(view)
+        present = self._present(view.round)
         if not present.all():
             bids[~present] = 0.0
         (b, m), c = budget.shape, kinds.clients
@@ -138,11 +150,12 @@ class Rows:
         select, payment = values[..., :c] > 0, 1 + (values[..., c:] + 1) / 2 * (self._limit - 1)
         return select & view.asked[..., None], np.minimum(payment, self._limit)
 
-    def _present(self, view: View) -> BoolArray:
-        """Return whether each service is there in the round, [B, M], though its market may be over."""
-        markets = self._markets
-        arrives: BoolArray = (markets.status == WAITING) & (markets.kinds.arrival <= view.round[:, None])
-        return (markets.status == TRAINING) | arrives
+    def _present(self, number: IntArray) -> BoolArray:
+        """Return whether each service would be there in round ``number[b]``, [B, M], though its market may be over."""
+        status = self._markets.status
+        there: BoolArray = status == TRAINING
+        there |= (status == WAITING) & (self._markets.kinds.arrival <= number[:, None])
+        return there
 
     def _clear_absent(self, rows: Float32Array) -> None:
         """Put 0 in the places of clients that smaller markets do not have."""
@@ -150,5 +163,6 @@ class Rows:
         m, absent = kinds.services, ~kinds.there
         for part in range(m + 2):  # DQI, m rows of bids, who is available
             start = part * kinds.clients
-            rows[..., start : start + kinds.clients][np.broadcast_to(absent[:, None], (len(absent), m, kinds.clients))] = 0.0
-
+            rows[..., start : start + kinds.clients][
+                np.broadcast_to(absent[:, None], (len(absent), m, kinds.clients))
+            ] = 0.0

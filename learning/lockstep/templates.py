@@ -1,15 +1,17 @@
 """What the markets that are played in lockstep are, apart from their seeds: arrays, padded to the largest of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from des.market import Market
 from des.mechanism import Mechanism
 from des.money import MicroArray
+from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import InputError
-from fl.surrogate import SurrogateFederation
+from fl.surrogate import Curve, SurrogateFederation
 
 ENDLESS = 2**62
 """In the place of a budget for the whole run, where there is none; micro-units."""
@@ -25,6 +27,7 @@ class Templates:
     Attributes:
         of: [B] the kind of each market.
         markets: [T] one market of each kind, with seed 0, never played.
+        curves: [T] the learning curves of its services, by name.
         rounds: [B] N.
         exists: [B, M] whether the market has the service.
         there: [B, C] whether it has the client.
@@ -40,13 +43,12 @@ class Templates:
         Raises:
             LockstepError: a market cannot be played in lockstep.
         """
-        for market in markets:
-            require_playable(market)
+        self.curves = [curves_of(market) for market in markets]
         self.markets, self.of = tuple(markets), np.array(of, dtype=np.int64)
         self.services = max(len(market.services) for market in markets)
         self.clients = max(market.population.spec.count for market in markets)
         self.rounds: IntArray = np.array([market.rounds for market in markets])[self.of]
-        self.exists: BoolArray = self._per_service(lambda spec: True, fill=False)
+        self.exists: BoolArray = self._per_service(lambda spec: bool(spec.name), fill=False)
         counts = np.array([market.population.spec.count for market in markets])[self.of]
         self.there: BoolArray = np.arange(self.clients) < counts[:, None]
         self.target: FloatArray = self._per_service(lambda spec: spec.target_accuracy, fill=1.0)
@@ -58,12 +60,16 @@ class Templates:
         )
         self._tabulate_conditions()
 
+    def market(self, b: int) -> Market:
+        """Return a market like market ``b``."""
+        return self.markets[int(self.of[b])]
+
     def mechanism(self, b: int) -> Mechanism:
         """Return what clears market ``b``."""
-        return self.markets[self.of[b]].mechanism
+        return self.market(b).mechanism
 
-    def _per_service(self, value: object, fill: object) -> np.ndarray:
-        assert callable(value)
+    def _per_service(self, value: Callable[[ServiceSpec], Any], fill: float) -> Any:
+        """Return an array [B, M] with a value of each service; ``fill`` where a market has fewer."""
         rows = [
             [*(value(spec) for spec in market.services), *[fill] * (self.services - len(market.services))]
             for market in self.markets
@@ -98,18 +104,24 @@ class Templates:
         return self.there & ~self._offline[self.of, number] if self._anyone_offline else self.there
 
 
-def require_playable(market: Market) -> None:
-    """Refuse a market that cannot be played in lockstep.
+def curves_of(market: Market) -> Mapping[str, Curve]:
+    """Return the learning curves of a market's services.
 
     Raises:
-        LockstepError: names what it has that lockstep does not play.
+        LockstepError: the market cannot be played in lockstep; names what it has that lockstep does not play.
     """
-    why = None
-    if not isinstance(market.federation, SurrogateFederation):
-        why = "trains models; only training.backend = 'surrogate' can"
-    elif market.mechanism.steps > 1:
-        why = f"takes offers in {market.mechanism.steps} steps a round (mechanism {type(market.mechanism).__name__})"
-    elif any(change.rules is not None for change in market.schedule.interventions):
-        why = "changes its mechanism in the middle of the run"
-    if why is not None:
-        raise LockstepError(f"a market that {why} cannot be played in lockstep")
+    federation = market.federation
+    if not isinstance(federation, SurrogateFederation):
+        raise LockstepError(
+            'a market that trains models cannot be played in lockstep; use training.backend = "surrogate"'
+        )
+    if market.mechanism.steps > 1:
+        mechanism = type(market.mechanism).__name__
+        raise _refusal(f"takes offers in {market.mechanism.steps} steps a round (mechanism {mechanism})")
+    if any(change.rules is not None for change in market.schedule.interventions):
+        raise _refusal("changes its mechanism in the middle of the run")
+    return federation.curves
+
+
+def _refusal(why: str) -> LockstepError:
+    return LockstepError(f"a market that {why} cannot be played in lockstep")

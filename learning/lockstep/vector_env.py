@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from des.money import MICRO
-from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
+from fl.arrays import AnyArray, BoolArray, Float32Array
 from fl.streams import stream
 from learning.lockstep.markets import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
@@ -28,13 +28,13 @@ from learning.seats import MarketFactory
 Infos = dict[str, Any]
 
 
-class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # type: ignore[misc,type-arg,unused-ignore]
+class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
     """B markets of M services: row ``b * M + m`` is service ``m`` of market ``b``.
 
-    Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action is
-    not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. The step after the one
-    in which a market ended begins it anew (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in which none of a
-    market's services takes part is a step like the others, while ``MarketEnv`` skips it.
+    Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action
+    is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. The step after
+    the one in which a market ended begins it anew (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in which
+    none of a market's services takes part is a step like the others, while ``MarketEnv`` skips it.
 
     Attributes:
         markets: the markets in lockstep, for scripts that read them.
@@ -84,9 +84,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
         most = int(kinds.rounds.max())
         self._absorbing = np.array([float((gamma ** np.arange(left + 1)).sum()) for left in range(most + 1)])
 
-    def reset(  # type: ignore[override]
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Float32Array, Infos]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Float32Array, Infos]:
         """Start an episode in every market.
 
         Args:
@@ -106,9 +104,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
         self.markets.reset(range(count), seeds)
         return self._open(), {"acting": self.acting.copy()}
 
-    def step(
-        self, actions: AnyArray
-    ) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, Infos]:
+    def step(self, actions: AnyArray) -> tuple[Float32Array, AnyArray, AnyArray, AnyArray, Infos]:
         """Play a round of every market.
 
         Args:
@@ -116,9 +112,9 @@ class VectorMarketEnv(VectorEnv[Float32Array, Float32Array, FloatArray]):  # typ
                 C are payments, -1 for the bid and 1 for ``payment_limit`` bids.
 
         Returns:
-            Observations, rewards, terminations, truncations [B * M], and infos: ``acting``, and of the round that was
-            played ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped`` (clients left out),
-            each [B * M].
+            Observations [B * M, F], rewards, terminations, truncations and infos [B * M]: ``acting``, and of the round
+            that was played ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped`` (clients
+            left out).
 
         Raises:
             ActionError: an action is out of its space, or ``reset`` was not called.

@@ -6,6 +6,7 @@ learn or misreport, each market's own ``Population`` draws it, which takes longe
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,7 @@ class Tables:
     @classmethod
     def of(cls, worlds: Sequence[Qualities]) -> "Tables":
         """Return all entries of some arrays, one after another."""
-        columns = [
-            (w.data_size, w.emd, w.dqi, w.bid, w.held.data_size, w.held.emd, w.held.cost) for w in worlds
-        ]
+        columns = [(w.data_size, w.emd, w.dqi, w.bid, w.held.data_size, w.held.emd, w.held.cost) for w in worlds]
         return cls(*(np.concatenate([part.ravel() for part in parts]) for parts in zip(*columns, strict=True)))
 
 
@@ -120,7 +119,7 @@ class Worlds:
     def _with_own(self, rounds: IntArray, world: World | None) -> World:
         """Return a world in which those markets that draw their own have done so."""
         shape = self._shape
-        columns = {
+        columns: dict[str, Any] = {
             name: np.zeros(shape, np.float64 if name in {"emd", "dqi", "held_emd"} else np.int64)
             if world is None
             else getattr(world.tables, name).take(world.at)
@@ -140,4 +139,3 @@ class Worlds:
                 columns[name][b, :count, :clients] = part
         flat = Tables(**{name: column.ravel() for name, column in columns.items()})
         return World(flat, np.arange(int(np.prod(shape))).reshape(shape))
-
