@@ -83,7 +83,7 @@ class Clearings:
         ]
         self._own: dict[int, Mechanism] = {}
         self._learning: dict[int, Population] = {}
-        self._willing: BoolArray | None = None
+        self._willing: dict[int, BoolArray] = {}
         self._ties = np.zeros((count, 2), dtype=np.uint32)
         self._departure = np.zeros((count, 2), dtype=np.uint32)
         markets = [kinds.markets[kind] for kind in kinds.of]
@@ -112,6 +112,7 @@ class Clearings:
     def ask(self, world: World, number: IntArray, playing: BoolArray) -> tuple[MicroArray, BoolArray | None]:
         """Return what services have to pay at least [B, M, C], micro-units, and who serves them; None if all do."""
         least, willing = world.bid, None
+        self._willing = {}
         for b, mechanism in self._own.items():
             if not playing[b]:
                 continue
@@ -120,13 +121,12 @@ class Clearings:
             least[b, :m, :c] = asks.least
             if asks.willing is not None:
                 willing = np.ones(least.shape, dtype=np.bool_) if willing is None else willing
-                willing[b, :m, :c] = asks.willing
-        self._willing = willing
+                willing[b, :m, :c] = self._willing[b] = asks.willing
         return least, willing
 
-    def unwilling(self, b: int, m: int, clients: int) -> BoolArray | None:
-        """Return who does not serve service ``m`` in the open round; None if all do."""
-        return None if self._willing is None or b not in self._own else ~self._willing[b, m, :clients]
+    def unwilling(self, b: int, m: int) -> BoolArray | None:
+        """Return who does not serve service ``m`` in the open round [C]; None if all do."""
+        return ~self._willing[b][m] if b in self._willing else None
 
     def clear(
         self,

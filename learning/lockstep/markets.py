@@ -256,7 +256,7 @@ class Lockstep:
         at = view.world.at[b, m, :clients]
         number, total = int(view.round[b]), int(self.kinds.total[b, m])
         offline = np.flatnonzero(~self.kinds.online(view.round)[b, :clients])
-        unwilling = self._clearings.unwilling(b, m, clients)
+        unwilling = self._clearings.unwilling(b, m)
         tables = view.world.tables
         privileged = Privileged(tables.data_size[at], tables.emd[at]) if spec.privileged else None
         return Observation(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from des.money import MICRO
-from fl.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
 from learning.lockstep.markets import TRAINING, WAITING, Lockstep, View
 from learning.lockstep.templates import ENDLESS
 from learning.projection import ActionError
@@ -128,27 +128,26 @@ class Rows:
             self._clear_absent(rows)
         return rows
 
-    def act(self, actions: FloatArray, view: View) -> tuple[BoolArray, FloatArray]:
+    def act(self, actions: AnyArray, view: View) -> tuple[BoolArray, FloatArray]:
         """Return the clients wanted [B, M, C] and their payments [B, M, C], in units of their bids.
 
         Args:
-            actions: [B, M, 2 C] in [-1, 1]; rows of services that do not take part are not looked at.
+            actions: [B * M, 2 C] in [-1, 1]; rows of services that do not take part are not looked at.
             view: the open round.
 
         Raises:
             ActionError: an action has another shape, or values out of range.
         """
-        shape = view.asks.shape
-        wanted = (*shape[:2], 2 * shape[2])
+        c = view.asks.shape[2]
+        wanted = view.asked.size, 2 * c
         if actions.shape != wanted:
             raise ActionError(f"actions must have the shape {wanted}, not {actions.shape}")
-        values = np.asarray(actions, dtype=np.float64)
+        values = actions.astype(np.float64).reshape(*view.asked.shape, 2 * c)
         # The usual case first: a mask takes longer than the comparison.
         if not (values.min() >= -1 and values.max() <= 1) and not (np.abs(values) <= 1)[view.asked].all():
             raise ActionError("an action's values must lie between -1 and 1")
-        c = shape[2]
         select, payment = values[..., :c] > 0, 1 + (values[..., c:] + 1) / 2 * (self._limit - 1)
-        return select & view.asked[..., None], np.minimum(payment, self._limit)
+        return select & view.asked[..., None] & self._markets.kinds.there[:, None], np.minimum(payment, self._limit)
 
     def _present(self, number: IntArray) -> BoolArray:
         """Return whether each service would be there in round ``number[b]``, [B, M], though its market may be over."""

@@ -122,7 +122,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         view = self._view
         if view is None:
             raise ActionError("the episodes have not begun; call reset()")
-        select, payment = self._rows.act(np.asarray(actions).reshape(*self._shape, -1), view)
+        select, payment = self._rows.act(np.asarray(actions), view)
         offers = by_payment(select & view.available, payment, view.asks, view.budget)
         wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
         new = self.markets.finished.nonzero()[0].tolist()

@@ -1,4 +1,4 @@
-"""Markets in lockstep are the markets that SimPy plays: the same observations, and for the same offers the same outcome."""
+"""Markets in lockstep are the markets that SimPy plays: equal observations, and for equal offers equal outcomes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,9 +31,7 @@ from scenarios.loader import load
 
 MARKUPS = np.array([0.0, 0.0, 0.000001, 0.5, 3.0])  # from a small set, so that ties are common
 PAPER = load("paper")
-CURVES = [
-    Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for name in ("mnist", "fashion-mnist")
-]
+CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for name in ("mnist", "fashion-mnist")]
 
 MECHANISMS: list[tuple[str, dict[str, Any]]] = [
     ("pay-as-offered", {}),
@@ -261,9 +259,9 @@ def test_a_market_begins_anew_while_the_others_play_on() -> None:
 
 
 def test_what_cannot_be_played_in_lockstep_is_refused_by_name(make_market: Callable[..., Market]) -> None:
-    with pytest.raises(LockstepError, match=r"takes offers in \d steps a round \(mechanism Iterated\) cannot be played"):
+    with pytest.raises(LockstepError, match=r"takes offers in \d steps a round \(mechanism Iterated\)"):
         Lockstep([factory(plain(mechanism=("iterated", {})))], [0])
-    with pytest.raises(LockstepError, match='trains models cannot be played in lockstep; use training.backend = "surr'):
+    with pytest.raises(LockstepError, match=r"trains models cannot be played in lockstep; use training\.backend"):
         Lockstep([lambda seed: make_market(seed=seed)], [0])
     switch = Intervention(2, rules=("uniform-price", {}))
     with pytest.raises(LockstepError, match="changes its mechanism in the middle of the run"):
