@@ -30,8 +30,15 @@ def by_payment(
         return _by_payment(wanted, payment, bids, budget)
     clients, prices = np.empty((2, wanted.size), dtype=np.int64)
     counts = np.empty(len(budget), dtype=np.int64)
-    arrays = (np.ascontiguousarray(it) for it in (wanted, payment, bids, budget))
-    _native.by_payment(*arrays, clients, prices, counts)
+    _native.by_payment(
+        np.ascontiguousarray(wanted, np.bool_),
+        np.ascontiguousarray(payment, np.float64),
+        np.ascontiguousarray(bids, np.int64),
+        np.ascontiguousarray(budget, np.int64),
+        clients,
+        prices,
+        counts,
+    )
     total = int(counts.sum())
     return clients[:total], prices[:total], counts
 
