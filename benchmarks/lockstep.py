@@ -3,8 +3,8 @@
     python benchmarks/lockstep.py [--scenario paper] [--markets 16 64 256 1024] [--rounds 30000] [--repeats 5]
 
 One process, one core: CPU time. Lockstep and SimPy take turns in every repeat, and medians are shown. "engine" plays
-offers drawn at random without observations as buffers; "vector_env" is the Gymnasium environment, and "parallel_env" the
-PettingZoo one, stepped with the same kind of actions.
+offers drawn at random, without observations as buffers; "vector_env" is the Gymnasium environment, and "parallel_env"
+the PettingZoo one, stepped with the same kind of actions.
 """
 
 import argparse
