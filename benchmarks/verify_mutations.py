@@ -109,6 +109,10 @@ class Mutator:
             name: list(csv.reader(io.StringIO(table.path(run).read_text()))) for name, table in self.tables.items()
         }
 
+    def table(self, name: str) -> Rows:
+        """Return a table as it was played, its header first."""
+        return self._rows[name]
+
     def columns(self) -> Iterator[tuple[str, str, Sequence[int]]]:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
         for name, table in self.tables.items():

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "lib" / "audit"
-ALLOWED = {"audit", "numpy", "pandas", "torch", *sys.stdlib_module_names}
+ALLOWED = {"audit", "numpy", "torch", *sys.stdlib_module_names}
 OURS = ("fl", "des", "learning", "scenarios", "tui", "flmarket")
 
 

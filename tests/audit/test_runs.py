@@ -15,7 +15,9 @@ from audit.files import Run
 
 def test_there_are_47_runs_of_all_built_in_scenarios(runs: list[Run]) -> None:
     played = Counter(run.meta["scenario"] for run in runs)
-    names = {Path(str(file)).stem for file in resources.files("scenarios.builtin").iterdir() if file.name.endswith(".toml")}
+    names = {
+        Path(str(file)).stem for file in resources.files("scenarios.builtin").iterdir() if file.name.endswith(".toml")
+    }
     assert played.keys() == names
     assert played.total() == 47
     assert len({run.meta["policy"] for run in runs}) == 6
@@ -107,5 +109,7 @@ def test_another_equation_would_be_found(copied: Callable[..., Run]) -> None:
     run = copied("paper-fitted")
     path = run.path / "scenario.toml"
     assert tomllib.loads(path.read_text())["dqi"] == "fitted"
-    path.write_text(path.read_text().replace('dqi = "fitted"', 'dqi = "published"').replace("budget = 20.0", "budget = 9.0"))
+    path.write_text(
+        path.read_text().replace('dqi = "fitted"', 'dqi = "published"').replace("budget = 20.0", "budget = 9.0")
+    )
     assert {"equations", "budgets"} <= findings(run.path).keys()

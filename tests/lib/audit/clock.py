@@ -7,7 +7,19 @@ from math import inf, isclose
 from audit.files import Run, micro
 from audit.market import World, price
 
-STEPS = ("refresh", "bid", "decision", "award", "train_start", "train_end", "upload", "aggregate", "evaluate", "pay", "exit")
+STEPS = (
+    "refresh",
+    "bid",
+    "decision",
+    "award",
+    "train_start",
+    "train_end",
+    "upload",
+    "aggregate",
+    "evaluate",
+    "pay",
+    "exit",
+)
 """The order in which what concerns one service can happen in a round."""
 
 
@@ -17,7 +29,7 @@ def near(one: float, other: float) -> bool:
 
 
 def jobs(run: Run) -> Iterator[str]:
-    """A job computes for D images, then uploads; it is dropped if that outlasts the slot, the deadline or the client."""
+    """A job computes for D images and uploads; it is dropped if that outlasts the slot, the deadline or the client."""
     world, timeline, rate = World(run), run.scenario["timeline"], run.scenario["clients"]["departure_rate"]
     begins = _begins(run)
     patience = min(timeline.get("slot", inf), timeline.get("deadline", inf))
@@ -58,7 +70,7 @@ def rounds(run: Run) -> Iterator[str]:
 
 
 def events(run: Run) -> Iterator[str]:
-    """Each offer, job, payment, evaluation and exit has its event, at its time and with its amount, and no other has."""
+    """Each offer, job, payment, evaluation and exit has its event, at its time and with its amount, and no other."""
     expected: Counter[tuple[str, ...]] = Counter()
     amounts: dict[tuple[str, ...], int] = defaultdict(int)
     begins = _begins(run)
@@ -170,4 +182,3 @@ def _begins(run: Run) -> dict[int, float]:
     """Return when each round begins: when the one before ends."""
     ends = {int(row["round"]): float(row["sim_time"]) for row in run.rounds}
     return {number: ends.get(number - 1, 0.0) for number in run.numbers}
-

@@ -37,7 +37,8 @@ LABELS = 10
 def micro(text: str) -> int:
     """Return an amount of money with exactly six decimals in whole millionths."""
     units, _, decimals = text.partition(".")
-    assert len(decimals) == 6 and (units + decimals).isdecimal(), f"{text!r} is no amount of money"
+    if len(decimals) != 6 or not (units + decimals).isdecimal():
+        raise ValueError(f"{text!r} is no amount of money")
     return int(units) * MICRO + int(decimals)
 
 

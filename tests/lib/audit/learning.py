@@ -2,7 +2,9 @@
 
 import gzip
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,21 +13,20 @@ import torch
 from torch import nn
 
 from audit.draws import digest, normal, pair, permutations, subset, words
-from audit.files import LABELS, Run, Row
+from audit.files import LABELS, Row, Run
 from audit.market import World
-
-Images = tuple[torch.Tensor, torch.Tensor]
 
 
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return training images [1438, 28, 28] and labels, and those for tests: scikit-learn's file, three times as large.
 
     Each pixel becomes 3 x 3: the middle ones are its own, the others a third of the way to the neighbour (0 beyond the
-    edge); of 16 units of ink 255, rounded; a border of two zeros. Of each label every fifth digit is for tests, from the
-    third on.
+    edge); of 16 units of ink 255, rounded; a border of two zeros. Of each label every fifth digit is for tests, from
+    the third on.
     """
     package = find_spec("sklearn")
-    assert package and package.submodule_search_locations
+    assert package is not None
+    assert package.submodule_search_locations
     with gzip.open(Path(package.submodule_search_locations[0], "datasets/data/digits.csv.gz"), "rt") as file:
         table = np.loadtxt(file, delimiter=",", dtype=np.int64)
     ink, labels = table[:, :-1].reshape(-1, 8, 8), table[:, -1]
@@ -115,48 +116,77 @@ def divided(total: int, weights: list[float], most: int) -> list[int]:
     return parts
 
 
-def fedavg(run: Run, service: str) -> Iterator[tuple[int, float, nn.Module]]:
-    """Train a service's model again; yield round, accuracy, and the model, for each round with served clients."""
+@dataclass(frozen=True)
+class Round:
+    """A round of one service; ``change`` puts another number in the place of each served client's, for tests."""
+
+    run: Run
+    number: int
+    service: str
+    change: Mapping[str, int] = field(default_factory=dict)
+
+
+def train(round_: Round, model: nn.Module) -> nn.Module:
+    """Return the global model after a round: FedAvg of what the served clients make of ``model``.
+
+    Each client's images are drawn as docs/decisions/data.md says, and visited in the order that is drawn there.
+    """
     torch.set_num_threads(1)
+    pixels, targets, _, _ = standardised()
+    run, service = round_.run, round_.service
+    seed, regime = run.meta["seed"], run.meta["training"]["digits"]
+    pools = [np.flatnonzero(targets.numpy() == label) for label in range(LABELS)]
+    trained = []
+    for row in run.offers_of[round_.number, service]:
+        if row["outcome"] != "served":
+            continue
+        who = {"number": round_.number, "client": int(row["client"]), "size": int(row["data_size"])} | round_.change
+        number, client, size = who["number"], who["client"], who["size"]
+        counts = label_counts(size, float(row["emd"]), seed, service, number, client)
+        chosen = np.concatenate(
+            [
+                pool[subset(count, len(pool), words(seed, ("images", service), number, 1 + label, client))]
+                for label, (count, pool) in enumerate(zip(counts, pools, strict=True))
+            ]
+        )
+        local = network()
+        local.load_state_dict(model.state_dict())
+        descent = torch.optim.SGD(local.parameters(), regime["learning_rate"], regime["momentum"])
+        for order in permutations(size, regime["local_epochs"], digest(seed, "local", number, client, service)):
+            for batch in torch.tensor(chosen[order]).split(regime["batch_size"]):
+                descent.zero_grad()
+                nn.functional.cross_entropy(local(pixels[batch]), targets[batch]).backward()
+                descent.step()
+        trained.append((size, local))
+    total = sum(size for size, _ in trained)
+    merged = network()
+    with torch.no_grad():
+        for at, parameter in enumerate(merged.parameters()):
+            parameter.copy_(sum(size / total * list(one.parameters())[at].double() for size, one in trained))
+    return merged
+
+
+def accuracy(model: nn.Module) -> float:
+    """Return the share of the test images that a model labels correctly."""
+    _, _, tests, labels = standardised()
+    with torch.no_grad():
+        return int((model(tests).argmax(1) == labels).sum()) / len(labels)
+
+
+def vector(model: nn.Module) -> np.ndarray:
+    """Return all parameters of a model, one after another."""
+    return nn.utils.parameters_to_vector(model.parameters()).detach().numpy()
+
+
+@cache
+def standardised() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the digits with mean 0 and standard deviation 1 over the pixels of the training split, and labels."""
     images, labels, test_images, test_labels = digits()
     mean, deviation = images.mean(), images.std()
     pixels, tests = (
         torch.tensor((part - mean) / deviation, dtype=torch.float32)[:, None] for part in (images, test_images)
     )
-    targets, pools = torch.tensor(labels), [np.flatnonzero(labels == label) for label in range(LABELS)]
-    seed, regime = run.meta["seed"], run.meta["training"]["digits"]
-    model = initial(seed, service)
-    for number in run.numbers:
-        served = [row for row in run.offers_of[number, service] if row["outcome"] == "served"]
-        trained = []
-        for row in served:
-            client, size = int(row["client"]), int(row["data_size"])
-            counts = label_counts(size, float(row["emd"]), seed, service, number, client)
-            chosen = np.concatenate(
-                [
-                    pool[subset(count, len(pool), words(seed, ("images", service), number, 1 + label, client))]
-                    for label, (count, pool) in enumerate(zip(counts, pools, strict=True))
-                ]
-            )
-            local = network()
-            local.load_state_dict(model.state_dict())
-            descent = torch.optim.SGD(local.parameters(), regime["learning_rate"], regime["momentum"])
-            orders = permutations(size, regime["local_epochs"], digest(seed, "local", number, client, service))
-            for order in orders:
-                for batch in torch.tensor(chosen[order]).split(regime["batch_size"]):
-                    descent.zero_grad()
-                    nn.functional.cross_entropy(local(pixels[batch]), targets[batch]).backward()
-                    descent.step()
-            trained.append((size, local))
-        if not trained:
-            continue
-        total = sum(size for size, _ in trained)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parts = [size / total * dict(one.named_parameters())[name].double() for size, one in trained]
-                parameter.copy_(sum(parts))
-            hits = int((model(tests).argmax(1) == torch.tensor(test_labels)).sum())
-        yield number, hits / len(test_labels), model
+    return pixels, torch.tensor(labels), tests, torch.tensor(test_labels)
 
 
 def curves(run: Run) -> Iterator[str]:
@@ -181,7 +211,11 @@ def curves(run: Run) -> Iterator[str]:
 def _work(run: Run, world: World, served: list[Row]) -> list[tuple[int, int, float]]:
     """Return for each update the images it was trained on, those that its client reports, and their true EMD."""
     return [
-        (run.true_size[id(row)], int(row["data_size"]), world.held(int(row["round"]), row["service"], int(row["client"]))[1])
+        (
+            run.true_size[id(row)],
+            int(row["data_size"]),
+            world.held(int(row["round"]), row["service"], int(row["client"]))[1],
+        )
         for row in served
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from audit.draws import pair, whole
-from audit.files import LABELS, MICRO, TEST_IMAGES, Run, Row, micro
+from audit.files import LABELS, MICRO, TEST_IMAGES, Row, Run, micro
 
 PAY_AS_OFFERED = ("pay-as-offered", "iterated")
 
@@ -166,7 +166,9 @@ def constraints(run: Run) -> Iterator[str]:
 def _tie(run: Run, where: str, number: int, client: int, tied: list[Row]) -> Iterator[str]:
     """Yield whether, of equal payments, others win than those with the lowest draws."""
     places = {name: m for m, name in enumerate(run.services)}
-    draws = {row["service"]: pair(run.meta["seed"], ("ties",), number, places[row["service"]], client)[0] for row in tied}
+    draws = {
+        row["service"]: pair(run.meta["seed"], ("ties",), number, places[row["service"]], client)[0] for row in tied
+    }
     order = sorted(tied, key=lambda row: draws[row["service"]])
     outcomes = [row["outcome"] != "outbid" for row in order]
     if outcomes != sorted(outcomes, reverse=True):
@@ -230,7 +232,7 @@ def sums(run: Run) -> Iterator[str]:
 
 
 def progress(run: Run) -> Iterator[str]:
-    """Services wait, train, reach their target, and leave; the reward is Omega^accuracy, and held from the target on."""
+    """Services wait, train, reach their target, and leave; the reward is Omega^accuracy, held from the target on."""
     for name, service in run.services.items():
         target, base = service["target_accuracy"], service["reward_base"]
         held, gone = None, False
@@ -257,7 +259,9 @@ def progress(run: Run) -> Iterator[str]:
             if status in ("waiting", "left") and int(row["wanted"]):
                 yield f"{where}: makes offers"
             power = 0.0 if waits else base**target if status in ("reached", "left") else base**exact
-            if abs(float(row["reward"]) - power) > 1e-10 * power + power * math.log(base) * slack * (status == "training"):
+            if abs(float(row["reward"]) - power) > 1e-10 * power + power * math.log(base) * slack * (
+                status == "training"
+            ):
                 yield f"{where}: the reward should be {power}"
             held, gone = row["accuracy"], gone or status == "reached"
 
@@ -265,10 +269,18 @@ def progress(run: Run) -> Iterator[str]:
 def shape(run: Run) -> Iterator[str]:
     """One row for each round and service; the run ends with its last round, or when all have left."""
     names = list(run.services)
-    if [(row["round"], row["service"]) for row in run.rounds] != [(str(n), name) for n in run.numbers for name in names]:
+    if [(row["round"], row["service"]) for row in run.rounds] != [
+        (str(n), name) for n in run.numbers for name in names
+    ]:
         yield "rounds.csv does not have one row for each round and service, in order"
-    gone = [all(row["status"] in ("reached", "left") for row in run.rounds if row["round"] == str(n)) for n in run.numbers]
-    if gone[:-1].count(True) or (not gone[-1] and len(gone) != run.scenario["rounds"]) or run.meta["rounds"] != len(gone):
+    gone = [
+        all(row["status"] in ("reached", "left") for row in run.rounds if row["round"] == str(n)) for n in run.numbers
+    ]
+    if (
+        gone[:-1].count(True)
+        or (not gone[-1] and len(gone) != run.scenario["rounds"])
+        or run.meta["rounds"] != len(gone)
+    ):
         yield "the run does not end when it should"
     policy = run.meta["policy"]
     played = {row["policy"] for row in run.rounds}
@@ -276,5 +288,3 @@ def shape(run: Run) -> Iterator[str]:
         yield f"the policies {played} are not {policy}"
     if policy == "as-configured" and any(row["policy"] != run.services[row["service"]]["policy"] for row in run.rounds):
         yield "the policies are not the scenario's"
-
-

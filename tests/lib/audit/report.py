@@ -25,7 +25,8 @@ def measures(run: Run) -> Mapping[tuple[str, str], float]:
         first, target = service.get("arrival", 1), service["target_accuracy"]
         # After the last round that was played, a service that has left keeps its accuracy and reward.
         accuracy, reward = (
-            [float(row[key]) for row in rows] + [float(rows[-1][key])] * (last - len(rows)) for key in ("accuracy", "reward")
+            [float(row[key]) for row in rows] + [float(rows[-1][key])] * (last - len(rows))
+            for key in ("accuracy", "reward")
         )
         met = [int(row["round"]) for row in rows if row["status"] == "reached"]
         ends.append(met[0] if met else last)
