@@ -13,13 +13,13 @@ from audit.checks import CHECKS, findings
 from audit.files import Run
 
 
-def test_there_are_47_runs_of_all_built_in_scenarios(runs: list[Run]) -> None:
+def test_there_are_47_runs_or_more_of_all_built_in_scenarios(runs: list[Run]) -> None:
     played = Counter(run.meta["scenario"] for run in runs)
     names = {
         Path(str(file)).stem for file in resources.files("scenarios.builtin").iterdir() if file.name.endswith(".toml")
     }
     assert played.keys() == names
-    assert played.total() == 47
+    assert played.total() >= 47
     assert len({run.meta["policy"] for run in runs}) == 6
     assert sum(len(run.offers) for run in runs) > 10_000
 
