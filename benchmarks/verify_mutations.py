@@ -2,9 +2,12 @@
 
     python benchmarks/verify_mutations.py [--each N] [--seed N]
 
-Plays three runs: real training, deadlines and departures on the surrogate, and many services on few cores. Then
-changes one cell at a time in each column (its last digit, another row's value, another word, empty for full and full
-for empty, another spelling), or deletes, repeats or swaps rows; and prints what share of the changes is found.
+Plays thirteen runs: real training, deadlines and departures on the surrogate, few cores, data that lasts and budgets
+for the whole run, clients that learn or misreport, other mechanisms, targets that are met, and a fork. Then changes one
+cell at a time in each column to another value that could stand there (another last digit, a little more, another row's
+value, another word, empty for full and full for empty); or writes a number in another way; or deletes, repeats or swaps
+rows; or rewrites a whole column (``LIES``). Each time meta.json is made to fit. Prints what share of the changes is
+found.
 """
 
 import argparse
@@ -12,40 +15,78 @@ import csv
 import io
 import json
 import random
-import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 
+import flmarket
 from fl.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import load
-from scenarios.logs.columns import AMOUNTS, TABLES
+from scenarios.logs.columns import ALL_TABLES, AMOUNTS, tables_in
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 Rows = list[list[str]]
 
-RUNS = (
-    ("quickstart", "random", ("rounds=8",)),
-    (
+SHORT = ("rounds=6", "training.backend=surrogate")
+ALONE = ("sweep={}", "runs=[]")
+RUNS = {
+    "real training": ("quickstart", "random", ("rounds=8",)),
+    "deadlines and departures": (
         "scarce", "random",
-        ("rounds=6", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2",
-         "clients.speed=[0.5,1.0,2.0]"),
+        (*SHORT, "timeline.deadline=8", "clients.departure_rate=0.2", "clients.speed=[0.5,1.0,2.0]"),
     ),
-    ("paper", "lcfa", ("rounds=6", "training.backend=surrogate", "clients.cores=1")),
-)  # fmt: skip
+    "one core": ("paper", "lcfa", (*SHORT, "clients.cores=1")),
+    "a changing world": (
+        "changing", "pacing", ("rounds=9", "services.fashion-late.arrival=4", "services.mnist-one.total_budget=70")
+    ),
+    "clients that learn": ("interests", None, (*ALONE, "rounds=8", "clients.behaviour.kind=adaptive")),
+    "clients that misreport": (
+        "interests", None,
+        (*ALONE, "rounds=6", "clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5",
+         "clients.behaviour.options.share=0.5"),
+    ),
+    **{
+        rule: ("mechanisms", None, (*ALONE, "rounds=6", f"market.mechanism={rule}"))
+        for rule in ("uniform-price", "proportional-share", "iterated")
+    },
+    "vcg": ("mechanisms", None, (*ALONE, "rounds=2", "clients.count=6", "market.mechanism=vcg")),
+    "a surrogate of the paper": ("paper-fitted", "hqfa", SHORT),
+    "targets that are met": (
+        "paper-fitted", "lcfa",
+        (*SHORT, *(f"services.{name}.target_accuracy=0.13" for name in ("mnist", "fashion-mnist", "emnist"))),
+    ),
+}  # fmt: skip
+"""By what there is in them: scenario, policy of all services, and changes."""
+FORKED = "a surrogate of the paper"
+FORK = {"clients.cores": 1, "services.mnist.budget": 12, "services.emnist.policy": "lcfa"}
+"""What is changed in the fourth round of that run, for a fork."""
 DELETED, REPEATED, NEIGHBOURS, SWAPPED = "deleted", "repeated", "swapped with the next one", "swapped with another one"
 FREE = "of an outbid offer swapped with the next one of its service"
-ROW_CHANGES = {"rounds": (DELETED, REPEATED, NEIGHBOURS, SWAPPED), "events": (DELETED, REPEATED, NEIGHBOURS, SWAPPED)}
-ROW_CHANGES["offers"] = (DELETED, REPEATED, NEIGHBOURS, SWAPPED, FREE)
+ROW_CHANGES = dict.fromkeys(ALL_TABLES, (DELETED, REPEATED, NEIGHBOURS, SWAPPED))
+ROW_CHANGES["offers"] += (FREE,)
+SPELLING = "another spelling of a number"
+Change = Callable[[dict[str, str]], Mapping[str, str]]
+LIES: dict[str, tuple[str, Change]] = {
+    "every DQI .1 higher": ("offers", lambda row: {"dqi": repr(float(row["dqi"]) + 0.1)}),
+    "every job ends when it starts": ("offers", lambda row: {"end": row["start"]}),
+    "every makespan is 123": ("rounds", lambda row: {"makespan": row["makespan"] and "123.0"}),
+    "every evaluate event is .999": (
+        "events", lambda row: {"amount": "0.999000"} if row["event"] == "evaluate" else {}
+    ),
+    "every bid event is a millionth": (
+        "events", lambda row: {"amount": "0.000001"} if row["event"] == "bid" else {}
+    ),
+}  # fmt: skip
+"""Whole columns rewritten: the table, and what becomes of each row."""
 
 
 def reseal(path: Path) -> None:
@@ -68,13 +109,18 @@ class Mutator:
     def __init__(self, run: Path, seed: int) -> None:
         self._run = run
         self._rng = random.Random(seed)  # noqa: S311 - reproducible, nothing secret
+        self.tables = tables_in(run)
         self._rows = {
-            name: list(csv.reader(io.StringIO(table.path(run).read_text()))) for name, table in TABLES.items()
+            name: list(csv.reader(io.StringIO(table.path(run).read_text()))) for name, table in self.tables.items()
         }
+
+    def table(self, name: str) -> Rows:
+        """Return a table as it was played, its header first."""
+        return self._rows[name]
 
     def columns(self) -> Iterator[tuple[str, str, Sequence[int]]]:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
-        for name, table in TABLES.items():
+        for name, table in self.tables.items():
             rows = range(1, len(self._rows[name]))
             for column in table.columns:
                 if column.by is None:
@@ -86,12 +132,32 @@ class Mutator:
 
     def change_cells(self, table: str, label: str, places: Sequence[int], count: int) -> Iterator[tuple[str, bool]]:
         """Yield what was changed, and whether it was found, for ``count`` single cells of a column."""
-        at = TABLES[table].names.index(label.partition(" ")[0])
+        at = self.tables[table].names.index(label.partition(" ")[0])
         for _ in range(count if places else 0):
             rows = [list(row) for row in self._rows[table]]
             n = self._rng.choice(places)
-            before, rows[n][at] = rows[n][at], self._other(table, at, rows[n][at], places)
+            if (value := self._other(table, at, rows[n][at], places)) is None:
+                continue
+            before, rows[n][at] = rows[n][at], value
             yield f"{table}.csv line {n + 1} {label}: {before!r} -> {rows[n][at]!r}", self._try(table, rows)
+
+    def respell(self, table: str, count: int) -> Iterator[tuple[str, bool]]:
+        """Yield the same for numbers that are written in another way."""
+        names = self.tables[table].names
+        numbers = [at for at, column in enumerate(self.tables[table].columns) if column.type.dtype != "string"]
+        for _ in range(count):
+            rows = [list(row) for row in self._rows[table]]
+            n, at = self._rng.randrange(1, len(rows)), self._rng.choice(numbers)
+            if before := rows[n][at]:
+                rows[n][at] = self._rng.choice([f"+{before}", f"0{before}", f"{before}e0", f" {before}"])
+                yield f"{table}.csv line {n + 1} {names[at]}: {before!r} -> {rows[n][at]!r}", self._try(table, rows)
+
+    def lie(self, name: str) -> bool:
+        """Return whether a whole column rewritten is found."""
+        table, change = LIES[name]
+        names, *rows = self._rows[table]
+        lines = [{**row, **change(row)} for row in (dict(zip(names, row, strict=True)) for row in rows)]
+        return self._try(table, [names, *([line[name] for name in names] for line in lines)])
 
     def change_rows(self, table: str, how: str, count: int) -> Iterator[tuple[str, bool]]:
         """Yield what was changed, and whether it was found, for ``count`` changes of whole rows at most."""
@@ -125,32 +191,28 @@ class Mutator:
         """Whether only the policy knows which of two rows comes first."""
         return table == "offers" and one[:2] == other[:2] and "outbid" in (*one, *other)
 
-    def _other(self, table: str, at: int, text: str, places: Sequence[int]) -> str:
-        column = TABLES[table].columns[at]
+    def _other(self, table: str, at: int, text: str, places: Sequence[int]) -> str | None:
+        """Return another value that could stand there; None if there is none."""
+        column = self.tables[table].columns[at]
         values = [self._rows[table][n][at] for n in places]
-        choices = [value for value in {*values} if value not in {text, ""}]
-        found = {self._rng.choice(sorted(choices))} if choices else set()
+        found = {value for value in {*values} if value not in {text, ""}}
+        found = {self._rng.choice(sorted(found))} if found else set()
         if column.type.dtype == "string":
             words = column.type.name.replace("`", "").split(", ")
             found |= {*(words if len(words) > 1 else [f"{text}x"])}
         elif text:
             number = Decimal(text)
             step = Decimal(1).scaleb(min(0, int(number.as_tuple().exponent)))
-            found |= {
-                str(number + step),
-                str(number - step),
-                f"+{text}",
-                f"0{text}",
-                f"{text}e0",
-                f"-{text}",
-                f" {text}",
-            }
+            # The sign of the step matters where a value has a limit; a hundredth more is still a likely value.
+            others = (number + step, number - step, (number * Decimal("1.01")).quantize(step))
+            found |= {str(other) for other in others if other >= 0}
         if column.empty:
             found.add("")
-        return self._rng.choice(sorted(found - {text}))
+        found.discard(text)
+        return self._rng.choice(sorted(found)) if found else None
 
     def _try(self, table: str, rows: Rows) -> bool:
-        path = TABLES[table].path(self._run)
+        path = self.tables[table].path(self._run)
         before = path.read_bytes()
         with path.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
@@ -161,13 +223,16 @@ class Mutator:
             path.write_bytes(before)
 
 
-def play(folder: Path) -> Iterator[Path]:
-    """Play the runs; yield their directories."""
-    for scenario, policy, overrides in RUNS:
-        shelf = Shelf()
-        [run] = plan([load(scenario, list(overrides))], [policy], [0], folder, shelf)
+def play(folder: Path, names: Sequence[str] = (*RUNS,)) -> Iterator[tuple[str, Path]]:
+    """Play the runs, and the fork; yield what there is in them, and their directories."""
+    for name in names:
+        (scenario, policy, overrides), shelf = RUNS[name], Shelf()
+        [run] = plan([load(scenario, list(overrides))], [policy] if policy else [], [0], folder, shelf)
         execute(run, shelf)
-        yield run.directory.path
+        if name == FORKED:  # before anybody changes what it is made of
+            [forked] = flmarket.fork(run.directory.path, 4, FORK, workers=0, progress=False)
+            yield "a fork", forked.run.directory.path
+        yield name, run.directory.path
 
 
 def main() -> int:
@@ -179,24 +244,24 @@ def main() -> int:
     tried: Counter[tuple[str, str]] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for path in play(Path(folder)):
-            assert not is_found(path), "verify finds fault with a run as it was written"
+        for name, path in play(Path(folder)):
+            assert not is_found(path), f"verify finds fault with a run as it was written: {name}"
             mutator = Mutator(path, arguments.seed)
             changes = [
                 (t, f"`{c}`", mutator.change_cells(t, c, rows, arguments.each)) for t, c, rows in mutator.columns()
             ]
-            changes += [
-                (t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for t in TABLES for how in ROW_CHANGES[t]
-            ]
+            for t in mutator.tables:
+                changes.append((t, SPELLING, mutator.respell(t, arguments.each)))
+                changes += [(t, f"row {how}", mutator.change_rows(t, how, arguments.each)) for how in ROW_CHANGES[t]]
+            changes += [(table, lie, iter([(lie, mutator.lie(lie))])) for lie, (table, _) in LIES.items()]
             for table, what, outcomes in changes:
                 for description, seen in outcomes:
                     tried[table, what] += 1
                     found[table, what] += seen
                     if arguments.missed and not seen:
-                        print(f"{path.parent.parent.name}: {description}", file=sys.stderr)
-            shutil.rmtree(path)
+                        print(f"{name}: {description}", file=sys.stderr)
     print("| table | changed | tried | found | share |\n| --- | --- | --- | --- | --- |")
-    for (table, what), count in tried.items():
+    for (table, what), count in sorted(tried.items(), key=lambda item: [*ALL_TABLES].index(item[0][0])):
         share = found[table, what] / count
         print(f"| {table} | {what} | {count:,} | {found[table, what]:,} | {share:.1%} |")
     print(f"| all | | {tried.total():,} | {found.total():,} | {found.total() / tried.total():.1%} |")

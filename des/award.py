@@ -143,16 +143,17 @@ class Platform:
         return min(self._patience, part * (compute + self._timeline.upload_seconds))
 
 
-def tie_order_of(key: UInt32Array, round_: int, services: int, client: int | IntArray) -> FloatArray:
+def tie_order_of(key: UInt32Array, round_: int | IntArray, services: int, client: int | IntArray) -> FloatArray:
     """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first.
 
     Args:
-        key: the run's stream "ties" (``fl.draws``).
-        round_: n, from 1.
+        key: the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep.
+        round_: n, from 1, or one for each client.
         services: M.
         client: its index, or the indices [...] of many.
     """
-    order: FloatArray = uniforms(key, round_, np.arange(services), np.asarray(client)[..., None])[0]
+    rounds, clients = np.asarray(round_)[..., None], np.asarray(client)[..., None]
+    order: FloatArray = uniforms(key[..., None, :], rounds, np.arange(services), clients)[0]
     return order
 
 

@@ -40,7 +40,7 @@ class Lasting:
     drift: float = 0.0
 
 
-def draw_pairs(key: UInt32Array, rounds: IntArray, services: int, clients: int, pairs: int) -> IntArray:
+def draw_pairs(key: UInt32Array, rounds: IntArray, services: int, clients: int, pairs: int | IntArray) -> IntArray:
     """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely.
 
     Args:
@@ -48,7 +48,7 @@ def draw_pairs(key: UInt32Array, rounds: IntArray, services: int, clients: int, 
         rounds: [...] one for each key; the shapes broadcast.
         services: M.
         clients: C.
-        pairs: how many pairs there are.
+        pairs: how many pairs there are, in each market [..., 1, 1] if they differ.
     """
     return integers(
         key[..., None, None, :], pairs, rounds[..., None, None], np.arange(services)[:, None], np.arange(clients)

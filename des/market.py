@@ -99,6 +99,16 @@ class Market:
         return float(self._env.now)
 
     @property
+    def timeline(self) -> Timeline:
+        """How long things take."""
+        return self._timeline
+
+    @property
+    def federation(self) -> Federation:
+        """What trains the services' models."""
+        return self._federation
+
+    @property
     def population(self) -> Population:
         """The clients: how many there are, their cores, and the range of their data's quality."""
         return self._population

@@ -97,6 +97,13 @@ class Mechanism(ABC):
     largest: ClassVar[int | None] = None
     """The most pairs of a service and a client that a market may have for the mechanism to clear it; None for any."""
 
+    by_client: ClassVar[bool] = False
+    """Whether each client's clearing follows from the offers to it alone.
+
+    Such a mechanism has no options, asks for the bids, remembers nothing and reads no budgets; many markets can then be
+    cleared in one call, with their clients numbered through.
+    """
+
     @property
     def steps(self) -> int:
         """How many times a service may offer in a round, if it is refused."""

@@ -8,6 +8,7 @@ class PayAsOffered(Mechanism):
     """Eqs. (2), (4) and (5) with first prices, as in Cheng et al."""
 
     summary = "the K highest payments win, and each pays what it offered (the paper's)"
+    by_client = True
 
     def clear(self, book: Book) -> Clearing:
         """See ``Mechanism.clear``."""

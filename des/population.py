@@ -166,6 +166,23 @@ class Population:
         """Let the clients forget what they have learned, as before the first round."""
         begin(self.spec.behaviour, self._setting)
 
+    @property
+    def fresh(self) -> bool:
+        """Whether a round is one draw of a (D, EMD) pair for each service and client, whatever came before.
+
+        The draw is that of ``des.holdings.draw_pairs``, and ``pairs`` says what each pair is. Otherwise rounds follow
+        from each other, or from what clients say, or have secrets.
+        """
+        spec = self.spec
+        told = not spec.cost_noise and spec.disclosure == Disclosure()
+        return self.truthful and told and not spec.lasting.persistence
+
+    @property
+    def pairs(self) -> Qualities:
+        """What each (D, EMD) pair is to each service: arrays [M, pairs]."""
+        held = Held(self._size[0], self._emd[0], self._cost[0])
+        return Qualities(held.data_size, held.emd, self._dqi[0], held.cost, held, self._dqi[0])
+
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round.
 

@@ -17,6 +17,7 @@ class UniformPrice(Mechanism):
     """
 
     summary = "the K highest payments win, and each pays the highest losing one, at least the bid"
+    by_client = True
 
     def clear(self, book: Book) -> Clearing:
         """See ``Mechanism.clear``."""

@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from fl.arrays import FloatArray
+from fl.arrays import BoolArray, FloatArray
 from fl.native import extension
 
 _native = extension("exp", "log", "exponentials", "logarithms")
@@ -40,6 +40,9 @@ _LEAST, _MOST = -746.0, 710.0
 DIGITS = 12
 """Significant digits of the numbers in the logs that are not exact."""
 
+_TENS = np.array([10.0**n for n in range(23)])
+"""The powers of ten that are floats exactly."""
+
 
 @overload
 def rounded(x: float) -> float: ...
@@ -50,9 +53,29 @@ def rounded(x: float | FloatArray) -> float | FloatArray:
 
     Whoever computes it anew, with whatever functions, then finds the same digits.
     """
-    if isinstance(x, np.ndarray):
-        return np.array([rounded(value) for value in x.ravel().tolist()]).reshape(x.shape)
-    return float(f"{x:.{DIGITS}g}")
+    if not isinstance(x, np.ndarray):
+        return float(f"{x:.{DIGITS}g}")
+    found, certain = _rounded_by_scaling(x)
+    if not certain.all():
+        found[~certain] = [rounded(value) for value in x[~certain].tolist()]
+    return found
+
+
+def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return ``x`` with 12 significant digits, and where that is certain to be what decimal digits give.
+
+    A whole number of 12 digits and a power of ten up to 10^22 are exact, so that their quotient is the float nearest to
+    the decimal number. Only the product of ``x`` with such a power is inexact, by less than 1e-4 of the last digit.
+    """
+    size = np.abs(x)
+    usual = (size >= 1e-9) & (size < 1e11)
+    size = np.where(usual, size, 1.0)
+    power_of_ten = DIGITS - 1 - np.floor(np.log10(size)).astype(np.int64)  # one off, maybe, next to a power of ten
+    scale = _TENS[power_of_ten]
+    product = size * scale
+    whole = np.rint(product)
+    certain = usual & (np.abs(np.abs(product - whole) - 0.5) > 1e-3) & (product >= 1.001e11) & (product < 9.99e11)
+    return np.copysign(whole / scale, x), certain
 
 
 @overload

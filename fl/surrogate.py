@@ -16,15 +16,15 @@ The error leaves a plateau at ``start`` (``first`` says what helps to leave it),
 models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from math import sqrt
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fl.arrays import AnyArray, FloatArray
+from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, normals
 from fl.elementary import exp, log, power
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
@@ -102,20 +102,63 @@ class _Progress:
             weights += weight
             weighted += weight * job.emd
             squares += weight * weight
-        a, b, v = log(samples / REFERENCE), log(weights * weights / squares), weighted / weights
-        s = v * sqrt(squares) / weights
-        first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * self.luck
-        step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
-        u = self.u = self.u + exp(step + first / (1.0 + self.u))
-        spread = exp(c.spread_0 + c.spread_progress * log(1.0 + u) + c.spread_left * s)
-        noise = spread * (z + c.skew * (z * z - 1.0)) / sqrt(1.0 + 2.0 * c.skew * c.skew)
-        drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
-        change = drift + noise - c.decay / c.shape * log(1.0 + power(u, c.shape))
-        error = c.floor + (c.start - c.floor) * exp(min(change, 0.0))
-        self.accuracy = 1.0 - error
+        round_ = Trained(samples, weights, weighted, squares)
+        self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
         base = c.loss_0 + c.loss_error * log(before)
         loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs
         return TrainingOutcome(self.accuracy, np.array([loss[job.emd] for job in jobs]))
+
+
+class Trained(NamedTuple):
+    """What a service's round trained on: numbers of one service, or arrays over many.
+
+    Attributes:
+        samples: D, the images of all clients that served; above 0.
+        weights: the sum of their weights in FedAvg: D, unless clients misreport it.
+        weighted: the sum of weight times EMD, added in the order of the jobs.
+        squares: the sum of the squared weights.
+    """
+
+    samples: Any
+    weights: Any
+    weighted: Any
+    squares: Any
+
+
+def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit.
+
+    Args:
+        c: a ``Curve``, or what has its parameters as arrays.
+        u: progress before the round.
+        luck: the run's, standard normal.
+        z: the round's noise, standard normal.
+        round_: what was trained on.
+        root: the square root for such numbers.
+    """
+    a, b = log(round_.samples / REFERENCE), log(round_.weights * round_.weights / round_.squares)
+    v = round_.weighted / round_.weights
+    s = v * root(round_.squares) / round_.weights
+    first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * luck
+    step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
+    u = u + exp(step + first / (1.0 + u))
+    spread = exp(c.spread_0 + c.spread_progress * log(1.0 + u) + c.spread_left * s)
+    noise = spread * (z + c.skew * (z * z - 1.0)) / root(1.0 + 2.0 * c.skew * c.skew)
+    drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
+    change = drift + noise - c.decay / c.shape * log(1.0 + power(u, c.shape))
+    falling = 0.5 * (change - abs(change))  # the lower one of the change and 0, exactly, for numbers and arrays
+    error = c.floor + (c.start - c.floor) * exp(falling)
+    return u, 1.0 - error
+
+
+def noise_keys(seed: int, services: Sequence[str]) -> UInt32Array:
+    """Return the stream of each service's noise, by its name, [M, 1, 2]."""
+    return np.array([draw_key(seed, "surrogate", name) for name in services])[:, None]
+
+
+def noise(keys: UInt32Array, rounds: IntArray) -> FloatArray:
+    """Return standard normal numbers [..., rounds] for each service and round; that of round 0 is the run's luck."""
+    return normals(keys, rounds)
 
 
 AHEAD = 64
@@ -132,14 +175,18 @@ class SurrogateFederation(Federation):
             curves: one for each service, by name.
             seed: the run's seed; noise is drawn from its keyed streams.
         """
-        # One key for each service, by its name: [M, 1, 2].
-        self._keys = np.array([draw_key(seed, "surrogate", name) for name in curves])[:, None]
+        self._keys = noise_keys(seed, list(curves))
         self._noise = lru_cache(maxsize=2)(self._draw_noise)
         luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
         self._services = {
             name: _Progress(curve, own, 1.0 - curve.start)
             for (name, curve), own in zip(curves.items(), luck, strict=True)
         }
+
+    @property
+    def curves(self) -> Mapping[str, Curve]:
+        """The learning curve of each service."""
+        return {name: service.curve for name, service in self._services.items()}
 
     @property
     def kernels(self) -> Mapping[str, str]:
@@ -156,12 +203,12 @@ class SurrogateFederation(Federation):
         for job in jobs:
             of_service.setdefault(job.service, []).append(job)
         block, position = divmod(round_, AHEAD)
-        noise = dict(zip(self._services, self._noise(block)[:, position].tolist(), strict=True))
-        return {service: self._services[service].advance(own, noise[service]) for service, own in of_service.items()}
+        drawn = dict(zip(self._services, self._noise(block)[:, position].tolist(), strict=True))
+        return {service: self._services[service].advance(own, drawn[service]) for service, own in of_service.items()}
 
     def _draw_noise(self, block: int) -> FloatArray:
         """Return [M, rounds of the block] standard normal numbers; that of round 0 is the run's luck."""
-        return normals(self._keys, np.arange(block * AHEAD, (block + 1) * AHEAD))
+        return noise(self._keys, np.arange(block * AHEAD, (block + 1) * AHEAD))
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: how far each service is on its curve."""

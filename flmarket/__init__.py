@@ -21,7 +21,7 @@ except ImportError as error:
 
 require_one_place()
 
-from flmarket._face import load, parallel_env, read, run, service_env, train  # noqa: E402 - after the check
+from flmarket._face import load, parallel_env, read, run, service_env, train, vector_env  # noqa: E402 - after the check
 from flmarket._fork import fork  # noqa: E402
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ __all__ = [
     "run",
     "service_env",
     "train",
+    "vector_env",
 ]
 
 _ELSEWHERE = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from learning.environment import MarketEnv
+    from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
     from learning.service_env import ServiceEnv
     from scenarios.file.schema import Scenario
@@ -260,6 +261,33 @@ def service_env(
 
     market = _scenario(scenario)
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+@in_python()
+def vector_env(
+    scenarios: "Place | Scenario | Sequence[Place | Scenario]",
+    markets: int = 256,
+    seed: int = 0,
+    *,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+) -> "VectorMarketEnv":
+    """Return many markets in lockstep as a Gymnasium ``VectorEnv``: each service of each is a row (extra ``rl``).
+
+    Args:
+        scenarios: one, or several that the markets take in turn: on the surrogate, without sweeps, of any sizes.
+        markets: B, how many are played at once.
+        seed: market ``b`` draws the seeds of its episodes from ``seed + b``.
+        gamma, payment_limit: as in ``parallel_env``.
+
+    Raises:
+        InputError: the extra ``rl`` is not installed, or a scenario cannot be played in lockstep; says why.
+    """
+    with _needing_rl("flmarket.vector_env"):
+        from scenarios.environments import vector_env as make
+
+    several = [scenarios] if isinstance(scenarios, str | PathLike) or not isinstance(scenarios, Sequence) else scenarios
+    return make([_scenario(one) for one in several], markets, seed, gamma=gamma, payment_limit=payment_limit)
 
 
 def require_no_plugin_file(what: str) -> None:

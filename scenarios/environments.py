@@ -1,8 +1,11 @@
 """From a scenario to RL environments. Needs the extra ``rl``."""
 
+from collections.abc import Sequence
+
 from des.market import Market
 from fl.errors import InputError
 from learning.environment import MarketEnv
+from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
 from scenarios.build import Shelf, build_federation, build_market, policy_options
@@ -97,3 +100,31 @@ def service_env(
         gamma=gamma,
         payment_limit=payment_limit,
     )
+
+
+def vector_env(
+    scenarios: Sequence[Scenario],
+    markets: int = 256,
+    seed: int = 0,
+    *,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    shelf: Shelf | None = None,
+) -> VectorMarketEnv:
+    """Return many markets in lockstep as a Gymnasium ``VectorEnv``; every service of every market is a row.
+
+    Args:
+        scenarios: on the surrogate, without sweeps; market ``b`` plays the scenario ``b % len(scenarios)``.
+        markets: B.
+        seed, gamma, payment_limit: see ``VectorMarketEnv``.
+        shelf: see ``market_factory``.
+
+    Raises:
+        InputError: there is no scenario, or one cannot be played in lockstep.
+    """
+    if not scenarios or markets < 1:
+        raise InputError("markets in lockstep need at least one scenario and one market")
+    shelf = shelf or Shelf()
+    factories = [market_factory(scenario, shelf) for scenario in scenarios]
+    seated = [factories[b % len(factories)] for b in range(markets)]
+    return VectorMarketEnv(seated, seed=seed, gamma=gamma, payment_limit=payment_limit)

@@ -266,6 +266,10 @@ def test_environments() -> None:
     one = flmarket.service_env(scenario, "digits")
     observation, _ = one.reset(seed=3)
     assert observation in one.observation_space
+    many = flmarket.vector_env(scenario, markets=4)
+    observations, _ = many.reset(seed=3)
+    assert observations in many.observation_space
+    assert len(observations) == 4 * 3
 
 
 def test_all_lists_of_names_agree() -> None:
@@ -274,7 +278,7 @@ def test_all_lists_of_names_agree() -> None:
     checked = {name.name: node.module for node in block.body for name in node.names}  # type: ignore[attr-defined]
     assert checked == flmarket._ELSEWHERE
     here = {"InputError", "RunError", "fork", "load", "parallel_env", "read", "run", "service_env", "train"}
-    assert set(flmarket.__all__) == {*flmarket._ELSEWHERE, *here}
+    assert set(flmarket.__all__) == {*flmarket._ELSEWHERE, *here, "vector_env"}
     assert Path(flmarket.__file__).with_name("py.typed").exists()
 
 
@@ -373,7 +377,9 @@ def test_an_environment_without_its_extra_says_what_to_install(missing: str, mon
     for module in ("scenarios.environments", "learning.environment", "learning.service_env", "learning.spaces"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
-    for make, name in ((flmarket.parallel_env, "parallel_env"), (flmarket.service_env, "service_env")):
+    monkeypatch.delitem(sys.modules, "learning.lockstep.vector_env", raising=False)
+    makers = (flmarket.parallel_env, flmarket.service_env, flmarket.vector_env)
+    for make, name in zip(makers, ("parallel_env", "service_env", "vector_env"), strict=True):
         with pytest.raises(flmarket.InputError) as caught:
             make("quickstart", *(["digits"] if name == "service_env" else []))  # type: ignore[operator]
         assert str(caught.value) == (f"flmarket.{name} needs PettingZoo and Gymnasium: pip install 'flmarket[rl]'")

@@ -129,6 +129,19 @@ def test_twelve_significant_digits(x: float, expected: float) -> None:
     assert rounded(np.array([[x]])).tolist() == [[expected]]
 
 
+def test_arrays_are_rounded_as_their_decimal_digits_say() -> None:
+    """Also next to halves of the last digit and to powers of ten, where scaling alone would err."""
+    halves = (np.arange(100_000_000_000, 100_000_020_000) + 0.5) / 1e6
+    powers = 10.0 ** np.arange(-30, 30)
+    numbers = np.concatenate(
+        [exp(80 * SPREAD - 40), 100 * SPREAD, halves, powers, 9.99999999999995 * powers, [0.0, -0.0]]
+    )
+    for x in (numbers, -numbers):
+        expected = [float(f"{value:.12g}") for value in x.tolist()]
+        assert np.array_equal(rounded(x), expected)
+        assert np.array_equal(np.signbit(rounded(x)), np.signbit(expected))
+
+
 @pytest.mark.parametrize(
     ("values", "digest"),
     [

@@ -4,6 +4,7 @@
 """
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,25 @@ import pytest
 
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.logs.columns import TABLES
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(scope="module")
-def script() -> Any:
+def import_script() -> Any:
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(ROOT / "benchmarks")
         return importlib.import_module("verify_mutations")
+
+
+SCRIPT = import_script()
+PLAYED = ("real training", "a changing world", "clients that learn", "proportional-share", SCRIPT.FORKED)
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    return SCRIPT
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +44,51 @@ def mutator(script: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return script.Mutator(run.directory.path, 0)
 
 
+@pytest.fixture(scope="module")
+def others(script: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Of runs with real training, a changing world, clients with interests, another mechanism; and of a fork."""
+    runs = dict(script.play(tmp_path_factory.mktemp("others"), PLAYED))
+    assert runs.keys() == {*PLAYED, "a fork"}
+    assert not any(script.is_found(path) for path in runs.values())
+    return {name: script.Mutator(path, 0) for name, path in runs.items()}
+
+
 def test_every_change_of_a_cell_is_found(mutator: Any) -> None:
     outcomes = [it for table, label, rows in mutator.columns() for it in mutator.change_cells(table, label, rows, 3)]
     assert [change for change, found in outcomes if not found] == []
     assert len(outcomes) > 100
 
 
+@pytest.mark.parametrize("name", [*PLAYED, "a fork"])
+def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], name: str) -> None:
+    of = others[name]
+    outcomes = [it for table, label, rows in of.columns() for it in of.change_cells(table, label, rows, 1)]
+    assert [change for change, found in outcomes if not found] == []
+    assert len(outcomes) > 40
+
+
+@pytest.mark.parametrize("lie", SCRIPT.LIES)
+def test_a_whole_column_rewritten_is_found(others: dict[str, Any], lie: str) -> None:
+    assert [name for name, of in others.items() if not of.lie(lie)] == []
+
+
+def test_a_lie_is_one(mutator: Any) -> None:
+    """What is rewritten differs from what was there, in the column that the lie is about alone."""
+    change: Callable[[dict[str, str]], dict[str, str]]
+    for table, change in SCRIPT.LIES.values():
+        names, *rows = mutator.table(table)
+        lines = [dict(zip(names, row, strict=True)) for row in rows]
+        assert any({**line, **change(line)} != line for line in lines)
+        assert len({key for line in lines for key in change(line)}) == 1
+
+
+def test_another_spelling_of_a_number_is_found(mutator: Any) -> None:
+    outcomes = [it for table in mutator.tables for it in mutator.respell(table, 5)]
+    assert [change for change, found in outcomes if not found] == []
+
+
 def test_every_change_of_rows_is_found_but_one_that_only_the_policy_knows(script: Any, mutator: Any) -> None:
-    for table in TABLES:
+    for table in mutator.tables:
         for how in script.ROW_CHANGES[table]:
             outcomes = list(mutator.change_rows(table, how, 3))
             wanted = how != script.FREE

@@ -1,0 +1,212 @@
+"""How the rounds of many markets are cleared, and which updates arrive, by the functions that ``des`` has for one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from des.allocation import NO_CORE
+from des.award import tie_order_of
+from des.market import Market
+from des.mechanism import Book, Mechanism, ask, clear, note
+from des.money import MicroArray
+from des.population import Population
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.draws import draw_key, integers, uniforms
+from fl.surrogate import Trained
+from learning.lockstep.offers import Offers
+from learning.lockstep.templates import Templates
+from learning.lockstep.worlds import World
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of offers.
+
+    Attributes:
+        offers: all of the round.
+        awarded: [offers] whether the client gave the service a core.
+        served: [offers] whether its update arrived; it was ``dropped`` where it was awarded and not served.
+        price: [offers] what the service pays if it arrives, micro-units.
+        size: [offers] the images that the client trains on.
+        weight: [offers] those that it reports.
+        emd: [offers] the EMD of those that it trains on.
+    """
+
+    offers: Offers
+    awarded: BoolArray
+    served: BoolArray
+    price: MicroArray
+    size: IntArray
+    weight: IntArray
+    emd: FloatArray
+
+    def sums(self, shape: tuple[int, int]) -> tuple[IntArray, MicroArray, Trained]:
+        """Return what adds up for each service, [B, M]: clients that served, money, and what is trained on.
+
+        Floats are added in the order of the offers, as a market adds them.
+        """
+        at = self.served.nonzero()[0]
+        row = self.offers.market[at] * shape[1] + self.offers.service[at]
+        count = shape[0] * shape[1]
+        weight, emd = self.weight[at], self.emd[at]
+
+        def whole(values: IntArray) -> IntArray:
+            found = np.zeros(count, dtype=np.int64)
+            np.add.at(found, row, values)
+            return found.reshape(shape)
+
+        weighted = np.bincount(row, weight * emd, minlength=count).reshape(shape)
+        served = np.bincount(row, minlength=count).reshape(shape)
+        return (
+            served,
+            whole(self.price[at]),
+            Trained(whole(self.size[at]), whole(weight), weighted, whole(weight * weight)),
+        )
+
+
+class Clearings:
+    """Clears the rounds of all markets.
+
+    Attributes:
+        keeps_budgets: [B] whether the market's mechanism keeps budgets, so that offers may exceed them.
+    """
+
+    def __init__(self, kinds: Templates) -> None:
+        count = len(kinds.of)
+        self._kinds = kinds
+        mechanisms = [kinds.mechanism(b) for b in range(count)]
+        self.keeps_budgets: BoolArray = np.array([it.keeps_budgets for it in mechanisms])
+        types = {type(it): it for it in mechanisms if it.by_client}
+        self._joint: list[tuple[Mechanism, BoolArray]] = [
+            (it, np.array([type(other) is kind for other in mechanisms])) for kind, it in types.items()
+        ]
+        self._own: dict[int, Mechanism] = {}
+        self._learning: dict[int, Population] = {}
+        self._willing: dict[int, BoolArray] = {}
+        self._ties = np.zeros((count, 2), dtype=np.uint32)
+        self._departure = np.zeros((count, 2), dtype=np.uint32)
+        markets = [kinds.markets[kind] for kind in kinds.of]
+        self._rate = np.array([it.population.spec.departure_rate for it in markets])
+        self._patience = np.array([it.timeline.patience for it in markets])
+        self._per_sample = np.array([it.timeline.seconds_per_sample for it in markets])
+        self._upload = np.array([it.timeline.upload_seconds for it in markets])
+        self._speeds = [np.array(it.population.spec.speeds, dtype=np.float64) for it in markets]
+        self._speed = np.ones((count, kinds.clients))
+        self._all_arrive = bool((self._rate == 0).all() and np.isinf(self._patience).all())
+
+    def reset(self, b: int, seed: int, own: Market | None) -> None:
+        """Begin a market anew; ``own`` is one with this seed, where its mechanism or its clients are its own."""
+        self._ties[b] = draw_key(seed, "ties")
+        if not self._all_arrive:
+            self._departure[b] = draw_key(seed, "departure")
+            speeds = self._speeds[b]
+            self._speed[b] = speeds[
+                integers(draw_key(seed, "speed"), len(speeds), 0, 0, np.arange(self._kinds.clients))
+            ]
+        if own is not None and not own.mechanism.by_client:
+            self._own[b] = own.mechanism
+        if own is not None and own.population.learns:
+            self._learning[b] = own.population
+
+    def ask(self, world: World, number: IntArray, playing: BoolArray) -> tuple[MicroArray, BoolArray | None]:
+        """Return what services have to pay at least [B, M, C], micro-units, and who serves them; None if all do."""
+        least, willing = world.bid, None
+        self._willing = {}
+        for b, mechanism in self._own.items():
+            if not playing[b]:
+                continue
+            m, c = self._extent(b)
+            asks = ask(mechanism, least[b, :m, :c], world.tables.data_size[world.at[b, :m, :c]], int(number[b]))
+            least[b, :m, :c] = asks.least
+            if asks.willing is not None:
+                willing = np.ones(least.shape, dtype=np.bool_) if willing is None else willing
+                willing[b, :m, :c] = self._willing[b] = asks.willing
+        return least, willing
+
+    def unwilling(self, b: int, m: int) -> BoolArray | None:
+        """Return who does not serve service ``m`` in the open round [C]; None if all do."""
+        return ~self._willing[b][m] if b in self._willing else None
+
+    def clear(
+        self,
+        offers: Offers,
+        world: World,
+        asks: MicroArray,
+        budget: MicroArray,
+        cores: IntArray,
+        number: IntArray,
+        asked: BoolArray,
+    ) -> Fate:
+        """Clear the open round of all markets; arguments as in ``learning.lockstep.markets.View``."""
+        where = offers.market, offers.service, offers.client
+        at, tables = world.at[where], world.tables
+        awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
+        bids, least = tables.bid[at], asks[where]
+        for mechanism, which in self._joint:
+            for k in np.unique(cores[which]).tolist():
+                mine = (which & (cores == k))[offers.market].nonzero()[0]
+                codes = offers.market[mine] * self._kinds.clients + offers.client[mine]
+                book = Book(
+                    offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], budget[0], k,
+                    lambda code: self._tie_order(code, number),
+                )  # fmt: skip
+                cleared = mechanism.clear(book)
+                awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
+        for b in self._own:
+            if asked[b].any():
+                mine = (offers.market == b).nonzero()[0]
+                m, _ = self._extent(b)
+                book = self._book(b, m, offers, mine, bids, least, budget, cores, number)
+                cleared = clear(self._own[b], book, int(number[b]))
+                note(self._own[b], book, cleared, int(number[b]))
+                awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
+        size = tables.held_size[at]
+        served = awarded if self._all_arrive else awarded & self._arrives(offers, size, number)
+        return Fate(offers, awarded, served, price, size, tables.data_size[at], tables.held_emd[at])
+
+    def _book(
+        self, b: int, m: int, offers: Offers, mine: IntArray, bids: MicroArray, least: MicroArray, budget: MicroArray,
+        cores: IntArray, number: IntArray,
+    ) -> Book:  # fmt: skip
+        """Return the offers of one market."""
+        return Book(
+            offers.service[mine], offers.client[mine], offers.payment[mine], bids[mine], least[mine], budget[b, :m],
+            int(cores[b]), lambda client: tie_order_of(self._ties[b], int(number[b]), m, client),
+        )  # fmt: skip
+
+    def learn(self, fate: Fate, number: IntArray, playing: BoolArray) -> None:
+        """Let clients learn from the round that is closed, where they do."""
+        for b, population in self._learning.items():
+            if playing[b]:
+                names = [spec.name for spec in self._kinds.market(b).services]
+                offers = fate.offers
+                mine = (offers.market == b).nonzero()[0]
+                rows: list[tuple[str, int, Any]] = [
+                    (names[m], c, price if served else None)
+                    for m, c, price, served in zip(
+                        offers.service[mine].tolist(), offers.client[mine].tolist(), fate.price[mine].tolist(),
+                        fate.served[mine].tolist(), strict=True,
+                    )
+                ]  # fmt: skip
+                population.close(int(number[b]), rows, names)
+
+    def _tie_order(self, code: Any, number: IntArray) -> FloatArray:
+        b, client = np.divmod(np.asarray(code), self._kinds.clients)
+        return tie_order_of(self._ties[b], number[b], self._kinds.services, client)
+
+    def _extent(self, b: int) -> tuple[int, int]:
+        market = self._kinds.market(b)
+        return len(market.services), market.population.spec.count
+
+    def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:
+        """Return whether the update of each client would arrive: it keeps the deadline, and does not leave."""
+        b, c = offers.market, offers.client
+        epochs = self._kinds.epochs[b, offers.service]
+        compute = size * epochs * self._per_sample[b] / self._speed[b, c]
+        leaves, part = uniforms(self._departure[b], number[b], 0, c)
+        limit = self._patience[b]
+        departing = leaves < self._rate[b]
+        limit = np.where(departing, np.minimum(limit, part * (compute + self._upload[b])), limit)
+        arrives: BoolArray = compute + self._upload[b] <= limit
+        return arrives

@@ -1,0 +1,84 @@
+"""The surrogate's learning curves in many markets at once: arrays [B, M] over markets and services."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from types import SimpleNamespace
+
+import numpy as np
+
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.elementary import exp, log
+from fl.surrogate import Curve, Trained, follow, noise, noise_keys
+
+FLAT = Curve(**dict.fromkeys([field.name for field in fields(Curve)], 0.5))
+"""In the place of a service that a smaller market does not have; nothing is read from it."""
+
+
+class Curves:
+    """How far the services of all markets are on their curves.
+
+    Attributes:
+        start: [B, M] the accuracy of the initial models.
+        accuracy: [B, M] that of the present ones.
+        u: [B, M] the latent progress.
+    """
+
+    def __init__(self, curves: Sequence[Mapping[str, Curve]], services: int, rounds: int) -> None:
+        """Prepare the curves of all markets; ``reset`` begins each.
+
+        Args:
+            curves: [B] by service.
+            services, rounds: the most that any market has.
+        """
+        self._names = [list(own) for own in curves]
+        padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
+        self._curves = SimpleNamespace(
+            **{
+                it.name: np.array([[getattr(curve, it.name) for curve in row] for row in padded])
+                for it in fields(Curve)
+            }
+        )
+        shape = len(curves), services
+        self.start: FloatArray = 1.0 - self._curves.start
+        self.accuracy, self.u = self.start.copy(), np.zeros(shape)
+        self._luck = np.zeros(shape)
+        self._noise = np.zeros((len(curves), rounds + 2, services))  # also of the round that a market would play next
+        self._each = np.arange(len(curves))
+
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
+        """Begin some markets anew: draw their noise of all rounds."""
+        services, rounds = self.u.shape[1], self._noise.shape[1]
+        keys = np.zeros((len(which), services, 1, 2), dtype=np.uint32)
+        for row, b, seed in zip(keys, which, seeds, strict=True):
+            row[: len(self._names[b])] = noise_keys(seed, self._names[b])
+        rows = list(which)
+        self._noise[rows] = np.moveaxis(noise(keys, np.arange(rounds)), 1, 2)
+        self._luck[rows] = self._noise[rows, 0]
+        self.accuracy[rows], self.u[rows] = self.start[rows], 0.0
+
+    def train(self, rounds: IntArray, sums: Trained) -> BoolArray:
+        """Let all services train that have images; return which do, [B, M].
+
+        Args:
+            rounds: [B] which round each market plays.
+            sums: what each service trains on, [B, M]; 0 for those that do not.
+        """
+        trains: BoolArray = sums.samples > 0
+        z = self._noise[self._each, rounds]
+        of = Trained(*(np.where(trains, part, 1) for part in sums))
+        u, accuracy = follow(self._curves, self.u, self._luck, z, of, np.sqrt)
+        self.u, self.accuracy = np.where(trains, u, self.u), np.where(trains, accuracy, self.accuracy)
+        return trains
+
+    def losses(self, b: IntArray, m: IntArray, before: FloatArray, emd: FloatArray) -> FloatArray:
+        """Return the mean local loss of clients [n] of services ``m`` in markets ``b``.
+
+        Args:
+            b, m: [n] which.
+            before: [B, M] the accuracy before the round.
+            emd: [n] of each client's data.
+        """
+        c = self._curves
+        base = (c.loss_0 + c.loss_error * log(1.0 - before))[b, m]
+        loss: FloatArray = exp(base + c.loss_emd[b, m] * emd)
+        return loss

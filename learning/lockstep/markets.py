@@ -1,0 +1,282 @@
+"""Markets in lockstep: B markets play their rounds together, as arrays, without SimPy.
+
+    markets = Lockstep([factory] * 256, seeds=range(256))     # factory: seed -> des.Market, on the surrogate
+    while not markets.finished.all():
+        view = markets.open()
+        markets.close(some_offers(view))
+
+For the same seed and the same offers each market is what ``des.Market`` is: who is served, at what price, accuracies,
+rewards and exits are equal to the last bit. What SimPy adds, simulated time and events, is left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.ledger import LedgerError
+from des.market import Market
+from des.money import MICRO, MicroArray
+from des.records import Observation, Privileged, Status
+from des.views import only
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.elementary import power, rounded
+from fl.streams import stream_key
+from fl.surrogate import Trained
+from learning.lockstep.clearing import Clearings, Fate
+from learning.lockstep.curves import Curves
+from learning.lockstep.offers import Offers, check
+from learning.lockstep.templates import ENDLESS, LockstepError, Templates
+from learning.lockstep.worlds import World, Worlds
+from learning.seats import MarketFactory
+
+WAITING, TRAINING, REACHED, LEFT = range(4)
+STATUS = (Status.WAITING, Status.TRAINING, Status.REACHED, Status.LEFT)
+"""What the codes of ``Lockstep.status`` mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An open round of all markets. Arrays [B, M, C]; those of markets that are finished are without meaning.
+
+    Attributes:
+        round: [B] n.
+        asked: [B, M] which services take part.
+        available: [B, M, C] whom each can select.
+        dqi: what services see of Psi (eq. 6).
+        asks: the least that each client can be offered: its bid, unless the mechanism asks for more; micro-units.
+        budget: [B, M] what each service may offer, micro-units.
+        cores: [B] K.
+        world: what the clients hold and say.
+    """
+
+    round: IntArray
+    asked: BoolArray
+    available: BoolArray
+    dqi: FloatArray
+    asks: MicroArray
+    budget: MicroArray
+    cores: IntArray
+    world: World
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What came of a round.
+
+    Attributes:
+        round: [B] n.
+        asked: [B, M] which services took part.
+        fate: what became of each offer.
+        reward: [B, M] r = Omega^accuracy, at most Omega^target; 0 before a service arrives.
+        status: [B, M] codes of ``STATUS``.
+        served: [B, M] how many clients served each service.
+        spent: [B, M] what it paid, micro-units.
+        before: [B, M] the accuracies before the round.
+    """
+
+    round: IntArray
+    asked: BoolArray
+    fate: Fate
+    reward: FloatArray
+    status: IntArray
+    served: IntArray
+    spent: MicroArray
+    before: FloatArray
+
+
+class Lockstep:
+    """B markets, each at its own round.
+
+    Attributes:
+        round: [B] the last round that was closed, 0 before the first.
+        status: [B, M] codes of ``STATUS``.
+        paid: [B, M] what each service has paid, micro-units.
+        income: [B, C] what each client has received, micro-units.
+        seeds: [B] the seed of each market.
+        curves: the services' learning curves.
+    """
+
+    def __init__(self, factories: Sequence[MarketFactory], seeds: Sequence[int]) -> None:
+        """Begin all markets.
+
+        Args:
+            factories: [B] each makes a market from its seed; equal ones make markets of one kind.
+            seeds: [B].
+
+        Raises:
+            LockstepError: a market cannot be played in lockstep.
+            ValueError: there is not one seed for each market.
+        """
+        if len(factories) != len(seeds) or not factories:
+            raise ValueError(f"one seed for each market: {len(factories)} markets, {len(seeds)} seeds")
+        kinds = {id(factory): factory for factory in factories}
+        place = {name: kind for kind, name in enumerate(kinds)}
+        self._factories = tuple(factories)
+        self.kinds = Templates([make(0) for make in kinds.values()], [place[id(factory)] for factory in factories])
+        likes: list[Market] = [self.kinds.markets[kind] for kind in self.kinds.of]
+        b, m, c = len(factories), self.kinds.services, self.kinds.clients
+        self._worlds = Worlds(likes, m, c)
+        self._clearings = Clearings(self.kinds)
+        self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
+        self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
+        self.status = np.full((b, m), LEFT)
+        self.paid, self.income = np.zeros((b, m), dtype=np.int64), np.zeros((b, c), dtype=np.int64)
+        self._view: View | None = None
+        self._playing = np.zeros(b, dtype=np.bool_)
+        self.reset(range(b), seeds)
+
+    def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
+        """Begin some markets anew, with other seeds; the others stay where they are, between rounds."""
+        if self._view is not None:
+            raise LockstepError("a round is open; close it first")
+        rows = list(which)
+        if not rows:
+            return
+        for b, seed in zip(rows, seeds, strict=True):
+            own = None
+            if self._worlds.own[b] or not self.kinds.mechanism(b).by_client:
+                own = self._factories[b](seed)
+            self.seeds[b] = seed
+            self._worlds.reset(b, seed, own.population if own else None)
+            self._clearings.reset(b, seed, own)
+        self.curves.reset(rows, seeds)
+        self.round[rows], self.paid[rows], self.income[rows] = 0, 0, 0
+        begins = np.where(self.kinds.arrival[rows] > 1, WAITING, TRAINING)
+        self.status[rows] = np.where(self.kinds.exists[rows], begins, LEFT)
+
+    @property
+    def finished(self) -> BoolArray:
+        """Whether no further round follows in each market: the last one is over, or every service has left."""
+        over: BoolArray = (self.round >= self.kinds.rounds) | ~(self.status <= TRAINING).any(axis=1)
+        return over
+
+    @property
+    def drawn_together(self) -> bool:
+        """Whether all worlds are looked up in the kinds' tables of pairs, and all asks are bids."""
+        return not self._worlds.own.any() and all(self.kinds.mechanism(b).by_client for b in range(len(self.seeds)))
+
+    @property
+    def total_left(self) -> MicroArray:
+        """What each service has not paid of its budget for the whole run [B, M]; about ``ENDLESS`` without one."""
+        return self.kinds.total - self.paid
+
+    def open(self) -> View:
+        """Open the next round of all markets that are not finished.
+
+        Raises:
+            LockstepError: a round is open.
+            ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
+        """
+        if self._view is not None:
+            raise LockstepError("a round is open; close it first")
+        kinds, playing = self.kinds, ~self.finished
+        self._playing = playing
+        number = self.round + 1
+        arriving = playing[:, None] & (self.status == WAITING) & (kinds.arrival <= number[:, None])
+        self.status[arriving] = TRAINING
+        asked = playing[:, None] & (self.status == TRAINING)
+        budget = np.minimum(kinds.budgets(number), self.total_left)
+        budget[self.status == WAITING] = 0
+        world = self._worlds.draw(number)
+        asks, willing = self._clearings.ask(world, number, playing)
+        available = asked[:, :, None] & kinds.online(number)[:, None, :]
+        if willing is not None:
+            available &= willing
+        self._view = View(number, asked, available, world.seen, asks, budget, kinds.cores(number), world)
+        return self._view
+
+    def abandon(self) -> None:
+        """Leave the open round, if there is one, as if it had not been opened."""
+        self._view = None
+
+    def close(self, offers: Offers) -> Closed:
+        """Play the open round to its end.
+
+        Args:
+            offers: of all services that take part; those of whom there are none want nobody.
+
+        Raises:
+            LockstepError: no round is open.
+            LockstepOfferError: an offer breaks a constraint. The round stays open.
+            ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
+        """
+        view, kinds = self._view, self.kinds
+        if view is None:
+            raise LockstepError("no round is open")
+        limit = np.where(self._clearings.keeps_budgets[:, None], ENDLESS, view.budget)
+        check(offers, view.asks, view.available, limit, view.asked)
+        fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
+        before, shape = self.curves.accuracy, self.paid.shape
+        served, spent, sums = fate.sums(shape)
+        if (spent > view.budget).any():
+            raise LedgerError("a service paid more than its budget")
+        self.curves.train(view.round, Trained(*sums))
+        self.paid += spent
+        clients = self.income.shape[1]
+        np.add.at(
+            self.income.reshape(-1), offers.market * clients + offers.client, np.where(fate.served, fate.price, 0)
+        )
+        if (self.paid.sum(axis=1) != self.income.sum(axis=1)).any() or (self.paid > kinds.total).any():
+            raise LedgerError("clients did not receive the sum that services paid")
+        reached = view.asked & (self.curves.accuracy >= kinds.target)
+        self.status[reached] = REACHED
+        self.round = np.where(self._playing, view.round, self.round)
+        reward = rounded(power(kinds.base, np.minimum(self.curves.accuracy, kinds.target)))
+        reward[self.status == WAITING] = 0.0
+        closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), served, spent, before)
+        self._clearings.learn(fate, view.round, self._playing)
+        self.status[self.status == REACHED] = LEFT
+        self._view = None
+        return closed
+
+    def losses(self, closed: Closed, b: int, which: IntArray) -> FloatArray:
+        """Return the mean local loss of each client of some offers of market ``b``; NaN for those that did not serve.
+
+        Args:
+            closed: the round, which was the last one.
+            b: the market.
+            which: [n] places of its offers.
+        """
+        found = np.full(len(which), np.nan)
+        at = which[closed.fate.served[which]]
+        found[closed.fate.served[which]] = self.curves.losses(
+            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.emd[at]
+        )
+        return found
+
+    def observation(self, b: int, m: int) -> Observation:
+        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it."""
+        view = self._view
+        if view is None:
+            raise LockstepError("no round is open")
+        market = self.kinds.market(b)
+        names = tuple(spec.name for spec in market.services)
+        clients, spec = market.population.spec.count, market.services[m]
+        bids = np.where(view.asked[b, :, None], view.asks[b] / MICRO, 0.0)[: len(names), :clients]
+        public = market.population.spec.disclosure.public_bids
+        at = view.world.at[b, m, :clients]
+        number, total = int(view.round[b]), int(self.kinds.total[b, m])
+        offline = np.flatnonzero(~self.kinds.online(view.round)[b, :clients])
+        unwilling = self._clearings.unwilling(b, m)
+        tables = view.world.tables
+        privileged = Privileged(tables.data_size[at], tables.emd[at]) if spec.privileged else None
+        return Observation(
+            round=number,
+            rounds=market.rounds,
+            service=spec.name,
+            services=names,
+            dqi=view.dqi[b, m, :clients],
+            bids=bids if public else only(bids, m),
+            budget=int(view.budget[b, m]) / MICRO,
+            cores=int(view.cores[b]),
+            accuracy=float(self.curves.accuracy[b, m]),
+            target_accuracy=spec.target_accuracy,
+            key=stream_key(self.seeds[b], "policy", spec.name, number),
+            offline=frozenset(offline.tolist()),
+            privileged=privileged,
+            unwilling=unwilling,
+            over_budget=bool(self._clearings.keeps_budgets[b]),
+            bids_public=public,
+            total_left=None if total == ENDLESS else (total - int(self.paid[b, m])) / MICRO,
+        )

@@ -1,0 +1,97 @@
+"""Offers of many services at once: their order, the checks that every offer passes, and serial selection."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.money import MicroArray, text
+from fl import selection
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.errors import RunError
+
+
+class LockstepOfferError(RunError):
+    """Offers break a constraint; names the first. Nothing of the round has happened yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The offers of a round, one entry for each: market by market, service by service, in the order of choice.
+
+    Attributes:
+        market: [offers] b.
+        service: [offers] m.
+        client: [offers] c.
+        payment: [offers] micro-units.
+    """
+
+    market: IntArray
+    service: IntArray
+    client: IntArray
+    payment: MicroArray
+
+
+def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget: MicroArray) -> Offers:
+    """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``.
+
+    Args:
+        select: [B, M, C] clients wanted; of services that take part, clients that are there.
+        payment: [B, M, C] what each would be paid, in units of its bid, at least 1.
+        bids: [B, M, C] micro-units.
+        budget: [B, M] micro-units.
+    """
+    services, clients = bids.shape[1:]
+    rows = (-1, clients)
+    chosen, price, counts = selection.by_payment(
+        select.reshape(rows), payment.reshape(rows), bids.reshape(rows), budget.ravel()
+    )
+    market, service = np.divmod(np.repeat(np.arange(len(counts)), counts), services)
+    return Offers(market, service, chosen, price)
+
+
+def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroArray, asked: BoolArray) -> MicroArray:
+    """Check offers as ``des.offers.check_offer`` does; return what each service offers in all, [B, M], micro-units.
+
+    Args:
+        offers: of all services.
+        asks: [B, M, C] the least that each client can be offered, micro-units.
+        available: [B, M, C] who can be selected.
+        budget: [B, M] micro-units.
+        asked: [B, M] which services take part.
+
+    Raises:
+        LockstepOfferError: a constraint is broken.
+    """
+    shape = asks.shape
+    where = offers.market, offers.service, offers.client
+    for index, most in zip(where, shape, strict=True):
+        if len(index) and not 0 <= int(index.min()) <= int(index.max()) < most:
+            raise LockstepOfferError("an offer names a market, service or client that is not there")
+    place = np.ravel_multi_index(where, shape)
+    row = place // shape[2]
+    total = np.zeros(shape[:2], dtype=np.int64)
+    np.add.at(total.reshape(-1), row, offers.payment)
+    for wrong, problem in (
+        (np.diff(row, prepend=0) < 0, "offers must stand market by market, service by service"),
+        (~asked[where[:2]], "the service does not take part"),
+        (~available[where], "the client is offline, or does not serve this service"),
+        (offers.payment < asks[where], "the payment is below the bid (eq. 5)"),
+    ):
+        if wrong.any():
+            raise _refused(offers, int(wrong.argmax()), problem)
+    if len(place) and np.bincount(place).max() > 1:
+        ordered = np.sort(place)
+        twice = int(ordered[1:][np.diff(ordered) == 0][0])
+        raise _refused(offers, int((place == twice).argmax()), "a client can be offered only one payment")
+    if (total > budget).any():
+        b, m = np.argwhere(total > budget)[0].tolist()
+        raise LockstepOfferError(
+            f"market {b}, service {m}: the payments add up to {text(int(total[b, m]))}, over the budget of "
+            f"{text(int(budget[b, m]))} (eq. 4)"
+        )
+    return total
+
+
+def _refused(offers: Offers, at: int, problem: str) -> LockstepOfferError:
+    b, m, c = int(offers.market[at]), int(offers.service[at]), int(offers.client[at])
+    return LockstepOfferError(f"market {b}, service {m}, client {c}: {problem}")

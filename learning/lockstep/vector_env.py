@@ -1,0 +1,158 @@
+"""Markets in lockstep as a Gymnasium ``VectorEnv``: every service of every market is one of its environments.
+
+    env = VectorMarketEnv([factory] * 256)         # factory: seed -> des.Market, on the surrogate
+    observations, infos = env.reset(seed=0)        # [256 * M, F]
+    observations, rewards, terminations, truncations, infos = env.step(actions)    # [256 * M, 2 C]
+
+Each market is what ``learning.environment.MarketEnv(factory, seed=seed + b, flat=True)`` is, to the last bit. Needs the
+extra ``rl``.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from des.money import MICRO
+from fl.arrays import AnyArray, BoolArray, Float32Array
+from fl.streams import stream
+from learning.lockstep.markets import REACHED, Lockstep, View
+from learning.lockstep.offers import by_payment
+from learning.lockstep.rows import Rows
+from learning.projection import ActionError
+from learning.seats import MarketFactory
+
+Infos = dict[str, Any]
+
+
+class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
+    """B markets of M services: row ``b * M + m`` is service ``m`` of market ``b``.
+
+    Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action
+    is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. The step after
+    the one in which a market ended begins it anew (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in which
+    none of a market's services takes part is a step like the others, while ``MarketEnv`` skips it.
+
+    Attributes:
+        markets: the markets in lockstep, for scripts that read them.
+        acting: [B * M] which rows act in the next step.
+    """
+
+    def __init__(
+        self,
+        factories: Sequence[MarketFactory],
+        *,
+        seed: int = 0,
+        gamma: float = 0.95,
+        payment_limit: float = 2.0,
+    ) -> None:
+        """Create the environment; ``reset`` starts the episodes.
+
+        Args:
+            factories: [B] makes each market from its seed.
+            seed: market ``b`` draws the seeds of its episodes from ``seed + b``.
+            gamma: discount factor of the absorbing reward, in (0, 1].
+            payment_limit: highest payment that a service can offer, in units of the bid; above 1.
+
+        Raises:
+            ValueError: gamma or payment_limit is out of range.
+            LockstepError: a market cannot be played in lockstep.
+        """
+        if not 0 < gamma <= 1:
+            raise ValueError(f"gamma must be in (0, 1], not {gamma}")
+        if not 1 < payment_limit < float("inf"):
+            raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+        self._gamma = gamma
+        self._base = [seed + b for b in range(len(factories))]
+        self._episodes = [0] * len(factories)
+        self.markets = Lockstep(factories, self._base)
+        self._rows = Rows(self.markets, payment_limit)
+        kinds = self.markets.kinds
+        self._shape = len(factories), kinds.services
+        self.num_envs = len(factories) * kinds.services
+        self.single_observation_space = spaces.Box(0.0, 1.0, (self._rows.width,), np.float32)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (2 * kinds.clients,), np.float32)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
+        self.acting: BoolArray = np.zeros(self.num_envs, dtype=np.bool_)
+        self._view: View | None = None
+        self._budget = np.zeros(self._shape)
+        most = int(kinds.rounds.max())
+        self._absorbing = np.array([float((gamma ** np.arange(left + 1)).sum()) for left in range(most + 1)])
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Float32Array, Infos]:
+        """Start an episode in every market.
+
+        Args:
+            seed: market ``b`` plays the seed ``seed + b``. Without it, each market draws another one.
+            options: ignored.
+
+        Returns:
+            [B * M, F] what each service observes; and which rows act.
+        """
+        count = self._shape[0]
+        if seed is not None:
+            self._base, self._episodes = [seed + b for b in range(count)], [0] * count
+            seeds = list(self._base)
+        else:
+            seeds = [self._next_seed(b) for b in range(count)]
+        self.markets.abandon()
+        self.markets.reset(range(count), seeds)
+        return self._open(), {"acting": self.acting.copy()}
+
+    def step(self, actions: AnyArray) -> tuple[Float32Array, AnyArray, AnyArray, AnyArray, Infos]:
+        """Play a round of every market.
+
+        Args:
+            actions: [B * M, 2 C] in [-1, 1]: the first C values select the clients for whom they are positive, the last
+                C are payments, -1 for the bid and 1 for ``payment_limit`` bids.
+
+        Returns:
+            Observations [B * M, F], rewards, terminations, truncations and infos [B * M]: ``acting``, and of the round
+            that was played ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped`` (clients
+            left out).
+
+        Raises:
+            ActionError: an action is out of its space, or ``reset`` was not called.
+        """
+        view = self._view
+        if view is None:
+            raise ActionError("the episodes have not begun; call reset()")
+        select, payment = self._rows.act(np.asarray(actions), view)
+        offers = by_payment(select & view.available, payment, view.asks, view.budget)
+        wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
+        new = self.markets.finished.nonzero()[0].tolist()
+        closed = self.markets.close(offers)
+        rewards = np.where(closed.asked, closed.reward, 0.0)
+        terminated = closed.asked & (closed.status == REACHED)
+        left = self.markets.kinds.rounds - closed.round
+        truncated = closed.asked & ~terminated & (left <= 0)[:, None]
+        rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
+        infos: Infos = {
+            "round": np.repeat(closed.round, self._shape[1]),
+            "accuracy": self.markets.curves.accuracy.ravel().copy(),
+            "wanted": wanted,
+            "served": closed.served.ravel(),
+            "spent": closed.spent.ravel() / MICRO,
+            "dropped": select.sum(axis=2).ravel() - wanted,
+        }
+        self.markets.reset(new, [self._next_seed(b) for b in new])
+        observations = self._open()
+        infos["acting"] = self.acting.copy()
+        return observations, rewards.ravel(), terminated.ravel(), truncated.ravel(), infos
+
+    def _open(self) -> Float32Array:
+        """Open the next round of every market."""
+        view = self._view = self.markets.open()
+        self.acting = view.asked.ravel()
+        # Of a market that is over, what its last round allowed.
+        self._budget = np.where(self.markets.finished[:, None], self._budget, view.budget / MICRO)
+        return self._rows.observe(view, self._budget).reshape(self.num_envs, -1)
+
+    def _next_seed(self, b: int) -> int:
+        self._episodes[b] += 1
+        return int(stream(self._base[b], "episode", self._episodes[b]).integers(2**31))

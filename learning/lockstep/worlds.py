@@ -1,0 +1,141 @@
+"""The clients' data and bids in many markets at once: arrays [B, M, C] over markets, services and clients.
+
+Where each round is one fresh draw, as in the paper, all markets are drawn in one call. Where data lasts, or clients
+learn, misreport or have secrets, each market's own ``Population`` draws it, which takes longer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from des.holdings import draw_pairs
+from des.market import Market
+from des.money import MicroArray
+from des.population import Population, Qualities
+from fl.arrays import FloatArray, IntArray
+from fl.draws import draw_key
+
+FIELDS = ("data_size", "emd", "seen", "bid", "held_size", "held_emd", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What clients hold and say: the pairs of all services, one after another, or a round's whole world.
+
+    Attributes:
+        data_size, emd, seen, bid: as in ``des.population.Qualities``.
+        held_size, held_emd, cost: as in ``des.population.Held``.
+    """
+
+    data_size: IntArray
+    emd: FloatArray
+    seen: FloatArray
+    bid: MicroArray
+    held_size: IntArray
+    held_emd: FloatArray
+    cost: MicroArray
+
+    @classmethod
+    def of(cls, worlds: Sequence[Qualities]) -> "Tables":
+        """Return all entries of some arrays, one after another."""
+        columns = [(w.data_size, w.emd, w.seen, w.bid, w.held.data_size, w.held.emd, w.held.cost) for w in worlds]
+        return cls(*(np.concatenate([part.ravel() for part in parts]) for parts in zip(*columns, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One round of all markets.
+
+    Attributes:
+        tables: flat.
+        at: [B, M, C] where in the tables each client's data for each service stands. What a smaller market lacks
+            stands at 0.
+    """
+
+    tables: Tables
+    at: IntArray
+
+    @property
+    def seen(self) -> FloatArray:
+        """What services see of Psi (eq. 6), [B, M, C]."""
+        return self.tables.seen.take(self.at)
+
+    @property
+    def bid(self) -> MicroArray:
+        """Bids [B, M, C], micro-units."""
+        return self.tables.bid.take(self.at)
+
+
+class Worlds:
+    """Draws the rounds of all markets."""
+
+    def __init__(self, templates: Sequence[Market], services: int, clients: int) -> None:
+        """Prepare what does not depend on seeds.
+
+        Args:
+            templates: [B] a market like each one.
+            services, clients: the most that any of them has.
+        """
+        self._shape = len(templates), services, clients
+        fresh = {id(market): market.population for market in templates if market.population.fresh}  # kind by kind
+        self._tables = Tables.of([population.pairs for population in fresh.values()]) if fresh else None
+        starts, at = {}, 0
+        for name, population in fresh.items():
+            starts[name] = at
+            at += population.pairs.bid.size
+        self.own = np.array([not market.population.fresh for market in templates])
+        self._populations: list[Population | None] = [None] * len(templates)
+        self._pairs = np.ones((len(templates), 1, 1), dtype=np.int64)
+        self._offset = np.zeros((len(templates), services, 1), dtype=np.int64)
+        for b, market in enumerate(templates):
+            if not self.own[b]:
+                count, each = market.population.pairs.bid.shape
+                self._pairs[b] = each
+                self._offset[b, :count, 0] = starts[id(market)] + each * np.arange(count)
+        self._keys = np.zeros((len(templates), 2), dtype=np.uint32)
+
+    def reset(self, b: int, seed: int, population: Population | None) -> None:
+        """Begin a market anew.
+
+        Args:
+            b: which.
+            seed: its seed.
+            population: its clients, where each market draws its own.
+        """
+        self._keys[b] = draw_key(seed, "quality")
+        self._populations[b] = population
+
+    def draw(self, rounds: IntArray) -> World:
+        """Return the world of round ``rounds[b]`` in each market ``b``."""
+        _, services, clients = self._shape
+        if self._tables is None:
+            return self._with_own(rounds, None)
+        at = draw_pairs(self._keys, rounds, services, clients, self._pairs) + self._offset
+        world = World(self._tables, at)
+        return self._with_own(rounds, world) if self.own.any() else world
+
+    def _with_own(self, rounds: IntArray, world: World | None) -> World:
+        """Return a world in which those markets that draw their own have done so."""
+        shape = self._shape
+        columns: dict[str, Any] = {
+            name: np.zeros(shape, np.float64 if name in {"emd", "seen", "held_emd"} else np.int64)
+            if world is None
+            else getattr(world.tables, name).take(world.at)
+            for name in FIELDS
+        }
+        for b in self.own.nonzero()[0].tolist():
+            population = self._populations[b]
+            if population is None:
+                continue
+            drawn = population.draw(int(rounds[b]))
+            count, clients = drawn.bid.shape
+            parts = (
+                drawn.data_size, drawn.emd, drawn.seen, drawn.bid,
+                drawn.held.data_size, drawn.held.emd, drawn.held.cost,
+            )  # fmt: skip
+            for name, part in zip(FIELDS, parts, strict=True):
+                columns[name][b, :count, :clients] = part
+        flat = Tables(**{name: column.ravel() for name, column in columns.items()})
+        return World(flat, np.arange(int(np.prod(shape))).reshape(shape))

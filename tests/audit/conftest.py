@@ -1,0 +1,60 @@
+"""The runs that are audited: 47 of all built-in scenarios. Only here are the packages used, to play them."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flmarket
+from audit.files import Run
+
+SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
+DISTURBED = SURROGATE | {
+    "timeline.deadline": 8, "timeline.slot": 9, "clients.departure_rate": 0.2, "clients.speed": [0.5, 1.0, 2.0],
+}  # fmt: skip
+ON_DIGITS = {"rounds": 3, "services.strokes.dataset": "digits", "services.scribbles.dataset": "digits"}
+"""Real training on images that scikit-learn has: the audit does not draw strokes."""
+
+PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
+    ("paper", SURROGATE, ("random", "lcfa", "hqfa"), 2),
+    ("paper-fitted", SURROGATE, ("hqfa", "mahdrl"), 2),
+    ("paper-budget", SURROGATE, ("random",), 1),  # 3 points of its sweep
+    ("paper-cores", SURROGATE, ("hqfa",), 1),  # 3
+    ("scarce", SURROGATE | {"rounds": 60}, ("random", "pacing"), 3),  # some services reach their targets
+    ("scarce", DISTURBED, ("lcfa",), 2),
+    ("changing", {"rounds": 30}, ("hqfa", "pacing"), 2),
+    ("interests", {"rounds": 20}, (), 1),  # 9
+    ("private", SURROGATE, ("random", "mahdrl"), 1),
+    ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
+    ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 2),
+    ("quickstart", ON_DIGITS, (), 2),
+    ("quickstart", {"rounds": 4}, ("lcfa",), 1),
+)
+"""Scenario, changes that make it last seconds, policies (or the scenario's own), and how many seeds."""
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all runs."""
+    out = tmp_path_factory.mktemp("audited")
+    for scenario, changes, policies, seeds in PLAYED:
+        flmarket.run(flmarket.load(scenario, changes), policies, seeds, out=out, workers=0, progress=False)
+    return out
+
+
+@pytest.fixture(scope="session")
+def runs(played: Path) -> list[Run]:
+    """All runs, ordered by their path."""
+    return [Run(path.parent) for path in sorted(played.glob("*/*/*/meta.json"))]
+
+
+@pytest.fixture
+def copied(runs: list[Run], tmp_path: Path) -> Any:
+    """``copied("scarce", 0)``: a copy of the first run of a scenario, to be changed."""
+
+    def copy(scenario: str, at: int = 0) -> Run:
+        original = [run for run in runs if run.meta["scenario"] == scenario][at]
+        return Run(Path(shutil.copytree(original.path, tmp_path / "copy")))
+
+    return copy

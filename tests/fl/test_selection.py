@@ -1,0 +1,44 @@
+"""Serial selection of many services at once: as ``learning.projection`` chooses for one, compiled or not."""
+
+import numpy as np
+import pytest
+
+from fl import selection
+from learning.projection import project
+
+MICRO = 1_000_000
+
+
+def actions(rng: np.random.Generator, rows: int, clients: int) -> tuple[np.ndarray, ...]:
+    bids = rng.integers(0, 5, (rows, clients)) * 1_500_000 + rng.integers(0, 2, (rows, clients))
+    wanted = rng.random((rows, clients)) < 0.7
+    payment = 1 + rng.integers(0, 3, (rows, clients)) / 3  # a few, so that ties are common
+    return wanted, payment, bids, rng.integers(0, 30 * MICRO, rows)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("clients", [1, 2, 20, 200])
+def test_many_are_chosen_as_one_by_one(clients: int, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setattr(selection, "_native", None)
+    wanted, payment, bids, budget = actions(np.random.default_rng(clients), 60, clients)
+    chosen, prices, counts = selection.by_payment(wanted, payment, bids, budget)
+    ends = np.cumsum(counts)
+    for row, (start, end) in enumerate(zip(ends - counts, ends, strict=True)):
+        offer = project(wanted[row], payment[row], bids[row] / MICRO, int(budget[row]) / MICRO)
+        assert chosen[start:end].tolist() == offer.clients.tolist()
+        assert np.array_equal(prices[start:end] / MICRO, offer.payments)
+
+
+def test_nobody_is_chosen_where_nobody_is_wanted() -> None:
+    chosen, prices, counts = selection.by_payment(
+        np.zeros((3, 4), np.bool_), np.ones((3, 4)), np.ones((3, 4), np.int64), np.full(3, MICRO)
+    )
+    assert (len(chosen), len(prices), counts.tolist()) == (0, 0, [0, 0, 0])
+
+
+def test_the_extension_refuses_arrays_that_do_not_fit() -> None:
+    if selection._native is None:
+        pytest.skip("the extension is not built")
+    with pytest.raises(ValueError, match="must fit each other"):
+        selection.by_payment(np.zeros((3, 4), np.bool_), np.ones((3, 5)), np.ones((3, 4), np.int64), np.full(3, MICRO))

@@ -1,0 +1,318 @@
+"""Markets in lockstep are the markets that SimPy plays: equal observations, and for equal offers equal outcomes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from des.availability import Availability, Interval
+from des.behaviours import create as create_behaviour
+from des.client import Timeline
+from des.conditions import Intervention
+from des.holdings import Lasting
+from des.market import Market
+from des.mechanisms import create as create_mechanism
+from des.money import MICRO, to_micro
+from des.population import PopulationSpec
+from des.records import Observation, Offer
+from des.rows import Outcome, RoundReport
+from des.service import ServiceSpec
+from fl.fitted import surrogate_fit
+from fl.quality import PUBLISHED
+from fl.surrogate import Curve, SurrogateFederation
+from learning.lockstep.markets import STATUS, Closed, Lockstep
+from learning.lockstep.offers import LockstepOfferError, Offers
+from learning.lockstep.templates import LockstepError
+from scenarios.loader import load
+
+MARKUPS = np.array([0.0, 0.0, 0.000001, 0.5, 3.0])  # from a small set, so that ties are common
+PAPER = load("paper")
+CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for name in ("mnist", "fashion-mnist")]
+
+MECHANISMS: list[tuple[str, dict[str, Any]]] = [
+    ("pay-as-offered", {}),
+    ("uniform-price", {}),
+    ("posted-price", {"price_per_sample": 0.025, "step": 0.2}),
+    ("proportional-share", {}),
+    ("fair-queue", {}),
+    ("score-auction", {}),
+    ("vcg", {}),
+]
+BEHAVIOURS: list[tuple[str, dict[str, Any]]] = [
+    ("truthful", {}),
+    ("truthful", {}),
+    ("markup", {}),
+    ("adaptive", {}),
+    ("misreport", {"size": 0.5, "emd": -0.2, "share": 0.5}),
+    ("ring", {}),
+]
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> dict[str, Any]:
+    """What a market is, apart from its seed: any size, mechanism, behaviour, clock and changes in the middle."""
+    rounds, count = draw(st.integers(1, 5)), draw(st.integers(1, 7))
+    services = [
+        ServiceSpec(
+            name=f"s{m}",
+            dataset="digits",
+            labels=10,
+            dqi=replace(PUBLISHED, eta1=draw(st.sampled_from([0.1922, -0.1922]))),
+            budget=draw(st.integers(0, 40_000_000)),
+            target_accuracy=draw(st.sampled_from([0.2, 0.5, 0.97])),
+            reward_base=draw(st.sampled_from([30.0, 100.0])),
+            local_epochs=draw(st.integers(1, 2)),
+            policy="by hand",
+            privileged=True,
+            arrival=draw(st.sampled_from([1, 1, 1, 2, 3])),
+            total_budget=draw(st.sampled_from([None, None, 30_000_000])),
+        )
+        for m in range(draw(st.integers(1, 4)))
+    ]
+    changes = [
+        Intervention(
+            round=draw(st.integers(1, 5)),
+            budgets={draw(st.sampled_from(services)).name: draw(st.integers(0, 30_000_000))},
+            cores=draw(st.sampled_from([None, 1, 3])),
+            offline=draw(st.sampled_from([None, frozenset({0})])),
+        )
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    return {
+        "population": PopulationSpec(
+            count=count,
+            cores=draw(st.integers(1, 3)),
+            data_sizes=draw(st.sampled_from([(100, 200, 300, 400), (200,)])),
+            emds=draw(st.sampled_from([(0.4, 0.6, 0.8, 1.0), (0.5, 1.0)])),
+            cost_per_sample=0.025,
+            cost_per_emd=1.0,
+            speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
+            departure_rate=draw(st.sampled_from([0.0, 0.5])),
+            lasting=draw(st.sampled_from([Lasting(), Lasting(), Lasting(0.7, 0.2)])),
+        ),
+        "services": services,
+        "timeline": draw(
+            st.sampled_from([Timeline(0.01, 0.5), Timeline(0.01, 0.5, slot=3.0), Timeline(0.01, 0.5, deadline=2)])
+        ),
+        "rounds": rounds,
+        "interventions": changes,
+        "availability": draw(st.sampled_from([None, Availability(count, [Interval(0, 1, 3)])])),
+        "mechanism": draw(st.sampled_from(MECHANISMS)),
+        "behaviour": draw(st.sampled_from(BEHAVIOURS)),
+        "curves": {spec.name: draw(st.sampled_from(CURVES)) for spec in services},
+    }
+
+
+def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
+    def make(seed: int) -> Market:
+        return Market(
+            replace(kind["population"], behaviour=create_behaviour(*kind["behaviour"])),
+            kind["services"],
+            kind["timeline"],
+            kind["rounds"],
+            SurrogateFederation(kind["curves"], seed),
+            seed,
+            kind["interventions"],
+            create_mechanism(*kind["mechanism"]),
+            kind["availability"],
+        )
+
+    return make
+
+
+def any_offer(seen: Observation, rng: np.random.Generator) -> Offer:
+    """Any offer within (4) and (5): some clients in any order, each paid its bid and a markup."""
+    clients = rng.permutation(np.flatnonzero(seen.available))[: rng.integers(seen.clients + 1)]
+    payments = to_micro(seen.own_bids[clients]) + to_micro(rng.choice(MARKUPS, len(clients)))
+    affordable = np.cumsum(payments) <= (np.inf if seen.over_budget else to_micro(seen.budget))
+    return Offer(clients[affordable], payments[affordable] / MICRO)
+
+
+def assert_same_observation(one: Observation, other: Observation) -> None:
+    for name in Observation.__dataclass_fields__:
+        left, right = getattr(one, name), getattr(other, name)
+        if name == "privileged":
+            assert np.array_equal(left.data_size, right.data_size)
+            assert np.array_equal(left.emd, right.emd)
+        else:
+            assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, name
+
+
+def assert_same_outcome(
+    report: RoundReport, closed: Closed, markets: Lockstep, b: int, mine: np.ndarray, market: Market
+) -> None:
+    fate = closed.fate
+    for row, at in zip(report.offers, mine, strict=True):
+        assert fate.served[at] == (row.outcome is Outcome.SERVED)
+        assert fate.awarded[at] == (row.outcome is not Outcome.OUTBID)
+        assert row.paid in (None, fate.price[at])
+    for m, service in enumerate(report.services):
+        assert markets.curves.accuracy[b, m] == service.accuracy
+        assert closed.reward[b, m] == service.reward
+        assert STATUS[closed.status[b, m]] is service.status
+        assert (closed.served[b, m], closed.spent[b, m]) == (service.served, service.spent)
+        assert markets.paid[b, m] == market.ledger.accounts[service.service].paid
+    assert markets.income[b, : len(market.ledger.income)].tolist() == market.ledger.income
+    losses = markets.losses(closed, b, mine)
+    expected = [loss for feedback in report.feedback.values() for loss in feedback.losses.tolist()]
+    assert np.array_equal(losses, expected, equal_nan=True)
+
+
+def together(parts: list[tuple[int, int, Offer]]) -> Offers:
+    """The offers of services (b, m, offer), in order."""
+    return Offers(
+        np.repeat([b for b, _, _ in parts], [len(it.clients) for *_, it in parts]).astype(np.int64),
+        np.repeat([m for _, m, _ in parts], [len(it.clients) for *_, it in parts]).astype(np.int64),
+        np.concatenate([np.empty(0, np.int64), *(it.clients for *_, it in parts)]),
+        to_micro(np.concatenate([np.empty(0), *(it.payments for *_, it in parts)])),
+    )
+
+
+def assert_equal_play(kinds_: list[dict[str, Any]], of: list[int], seeds: list[int], rng: np.random.Generator) -> None:
+    """Play markets in lockstep and one by one, with the same random offers, and compare every round."""
+    makes = [factory(kind) for kind in kinds_]
+    markets = Lockstep([makes[kind] for kind in of], seeds)
+    alone = [makes[kind](seed) for kind, seed in zip(of, seeds, strict=True)]
+    while not markets.finished.all():
+        view = markets.open()
+        parts, seen = [], {}
+        for b, market in enumerate(alone):
+            if market.finished:
+                assert not view.asked[b].any()
+                continue
+            seen[b] = market.open_round()
+            names = [spec.name for spec in market.services]
+            assert [names[m] for m in np.flatnonzero(view.asked[b])] == list(seen[b])
+            for name, observation in seen[b].items():
+                m = names.index(name)
+                assert_same_observation(markets.observation(b, m), observation)
+                parts.append((b, m, any_offer(observation, rng)))
+        offers = together(parts)
+        closed = markets.close(offers)
+        for b in seen:
+            market = alone[b]
+            names = [spec.name for spec in market.services]
+            made = {names[m]: offer for where, m, offer in parts if where == b}
+            report = market.close_round(made if made else None)
+            assert_same_outcome(report, closed, markets, b, np.flatnonzero(offers.market == b), market)
+    assert all(market.finished for market in alone)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    kinds_=st.lists(kinds(), min_size=1, max_size=3),
+    of=st.lists(st.integers(0, 2), min_size=1, max_size=4),
+    seeds=st.lists(st.integers(0, 2**63), min_size=4, max_size=4),
+    draws=st.integers(0, 2**32),
+)
+def test_markets_in_lockstep_are_the_markets_alone(
+    kinds_: list[dict[str, Any]], of: list[int], seeds: list[int], draws: int
+) -> None:
+    of = [kind % len(kinds_) for kind in of]
+    assert_equal_play(kinds_, of, seeds[: len(of)], np.random.default_rng(draws))
+
+
+def plain(**changes: Any) -> dict[str, Any]:
+    """The paper's market, small."""
+    kind: dict[str, Any] = {
+        "population": PopulationSpec(6, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),
+        "services": [
+            ServiceSpec(f"s{m}", "digits", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "by hand", privileged=True)
+            for m in range(3)
+        ],
+        "timeline": Timeline(0.001, 0.5),
+        "rounds": 4,
+        "interventions": [],
+        "availability": None,
+        "mechanism": ("pay-as-offered", {}),
+        "behaviour": ("truthful", {}),
+    }
+    kind |= changes
+    return {"curves": {spec.name: CURVES[0] for spec in kind["services"]}, **kind}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda it: it[0])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS[1:], ids=lambda it: it[0])
+def test_every_mechanism_with_every_behaviour(mechanism: Any, behaviour: Any) -> None:
+    kind = plain(mechanism=mechanism, behaviour=behaviour)
+    assert_equal_play([kind, plain()], [0, 1, 0], [3, 4, 5], np.random.default_rng(1))
+
+
+def test_a_market_begins_anew_while_the_others_play_on() -> None:
+    make = factory(plain())
+    markets = Lockstep([make, make], [1, 2])
+    nobody = together([])
+    for _ in range(2):
+        markets.open()
+        markets.close(nobody)
+    markets.reset([1], [7])
+    assert markets.round.tolist() == [2, 0]
+    fresh = Lockstep([make], [7])
+    markets.open()
+    fresh.open()
+    assert_same_observation(markets.observation(1, 2), fresh.observation(0, 2))
+    assert markets.observation(0, 0).round == 3
+
+
+def test_what_cannot_be_played_in_lockstep_is_refused_by_name(make_market: Callable[..., Market]) -> None:
+    with pytest.raises(LockstepError, match=r"takes offers in \d steps a round \(mechanism Iterated\)"):
+        Lockstep([factory(plain(mechanism=("iterated", {})))], [0])
+    with pytest.raises(LockstepError, match=r"trains models cannot be played in lockstep; use training\.backend"):
+        Lockstep([lambda seed: make_market(seed=seed)], [0])
+    switch = Intervention(2, rules=("uniform-price", {}))
+    with pytest.raises(LockstepError, match="changes its mechanism in the middle of the run"):
+        Lockstep([factory(plain(interventions=[switch]))], [0])
+    with pytest.raises(ValueError, match="one seed for each market: 1 markets, 2 seeds"):
+        Lockstep([factory(plain())], [0, 1])
+
+
+@pytest.fixture
+def open_market() -> Lockstep:
+    markets = Lockstep([factory(plain())] * 2, [0, 1])
+    markets.open()
+    return markets
+
+
+def offers_of(*rows: tuple[int, int, int, int]) -> Offers:
+    return Offers(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([(0, 0, 6, 9_000_000)], "an offer names a market, service or client that is not there"),
+        ([(2, 0, 0, 9_000_000)], "an offer names a market, service or client that is not there"),
+        ([(0, -1, 0, 9_000_000)], "an offer names a market, service or client that is not there"),
+        ([(1, 2, 3, 1)], r"market 1, service 2, client 3: the payment is below the bid \(eq. 5\)"),
+        ([(1, 0, 3, 9_000_000)] * 2, "market 1, service 0, client 3: a client can be offered only one payment"),
+        (
+            [(0, 1, 3, 15_000_000), (0, 1, 4, 15_000_000)],
+            r"market 0, service 1: the payments add up to 30.000000, over the budget of 20.000000 \(eq. 4\)",
+        ),
+        (
+            [(1, 0, 3, 9_000_000), (0, 0, 3, 9_000_000)],
+            "market 0, service 0, client 3: offers must stand market by market, service by service",
+        ),
+    ],
+)
+def test_offers_that_break_a_constraint_are_refused(open_market: Lockstep, rows: Any, problem: str) -> None:
+    with pytest.raises(LockstepOfferError, match=problem):
+        open_market.close(offers_of(*rows))
+    open_market.close(offers_of((0, 1, 3, 15_000_000)))  # the round is still open, and nothing has happened
+    assert open_market.round.tolist() == [1, 1]
+
+
+def test_rounds_are_opened_and_closed_in_turn(open_market: Lockstep) -> None:
+    with pytest.raises(LockstepError, match="a round is open; close it first"):
+        open_market.open()
+    with pytest.raises(LockstepError, match="a round is open; close it first"):
+        open_market.reset([0], [1])
+    open_market.close(offers_of())
+    with pytest.raises(LockstepError, match="no round is open"):
+        open_market.close(offers_of())
+    with pytest.raises(LockstepError, match="no round is open"):
+        open_market.observation(0, 0)
