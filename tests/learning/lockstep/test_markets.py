@@ -20,6 +20,7 @@ from des.money import MICRO, to_micro
 from des.population import PopulationSpec
 from des.records import Observation, Offer
 from des.rows import Outcome, RoundReport
+from des.secrets import Disclosure
 from des.service import ServiceSpec
 from fl.fitted import surrogate_fit
 from fl.quality import PUBLISHED
@@ -93,6 +94,8 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
             speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
             departure_rate=draw(st.sampled_from([0.0, 0.5])),
             lasting=draw(st.sampled_from([Lasting(), Lasting(), Lasting(0.7, 0.2)])),
+            cost_noise=draw(st.sampled_from([0.0, 0.0, 0.4])),
+            disclosure=draw(st.sampled_from([Disclosure(), Disclosure(), Disclosure(False, True, 0.2)])),
         ),
         "services": services,
         "timeline": draw(

@@ -162,16 +162,13 @@ def _lowest_bids(run: Run) -> Iterator[str]:
         key = row["round"], row["service"]
         lowest[key] = min(lowest.get(key, micro(row["bid"])), micro(row["bid"]))
     world, clients = World(run), run.scenario["clients"]
-    costs: dict[tuple[int, float], int] = {}
     for line, row in enumerate(run.events, start=2):
         if row["event"] != "bid":
             continue
         number, name = int(row["round"]), row["service"]
         if run.clients is None:
-            pairs = {world.held(number, name, client) for client in range(clients["count"])}
-            for pair in pairs - costs.keys():
-                costs[pair] = price(run, *pair)
-            exact = min(costs[pair] for pair in pairs)
+            held = ((world.held(number, name, client), client) for client in range(clients["count"]))
+            exact = min(price(run, size, emd, number, client) for (size, emd), client in held)
             if micro(row["amount"]) != exact:
                 yield f"events.csv, line {line}: the lowest bid should be {exact / 1e6}"
         elif micro(row["amount"]) > lowest.get((row["round"], name), 10**18):
