@@ -1,4 +1,4 @@
-"""The runs that are audited: 47 of all built-in scenarios. Only here are the packages used, to play them."""
+"""The runs that are audited: 49 of all built-in scenarios. Only here are the packages used, to play them."""
 
 import shutil
 from pathlib import Path
