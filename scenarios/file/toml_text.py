@@ -11,7 +11,12 @@ from scenarios.file.schema import Market, Scenario
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
 
-_PLAIN_CLIENTS = {"behaviour": ClientBehaviour().model_dump(), "lasting": ClientLasting().model_dump()}
+_PLAIN_CLIENTS = {
+    "emd": (),
+    "label_mix": {},
+    "behaviour": ClientBehaviour().model_dump(),
+    "lasting": ClientLasting().model_dump(),
+}
 
 
 def dumps(scenario: Scenario) -> str:
@@ -20,7 +25,7 @@ def dumps(scenario: Scenario) -> str:
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
     none, a service's arrival where it is the first round, and the rules of the market, and how clients behave and how
-    their data lasts, where that is as in the paper.
+    their data lasts and its labels are drawn, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
