@@ -97,12 +97,13 @@ class Held:
             clients: indices of the clients.
             claimed: the images that each reports; None where that is the truth.
         """
-        size, emd = self.data_size[m, clients], self.emd[m, clients]
+        size, emd = self.data_size[m], self.emd[m]
+        sizes: list[int] = [size.item(client) for client in clients]
         unknown = [None] * len(clients)
         mixes = unknown if self.mix is None else [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
-        counts = unknown if self.labels is None else self.labels.counts(m, clients, size)
-        columns = (clients, size.tolist(), emd.tolist(), claimed or unknown, mixes, counts)
-        return [TrainingJob(service, *own) for own in zip(*columns, strict=True)]
+        counts = unknown if self.labels is None else self.labels.counts(m, clients, np.array(sizes))
+        columns = zip(clients, sizes, claimed or unknown, mixes, counts, strict=True)
+        return [TrainingJob(service, c, own, emd.item(c), said, mix, of) for c, own, said, mix, of in columns]
 
 
 @dataclass(frozen=True, slots=True)
