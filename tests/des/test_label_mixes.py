@@ -1,6 +1,7 @@
 """Clients with label mixes from a Dirichlet distribution: their data, EMDs and bids, and the ranges of these."""
 
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,6 @@ def test_markets_train_on_the_counts(make_market, plain_service, pay_the_bid, st
 
 def test_ten_thousand_clients_of_ten_services_are_drawn_as_arrays() -> None:
     """About 0.6 s on one core, most of it for the digits of 100,000 DQIs; the bound is for slow and busy machines."""
-    from time import process_time
-
     crowd = population(count=10_000, labels=[10] * 10)
     before = process_time()
     crowd.draw(1)
