@@ -8,7 +8,6 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.conditions import Rules
-from des.holdings import FRESH
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.mechanisms import create
 from des.memory import recall, remembered
@@ -159,18 +158,11 @@ def tie_order_of(key: UInt32Array, round_: int | IntArray, services: int, client
 
 def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
-    world, emd, mix = current.world, current.world.held.emd, current.world.held.mix
-    truth = None if world.held.data_size is world.data_size else world.held.data_size
-    return [
-        TrainingJob(
-            job.service,
-            job.client,
-            job.samples if truth is None else int(truth[m, job.client]),
-            float(emd[m, job.client]),
-            None if truth is None else job.samples,
-            None if mix is None or mix[m, job.client] == FRESH else int(mix[m, job.client]),
-        )
-        for m, jobs in current.jobs.items()
-        for job in jobs
-        if job and job.outcome is Outcome.SERVED
-    ]
+    world = current.world
+    honest = world.held.data_size is world.data_size
+    found = []
+    for m, jobs in current.jobs.items():
+        if own := [job for job in jobs if job and job.outcome is Outcome.SERVED]:
+            claimed = None if honest else [job.samples for job in own]
+            found += world.held.jobs(own[0].service, m, [job.client for job in own], claimed)
+    return found

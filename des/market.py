@@ -22,7 +22,7 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
-from des.presence import arrive, first_state, funded, seated, totals
+from des.presence import arrive, first_state, funded, seated, steady, totals
 from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
@@ -83,6 +83,7 @@ class Market:
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         self.states = [first_state(spec, federation.accuracy(spec.name)) for spec in self.services]
         self.ledger = Ledger(self._names, population.count, totals(self.services))
+        self._steady = steady(self.services)
         self._bidding = Bidding(self._platform, self.ledger)
         budgets = {spec.name: spec.budget for spec in services}
         self._conditions = Conditions(budgets, population.cores, availability=availability)
@@ -299,6 +300,8 @@ class Market:
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
         now = self.schedule.at(number)
+        if self._steady and now is self._conditions:
+            return
         if now.cores != self._conditions.cores:
             self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
         self._conditions = now

@@ -8,7 +8,7 @@ What clients report and bid follows from that by their behaviour (``des.behaviou
 came of their earlier bids, too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -25,17 +25,17 @@ from des.behaviour import (
     begin,
     learn,
     misreporting,
-    reported,
 )
-from des.holdings import Holdings, Lasting
+from des.holdings import FRESH, Holdings, Lasting
+from des.label_mixes import LabelMixes, MixedData
 from des.memory import recall, remembered
-from des.money import Micro, MicroArray, to_micro
+from des.money import Micro, MicroArray
 from des.secrets import Disclosure, Lens, Moods
+from des.tables import Table, Valuation
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
-from fl.elementary import rounded
-from fl.partition import realised_emd
-from fl.quality import DQIParameters, dqi, largest_emd
+from fl.jobs import TrainingJob
+from fl.quality import DQIParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PopulationSpec:
         count: C.
         cores: K, how many services a client can serve at once (eq. 2).
         data_sizes: the set from which D is drawn, images.
-        emds: the set from which the wanted EMD is drawn.
+        emds: the set from which the wanted EMD is drawn; not used where there is a ``concentration``.
         cost_per_sample, cost_per_emd: a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``.
         speeds: each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample.
         departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
@@ -54,6 +54,8 @@ class PopulationSpec:
         lasting: how far a client's data lasts from round to round.
         cost_noise: how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``.
         disclosure: what services see of bids and DQI.
+        concentration: that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of
+            the EMDs.
     """
 
     count: int
@@ -68,6 +70,7 @@ class PopulationSpec:
     lasting: Lasting = field(default_factory=Lasting)
     cost_noise: float = 0.0
     disclosure: Disclosure = field(default_factory=Disclosure)
+    concentration: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +81,34 @@ class Held:
         data_size: D, images.
         emd: the realised EMD (eq. 1).
         cost: what training on them costs the client, in micro-units.
-        mix: the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh.
+        mix: the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh, or in
+            ``labels``.
+        labels: the label mixes, where they are drawn from a Dirichlet distribution.
     """
 
     data_size: IntArray
     emd: FloatArray
     cost: MicroArray
     mix: IntArray | None = None
+    labels: LabelMixes | None = None
+
+    def jobs(
+        self, service: str, m: int, clients: Sequence[int], claimed: Sequence[int] | None = None
+    ) -> list[TrainingJob]:
+        """Return the jobs of clients that train on what they hold, in their order.
+
+        Args:
+            service, m: name and index of the service.
+            clients: indices of the clients.
+            claimed: the images that each reports; None where that is the truth.
+        """
+        size, emd = self.data_size[m], self.emd[m]
+        sizes: list[int] = [size.item(client) for client in clients]
+        unknown = [None] * len(clients)
+        mixes = unknown if self.mix is None else [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
+        counts = unknown if self.labels is None else self.labels.counts(m, clients, np.array(sizes))
+        columns = zip(clients, sizes, claimed or unknown, mixes, counts, strict=True)
+        return [TrainingJob(service, c, own, emd.item(c), said, mix, of) for c, own, said, mix, of in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +138,7 @@ class Population:
     def __init__(
         self, spec: PopulationSpec, labels: Sequence[int], parameters: Sequence[DQIParameters], seed: int
     ) -> None:
-        """Tabulate the quality and the cost of every (D, EMD) pair for every service.
+        """Tabulate the quality and the cost of every (D, EMD) pair for every service, or draw them in each round.
 
         Args:
             spec: the clients; their behaviour begins anew.
@@ -129,34 +153,19 @@ class Population:
         self.spec = spec
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
-        sizes = np.repeat(np.array(spec.data_sizes, dtype=np.int64), len(spec.emds))
-        wanted = np.tile(np.array(spec.emds, dtype=np.float64), len(spec.data_sizes))
-        self._holdings = Holdings(len(labels), spec.count, len(sizes), spec.lasting, seed)
-        size = np.tile(sizes, (len(labels), 1))
-        emd = np.array(
-            [[realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)] for count in labels]
-        )
-        tables = [(size, emd)]
-        if spec.behaviour.misreports:  # behind what clients hold, what they say of it if they misreport
-            limits = np.array([[largest_emd(count)] for count in labels])
-            tables.append(reported(spec.behaviour, size, emd, limits))
-        # Arrays of tables, services and pairs.
-        self._size, self._emd = (np.stack(found) for found in zip(*tables, strict=True))
-        self._dqi = rounded(
-            np.array(
-                [
-                    [dqi(d, v, p) for d, v, p in zip(*table, parameters, strict=True)]
-                    for table in zip(self._size, self._emd, strict=True)
-                ]
-            )
-        )
-        cost = to_micro(spec.cost_per_sample * self._size - spec.cost_per_emd * self._emd)
-        if (cost[0] < 0).any():
-            raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
-        self._cost = np.maximum(cost, 0)  # nobody asks less than nothing, whatever it says of its data
+        valuation, a = Valuation(spec, labels, parameters), spec.concentration
+        pairs = len(spec.data_sizes) * (len(spec.emds) if a is None else 1)
+        self._holdings = Holdings(len(labels), spec.count, pairs, spec.lasting, seed)
+        self._data: Callable[[int], tuple[Table, IntArray, IntArray | LabelMixes | None]]
+        if a is None:
+            self._table, self._ranges = valuation.listed()
+            self._data = self._listed
+        else:
+            self._ranges = valuation.continuous()
+            self._data = MixedData(self._holdings, valuation, spec.data_sizes, labels, a, seed).at
         self._moods = Moods(spec.cost_noise, spec.count, seed)
-        self._costs = self._moods.limits(self._cost.min(axis=(0, 2)), self._cost.max(axis=(0, 2)))
-        self._lens = Lens(spec.disclosure, *self.dqi_range, spec.count, seed)
+        self._costs = self._moods.limits(*self._ranges.cost)
+        self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
         self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._costs[1])
         self.reset()
         draw = integers(draw_key(seed, "speed"), len(spec.speeds), 0, 0, np.arange(spec.count))
@@ -175,13 +184,14 @@ class Population:
         """
         spec = self.spec
         told = not spec.cost_noise and spec.disclosure == Disclosure()
-        return self.truthful and told and not spec.lasting.persistence
+        return self.truthful and told and not spec.lasting.persistence and spec.concentration is None
 
     @property
     def pairs(self) -> Qualities:
-        """What each (D, EMD) pair is to each service: arrays [M, pairs]."""
-        held = Held(self._size[0], self._emd[0], self._cost[0])
-        return Qualities(held.data_size, held.emd, self._dqi[0], held.cost, held, self._dqi[0])
+        """What each (D, EMD) pair is to each service where data is ``fresh``: arrays [M, pairs]."""
+        table = self._table
+        held = Held(table.size[0], table.emd[0], table.cost[0])
+        return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])
 
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round.
@@ -191,15 +201,15 @@ class Population:
         Raises:
             BehaviourError: a behaviour of a plug-in failed.
         """
-        at, mix = self._holdings.at(round_)
-        held = self._held(round_, at, mix)
+        table, at, mix = self._data(round_)
+        held = self._held(round_, table, at, mix)
         size, emd, costs = held.data_size, held.emd, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
-            at = at + liars * self._size[0].size
-            size, emd, costs = self._size.take(at), self._emd.take(at), self._costs_at(round_, at)
+            at = at + liars * table.size[0].size
+            size, emd, costs = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
             for array in (size, emd, costs):
                 array.setflags(write=False)
-        dqi = self._dqi.take(at)
+        dqi = table.dqi.take(at)
         dqi.setflags(write=False)
         bids = asked(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
@@ -207,7 +217,17 @@ class Population:
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
-        return self._held(round_, *self._holdings.at(round_))
+        return self._held(round_, *self._data(round_))
+
+    def _held(self, round_: int, table: Table, at: IntArray, mix: IntArray | LabelMixes | None) -> Held:
+        size, emd, cost = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
+        for array in (size, emd, cost):
+            array.setflags(write=False)
+        return Held(size, emd, cost, None, mix) if isinstance(mix, LabelMixes) else Held(size, emd, cost, mix)
+
+    def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
+        """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""
+        return self._table, *self._holdings.at(round_)
 
     def close(self, round_: int, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str]) -> None:
         """Let clients learn from a round.
@@ -246,22 +266,13 @@ class Population:
         recall(self.spec.behaviour, state, "behaviour", BehaviourError)
 
     @property
-    def data_sizes(self) -> frozenset[int]:
+    def data_sizes(self) -> Collection[int]:
         """All data sizes that a client can report."""
-        return frozenset(self._size.ravel().tolist())
+        return self._ranges.data_sizes
 
     def cost_factors(self, round_: int) -> FloatArray:
         """Return what multiplies each client's costs in a round, [C]; ones without noise."""
         return self._moods.factors(round_)
-
-    def _costs_at(self, round_: int, at: IntArray) -> MicroArray:
-        return self._moods.applied(self._cost.take(at), round_)
-
-    def _held(self, round_: int, at: IntArray, mix: IntArray | None) -> Held:
-        held = Held(self._size.take(at), self._emd.take(at), self._costs_at(round_, at), mix)
-        for array in (held.data_size, held.emd, held.cost):
-            array.setflags(write=False)
-        return held
 
     def _draw_departures(self, round_: int) -> FloatArray:
         """Return [2, C]: a client leaves if its first number is below the rate; the second says when."""
@@ -270,7 +281,7 @@ class Population:
     @property
     def dqi_range(self) -> tuple[FloatArray, FloatArray]:
         """The lowest [M] and the highest [M] DQI that a client's data can have for each service."""
-        return self._dqi.min(axis=(0, 2)), self._dqi.max(axis=(0, 2))
+        return self._ranges.dqi
 
     @property
     def seen_range(self) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,11 @@ def totals(specs: Sequence[ServiceSpec]) -> dict[str, Micro]:
     return {spec.name: spec.total_budget for spec in specs if spec.total_budget is not None}
 
 
+def steady(specs: Sequence[ServiceSpec]) -> bool:
+    """Whether no round changes by itself who takes part and with how much money: only interventions do."""
+    return all(spec.arrival == 1 and spec.total_budget is None for spec in specs)
+
+
 def present(spec: ServiceSpec, state: ServiceState, round_: int) -> bool:
     """Whether a service takes part in the next round, ``round_``, given its state after the last one."""
     return state.active or (state.status is Status.WAITING and spec.arrival <= round_)

@@ -104,10 +104,8 @@ def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
     """Return what a service learns of its round."""
-    served, dropped = (
-        np.array([offer.outcome is outcome for offer in offers], dtype=np.bool_)
-        for outcome in (Outcome.SERVED, Outcome.DROPPED)
-    )
+    served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
+    dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
     losses = np.full(len(offers), np.nan)
     if trained is not None:
         losses[served] = trained.losses

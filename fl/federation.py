@@ -73,7 +73,8 @@ class _Learner:
         dataset = self.task.dataset
         # A mix that lasts has a stream of its own: it is not that of the data drawn anew in the round it began.
         mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
-        counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client)
+        drawn = None if job.counts is None else np.array(job.counts)
+        counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client) if drawn is None else drawn
         chosen = draw_images(counts, dataset.by_label, self._images, round_, job.client)
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)

@@ -23,6 +23,7 @@ class TrainingJob:
         emd: its realised EMD (eq. 1).
         reported: the images that the client says it has, by which its update is weighted; None where that is D.
         mix: the round in which its label mix was drawn, if that lasts (0: at the start); None for this round's.
+        counts: images of each label; None: drawn to fit the EMD.
     """
 
     service: str
@@ -31,6 +32,7 @@ class TrainingJob:
     emd: float
     reported: int | None = None
     mix: int | None = None
+    counts: tuple[int, ...] | None = None
 
     @property
     def weight(self) -> int:

@@ -67,3 +67,25 @@ def dqi(data_sizes: npt.ArrayLike, emd_values: npt.ArrayLike, parameters: DQIPar
     size = np.asarray(data_sizes, dtype=np.float64)
     a = alpha(emd_values, parameters)
     return np.asarray(a - parameters.eta1 * exp(-parameters.eta2 * power(parameters.eta3 * size, a)))
+
+
+_PIECES = 256
+"""Pieces of the EMD's range in ``dqi_range``: the more, the tighter the bounds."""
+
+_MARGIN = 1e-10
+"""What rounding can add to a DQI, and more."""
+
+
+def dqi_range(data_sizes: npt.ArrayLike, limit: float, parameters: DQIParameters) -> tuple[float, float]:
+    """Return bounds of the DQI of data sets of the given sizes, whatever their EMDs are from 0 to ``limit``.
+
+    Piece by piece of that range, alpha(v) lies between its values at the ends (or its peak), and, as a function of it,
+    so does the exponential of eq. (6). Bounds of both add up to bounds of the DQI, about as tight as pieces are short.
+    """
+    edges = np.append(np.linspace(0.0, limit, _PIECES + 1), -parameters.eta5)  # alpha's peak
+    edges = np.sort(edges[(edges >= 0.0) & (edges <= limit)])
+    a = alpha(edges, parameters)
+    size = np.asarray(data_sizes, dtype=np.float64)[..., None]
+    rest = np.asarray(-parameters.eta1 * exp(-parameters.eta2 * power(parameters.eta3 * size, a)))
+    low, high = (side(a[:-1], a[1:]) + side(rest[..., :-1], rest[..., 1:]) for side in (np.minimum, np.maximum))
+    return float(low.min()) - _MARGIN, float(high.max()) + _MARGIN

@@ -218,13 +218,13 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
 def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
     """Refuse a copy that has too few images of a label; the scenario was checked against the official data set."""
     found = dataset.info
-    for size, emd in product(scenario.clients.data_size, scenario.clients.emd):
+    for size, emd in product(scenario.clients.data_size, scenario.clients.emds(found.labels)):
         needed = largest_count(size, emd, found.labels)
         if needed > found.rarest_label:
             raise DatasetError(
                 f"data set {found.name!r}: the files in {data_root()} have {found.rarest_label} images of their rarest "
                 f"label; a client with {size} images of EMD {emd} can need {needed}; put the official files there, or "
-                "lower clients.data_size or clients.emd"
+                f"lower clients.data_size{' or clients.emd' if scenario.clients.emd else ''}"
             )
 
 
@@ -276,6 +276,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
+        concentration=clients.label_mix.dirichlet,
     )
 
 

@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from fl.calibrate_dqi import Experiment, Point, Quality, fit, grid, measure, quality, rounded
 from fl.datasets import Dataset
 from fl.errors import InputError
 from fl.files import WriteError, replacing_text
 from fl.fitted import Fit, add, own_folder
-from fl.quality import DQIParameters
+from fl.quality import DQIParameters, largest_emd
 from fl.regime import Regime
 from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi, figure_name
@@ -187,7 +189,9 @@ def _measure(
         name, _images(dataset), regime.model, str(plan.epochs), str(regime.batch_size),
         repr(regime.learning_rate), repr(regime.momentum), str(plan.seed),
     )  # fmt: skip
-    experiments = grid(scenario.clients.data_size, scenario.clients.emd, dataset, plan.repetitions)
+    # Label mixes have EMDs from 0 to the largest one.
+    emds = scenario.clients.emd or np.linspace(0.0, largest_emd(dataset.info.labels), 6).tolist()
+    experiments = grid(scenario.clients.data_size, emds, dataset, plan.repetitions)
     keys = [(*how, str(it.size), repr(it.emd), str(it.repetition)) for it in experiments]
     missing = [(key, it) for key, it in zip(keys, experiments, strict=True) if key not in log.known]
     report(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")

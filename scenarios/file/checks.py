@@ -5,21 +5,18 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
-from des.money import to_micro
 from fl.backends import BACKENDS, REAL
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.names import unknown_plugin
 from fl.own_files import is_path
-from fl.partition import largest_count, realised_emd
-from fl.quality import largest_emd
 from fl.regime import Regime
 from scenarios.file.availability import check_availability
+from scenarios.file.data_checks import DatasetFacts, check_data
 from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
@@ -27,31 +24,8 @@ from scenarios.file.readable import Readable
 from scenarios.file.regimes import KEYS, choose
 from scenarios.file.schema import Scenario
 
-LARGEST_COST = 10_000_000
-"""Money; the costs of the largest population still add up inside 64 bits of micro-units."""
-
 LARGEST_MARKET = 10_000_000
 """Clients times services: every array of a round has this many numbers."""
-
-
-class DatasetFacts(Protocol):
-    """What the checks must know of a data set."""
-
-    @property
-    def labels(self) -> int:
-        """L."""
-
-    @property
-    def train_size(self) -> int:
-        """Training images."""
-
-    @property
-    def test_size(self) -> int:
-        """Test images."""
-
-    @property
-    def rarest_label(self) -> int:
-        """Training images of the label that has the fewest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +99,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
             except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(readable, used)
-    yield from _emds(readable, used)
-    yield from _supply(readable, used)
-    yield from _costs(readable, used)
+    yield from check_data(readable, used)
     if catalogue.fits:
         yield from _fits(readable, used)
 
@@ -198,76 +170,6 @@ def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterato
         )
 
 
-def _emds(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    if not used:
-        return
-    name, facts = min(used.items(), key=lambda item: item[1].labels)
-    limit = largest_emd(facts.labels)
-    for i, emd in readable.items("clients", "emd"):
-        if emd > limit:
-            yield Finding(
-                ("clients", "emd", i),
-                f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
-                f"not {number(emd)}",
-            )
-
-
-def _pairs(readable: Readable, facts: DatasetFacts) -> Iterator[tuple[int, int, float]]:
-    """Yield the place of D, D and EMD of each data set that can be asked for and that can exist."""
-    limit = largest_emd(facts.labels)
-    for i, size in readable.items("clients", "data_size"):
-        for _, emd in readable.items("clients", "emd"):
-            if emd <= limit:
-                yield i, size, float(emd)
-
-
-def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """Data sets hold enough images, also of their rarest label, for the most lopsided draw."""
-    for name, facts in used.items():
-        for i, size in readable.items("clients", "data_size"):
-            if size > facts.train_size:
-                yield Finding(
-                    ("clients", "data_size", i),
-                    f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}",
-                )
-        worst: dict[int, tuple[int, int, float]] = {}
-        for i, size, emd in _pairs(readable, facts):
-            needed = largest_count(size, emd, facts.labels)
-            if facts.rarest_label < needed and size <= facts.train_size:
-                worst[i] = max(worst.get(i, (0, 0, 0.0)), (needed, size, emd))
-        for i, (needed, size, emd) in worst.items():
-            yield Finding(
-                ("clients", "data_size", i),
-                f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
-                f"the rarest label of {name} has {number(facts.rarest_label)}",
-            )
-
-
-def _costs(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """No data set costs a client a negative or absurd amount, at the EMD that it really gets.
-
-    What clients bid for a cost is up to their behaviour, which keeps bids from becoming negative.
-    """
-    cost = readable.get("clients", "cost")
-    if cost is None:
-        return
-    costs = [
-        (cost["per_sample"] * size - cost["per_emd"] * real, size, real)
-        for facts in used.values()
-        for _, size, emd in _pairs(readable, facts)
-        for real in [realised_emd(size, emd, facts.labels)]
-    ]
-    if not costs:
-        return
-    lowest, highest = min(costs), max(costs)
-    with_noise = highest[0] * (1 + cost.get("noise", 0.0))
-    if to_micro(min(lowest[0], 0.0)) < 0:
-        yield Finding(("clients", "cost"), f"{_what(*lowest)}, and must not be negative")
-    if with_noise > LARGEST_COST:
-        what = _what(with_noise, *highest[1:])
-        yield Finding(("clients", "cost"), f"{what}, above the limit of {number(LARGEST_COST)}")
-
-
 def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
     """Every data set has the fits that the scenario asks for."""
     # An absent key has its default; of a broken one nothing is known.
@@ -295,7 +197,3 @@ def _regime(readable: Readable, dataset: str) -> Regime | None:
     if any(value is None for table in written for value in table.values()):
         return None
     return choose(dataset, written).regime
-
-
-def _what(cost: float, size: int, emd: float) -> str:
-    return f"the cost of {number(size)} images at EMD {emd:g} would be {cost:.6f}"

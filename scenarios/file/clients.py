@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from des.behaviours import TRUTHFUL
+from fl.dirichlet import LEAST, MOST
+from fl.quality import largest_emd
 from scenarios.file.tables import Table, plain
 
 
@@ -42,6 +44,18 @@ class ClientBehaviour(Table):
     )
 
 
+class ClientLabelMix(Table):
+    """How the labels of a client's data are drawn, in place of an EMD."""
+
+    dirichlet: float | None = Field(
+        default=None,
+        ge=LEAST,
+        le=MOST,
+        description="Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an "
+        "EMD from a list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd.",
+    )
+
+
 class ClientLasting(Table):
     """How far a client's data lasts from round to round."""
 
@@ -73,9 +87,13 @@ class Clients(Table):
         json_schema_extra={"unit": "images"},
     )
     emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
-        min_length=1,
+        default=(),
         max_length=100,
-        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels.",
+        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. "
+        "Required, unless there is a label_mix, from which EMDs follow.",
+    )
+    label_mix: ClientLabelMix = Field(
+        default_factory=ClientLabelMix, description="How the labels of its data are drawn, in place of an EMD."
     )
     cost: Cost = Field(description="What a data set costs a client: per_sample * D - per_emd * EMD, money.")
     speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
@@ -106,3 +124,7 @@ class Clients(Table):
     lasting: ClientLasting = Field(
         default_factory=ClientLasting, description="How far a client's data lasts from round to round."
     )
+
+    def emds(self, labels: int) -> tuple[float, ...]:
+        """Return the EMDs that data sets with so many labels are to have; of a label mix, the least and the largest."""
+        return self.emd if self.label_mix.dirichlet is None else (0.0, largest_emd(labels))

@@ -14,7 +14,12 @@ _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventio
 _SECRETS = ("bids", "dqi", "dqi_noise")
 """Keys of the market that are not written where they are as in the paper: a scenario's text stays what it was."""
 
-_PLAIN_CLIENTS = {"behaviour": ClientBehaviour().model_dump(), "lasting": ClientLasting().model_dump()}
+_PLAIN_CLIENTS = {
+    "emd": (),
+    "label_mix": {},
+    "behaviour": ClientBehaviour().model_dump(),
+    "lasting": ClientLasting().model_dump(),
+}
 
 
 def dumps(scenario: Scenario) -> str:
@@ -23,7 +28,7 @@ def dumps(scenario: Scenario) -> str:
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
     none, a service's arrival where it is the first round, and the rules of the market, noise, and how clients behave
-    and how their data lasts, where that is as in the paper.
+    and how their data lasts and its labels are drawn, where that is as in the paper.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():

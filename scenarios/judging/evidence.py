@@ -237,19 +237,23 @@ class Logs:
         for number in self.numbers:
             served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
             try:
-                federation.train_round(number, [self.job(number, it) for it in served])
+                federation.train_round(number, self.jobs(number, served))
             except (LookupError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
                 return found
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
 
-    def job(self, number: int, row: Row) -> TrainingJob:
-        """Return what the served client of an offer trained on: what it reports, unless clients may misreport."""
-        size, emd, claimed = row["data_size"], row["emd"], None
-        if self.behaviour is None or self.behaviour.misreports:
-            at, held = (self.places[row["service"]], row["client"]), self.held(number)
-            size, emd, claimed = int(held.data_size[at]), float(held.emd[at]), size
-        return TrainingJob(row["service"], row["client"], size, emd, claimed)
+    def jobs(self, number: int, rows: Sequence[Row]) -> list[TrainingJob]:
+        """Return what the served clients of a round's offers trained on, service by service, in the order of offers."""
+        lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
+        if not lies and not clients.lasting.persistence and clients.label_mix.dirichlet is None:
+            return [TrainingJob(row["service"], row["client"], row["data_size"], row["emd"]) for row in rows]
+        found = []
+        for name in dict.fromkeys(row["service"] for row in rows):
+            own = [row for row in rows if row["service"] == name]
+            claimed = [row["data_size"] for row in own] if lies else None
+            found += self.held(number).jobs(name, self.places[name], [row["client"] for row in own], claimed)
+        return found
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""

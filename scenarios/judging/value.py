@@ -122,9 +122,9 @@ def _played(
             served = [row for row in logs.offers_of.get((number, service), ()) if row["outcome"] is Outcome.SERVED]
             without = np.empty(0)
             if served and number in rounds:
-                without = federation.leave_one_out(number, [logs.job(number, row) for row in served])
+                without = federation.leave_one_out(number, logs.jobs(number, served))
             elif served:
-                federation.train_round(number, [logs.job(number, row) for row in served])
+                federation.train_round(number, logs.jobs(number, served))
             accuracy = federation.accuracy(service)
             _compare(run, logs, number, service, accuracy)
             for row, other in zip(served, without.tolist(), strict=False):

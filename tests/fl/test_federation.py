@@ -17,6 +17,7 @@ from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
 from fl.partition import draw_images, label_counts
+from fl.quality import emd as emd_of
 from fl.regime import Regime
 from fl.streams import stream
 
@@ -241,3 +242,13 @@ def test_a_label_mix_that_lasts_is_the_same_in_every_round_but_its_images_are_no
     assert len({data.pixels.tobytes() for data in lasting}) == len(lasting)
     assert len({counts(drawn(2, mix)) for mix in (None, *range(12))}) > 6  # each mix is a draw of its own
     assert any(counts(drawn(n, n)) != counts(drawn(n, None)) for n in range(1, 4))  # not that of the round's fresh data
+
+
+def test_a_job_that_names_its_label_counts_gets_them_and_other_images_each_round(federation_of) -> None:
+    learner = federation_of("alpha")._learners["alpha"]
+    counts = (0, 50, *[0] * (LABELS - 3), 40)
+    named = replace(job("alpha", 4, 90, emd_of(counts)), counts=counts)
+    one, other = (learner.client_data(0, round_, named) for round_ in (1, 2))
+    for data in (one, other):
+        assert tuple(np.bincount(data.labels, minlength=LABELS).tolist()) == counts
+    assert one.pixels.tobytes() != other.pixels.tobytes()

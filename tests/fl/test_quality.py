@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.quality import PUBLISHED, DQIParameters, alpha, dqi, emd, largest_emd
+from fl.quality import PUBLISHED, DQIParameters, alpha, dqi, dqi_range, emd, largest_emd
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,25 @@ def test_equation_6_as_published_prefers_less_data() -> None:
     for size in sizes:  # either way, it falls with the EMD
         assert (np.diff(dqi(size, np.array([0.4, 0.6, 0.8, 1.0]), PUBLISHED)) < 0).all()
         assert (np.diff(dqi(size, np.array([0.4, 0.6, 0.8, 1.0]), repaired)) < 0).all()
+
+
+@given(
+    parameters=st.builds(
+        DQIParameters,
+        st.floats(-1, 1), st.floats(0, 5), st.floats(1e-4, 0.1), st.floats(0, 1), st.floats(-2, 2), st.floats(0.1, 3),
+    ),
+    sizes=st.lists(st.integers(1, 5000), min_size=1, max_size=4),
+    labels=st.integers(2, 47),
+    part=st.floats(0, 1),
+)  # fmt: skip
+def test_the_range_of_the_dqi_holds_every_emd_and_is_tight(
+    parameters: DQIParameters, sizes: list[int], labels: int, part: float
+) -> None:
+    limit = largest_emd(labels)
+    low, high = dqi_range(sizes, limit, parameters)
+    assert low <= dqi(sizes, part * limit, parameters).min()
+    assert dqi(sizes, part * limit, parameters).max() <= high
+    every = dqi(np.array(sizes)[:, None], np.linspace(0, limit, 400), parameters)
+    reach = 0.01 + 0.03 * np.ptp(every)
+    assert every.min() - low < reach
+    assert high - every.max() < reach

@@ -1,6 +1,7 @@
 """A scenario or a run in words and numbers, as the home screen previews it."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from textual.app import App
 from des.behaviours import TRUTHFUL
 from des.money import MICRO, to_micro
 from fl.counting import counted
+from fl.datasets import info
+from fl.dirichlet import mean_emd
 from fl.errors import InputError
 from scenarios.build import population_spec
 from scenarios.file.checks import played
@@ -59,13 +62,16 @@ def story(scenario: Scenario) -> Iterator[str]:
         f"{counted(clients.count, 'client')} with {cores} each, over at most {counted(scenario.rounds, 'round')}."
     )
     low, high = min(clients.data_size), max(clients.data_size)
-    holds = (
-        f"In each round a client has {low} to {high} images for each service, with EMD {min(clients.emd):g} to "
-        f"{max(clients.emd):g}"
-    )
+    holds = f"In each round a client has {low} to {high} images for each service, "
+    if (mixed := clients.label_mix.dirichlet) is None:
+        holds += f"with EMD {min(clients.emd):g} to {max(clients.emd):g}"
+        emd = sum(clients.emd) / len(clients.emd)
+    else:
+        emd = mean_emd(mixed, _most_labels(scenario))
+        holds += f"with labels from a Dirichlet distribution of concentration {mixed:g} (mean EMD about {emd:.2f})"
     cost = clients.cost
     mean = cost.per_sample * sum(clients.data_size) / len(clients.data_size)
-    mean -= cost.per_emd * sum(clients.emd) / len(clients.emd)
+    mean -= cost.per_emd * emd
     kind = clients.behaviour.kind
     typical = 0.0
     try:
@@ -112,6 +118,15 @@ def _changes(scenario: Scenario) -> Iterator[str]:
         yield f"Budgets for the whole run: {', '.join(whole)}."
 
 
+def _most_labels(scenario: Scenario) -> int:
+    """Return the labels of the data set that has most, of those that are known here; ten if none is."""
+    found = []
+    for service in scenario.services:
+        with suppress(InputError):
+            found.append(info(service.dataset).labels)
+    return max(found, default=10)
+
+
 def _costs(scenario: Scenario) -> tuple[float, float]:
     """Return the lowest and the highest cost of data that a client can report, whatever the labels; money.
 
@@ -119,7 +134,8 @@ def _costs(scenario: Scenario) -> tuple[float, float]:
         InputError: the clients' behaviour is not known here.
     """
     clients, behaviour = scenario.clients, population_spec(scenario).behaviour
-    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, clients.emd))
+    emds = clients.emds(_most_labels(scenario))
+    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
     costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
     if behaviour.misreports:
         size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))

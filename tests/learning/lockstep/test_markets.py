@@ -94,6 +94,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
             speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
             departure_rate=draw(st.sampled_from([0.0, 0.5])),
             lasting=draw(st.sampled_from([Lasting(), Lasting(), Lasting(0.7, 0.2)])),
+            concentration=draw(st.sampled_from([None, None, 0.3])),
             cost_noise=draw(st.sampled_from([0.0, 0.0, 0.4])),
             disclosure=draw(st.sampled_from([Disclosure(), Disclosure(), Disclosure(False, True, 0.2)])),
         ),

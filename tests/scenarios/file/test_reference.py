@@ -54,7 +54,7 @@ def keys(table: type[BaseModel]) -> Iterator[str]:
 
 
 def test_every_key_has_a_row_and_a_meaning() -> None:
-    tables = {"clients", "market", "training", "timeline", "cost", "behaviour", "lasting"}
+    tables = {"clients", "market", "training", "timeline", "cost", "behaviour", "lasting", "label_mix"}
     rows = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|.*\| (.*) \|$", reference(), re.M)
     assert {name for name, _ in rows} == set(keys(Scenario)) - tables
     assert {*Service.model_fields, *Intervention.model_fields} <= {name for name, _ in rows}

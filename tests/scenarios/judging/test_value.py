@@ -46,7 +46,7 @@ def test_a_value_is_the_accuracy_with_less_that_without(run: RunDirectory, logs:
         for number in (1, 2, 3):
             rows = [row for row in logs.offers_in[number] if row["outcome"] is Outcome.SERVED]
             others = [row for row in rows if (number, row["service"], row["client"]) != (3, "digits", one.client)]
-            federation.train_round(number, [logs.job(number, row) for row in others])
+            federation.train_round(number, logs.jobs(number, others))
         assert federation.accuracy("digits") == one.without
         assert one.value == one.accuracy - one.without
         federation.close()
@@ -64,6 +64,18 @@ def test_misreports_weigh_as_in_the_run(tmp_path: Path) -> None:
     """Training gives the log's accuracy only with what clients hold, weighted by what they report."""
     options = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=2.0"]
     assert list(values(play(tmp_path, *options), "digits", [2], Shelf()))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["clients.lasting.persistence=0.8"],
+        ["clients.emd=[]", "clients.label_mix.dirichlet=0.3", "clients.data_size=[40, 80]"],
+    ],
+)
+def test_label_mixes_are_those_of_the_run(changes: list[str], tmp_path: Path) -> None:
+    """The log does not hold them; data of another mix with the same EMD give another accuracy."""
+    assert list(values(play(tmp_path, *changes), "digits", [2], Shelf()))
 
 
 def test_another_accuracy_than_the_log_has_is_an_error(tmp_path: Path) -> None:
