@@ -19,13 +19,14 @@ from fl.own_files import is_path
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
 from fl.regime import Regime
+from fl.shares import held_out, left_at_least
 from scenarios.file.availability import check_availability
 from scenarios.file.interventions import check_interventions
 from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.readable import Readable
 from scenarios.file.regimes import KEYS, choose
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Training
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -125,6 +126,7 @@ def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
             except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(readable, used)
+    yield from _split(readable, used)
     yield from _emds(readable, used)
     yield from _supply(readable, used)
     yield from _costs(readable, used)
@@ -198,6 +200,26 @@ def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterato
         )
 
 
+def _share(readable: Readable) -> float:
+    """Return the share of training images that is held out: 0 where nothing is trained, or a key is broken."""
+    keys = readable.keys("training")
+    backend = BACKENDS.get(readable.get("training", "backend")) if "backend" in keys else REAL
+    if backend is None or not backend.trains:
+        return 0.0
+    return (readable.get("training", "validation") if "validation" in keys else Training().validation) or 0.0
+
+
+def _split(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    share = _share(readable)
+    for name, facts in used.items():
+        if share and not held_out(facts.train_size, share):
+            yield Finding(
+                ("training", "validation"),
+                f"{share} of the {number(facts.train_size)} training images of {name} is not one image; set a larger "
+                "share, or 0 to measure accuracy on the test images",
+            )
+
+
 def _emds(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
     if not used:
         return
@@ -222,7 +244,8 @@ def _pairs(readable: Readable, facts: DatasetFacts) -> Iterator[tuple[int, int, 
 
 
 def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """Data sets hold enough images, also of their rarest label, for the most lopsided draw."""
+    """Data sets hold enough images, also of their rarest label, for the most lopsided draw after the split."""
+    share = _share(readable)
     for name, facts in used.items():
         for i, size in readable.items("clients", "data_size"):
             if size > facts.train_size:
@@ -230,16 +253,20 @@ def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Fi
                     ("clients", "data_size", i),
                     f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}",
                 )
+        left = left_at_least(facts.rarest_label, share)
+        has = f"has {number(facts.rarest_label)}"
+        if left < facts.rarest_label:
+            has += f", of which training.validation = {share} leaves {number(left)}"
         worst: dict[int, tuple[int, int, float]] = {}
         for i, size, emd in _pairs(readable, facts):
             needed = largest_count(size, emd, facts.labels)
-            if facts.rarest_label < needed and size <= facts.train_size:
+            if left < needed and size <= facts.train_size:
                 worst[i] = max(worst.get(i, (0, 0, 0.0)), (needed, size, emd))
         for i, (needed, size, emd) in worst.items():
             yield Finding(
                 ("clients", "data_size", i),
                 f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
-                f"the rarest label of {name} has {number(facts.rarest_label)}",
+                f"the rarest label of {name} {has}",
             )
 
 

@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fl.backends import BACKENDS
 from scenarios.file.clients import ClientBehaviour, ClientLasting
 from scenarios.file.problems import BARE_KEY
-from scenarios.file.schema import Market, Scenario
+from scenarios.file.schema import Market, Scenario, Training
 
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
+
+_SPLIT = Training().validation
 
 _PLAIN_CLIENTS = {"behaviour": ClientBehaviour().model_dump(), "lasting": ClientLasting().model_dump()}
 
@@ -20,7 +23,7 @@ def dumps(scenario: Scenario) -> str:
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
     none, a service's arrival where it is the first round, and the rules of the market, and how clients behave and how
-    their data lasts, where that is as in the paper.
+    their data lasts, where that is as in the paper; and the default of the validation split where nothing is trained.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
@@ -29,6 +32,8 @@ def dumps(scenario: Scenario) -> str:
     for key, plain in _PLAIN_CLIENTS.items():
         if data["clients"][key] == plain:
             del data["clients"][key]
+    if data["training"]["validation"] == _SPLIT and not BACKENDS[scenario.training.backend].trains:
+        del data["training"]["validation"]
     for service in data["services"]:
         if service["arrival"] == 1:
             del service["arrival"]
