@@ -24,8 +24,8 @@ FREE = {
     "`accuracy` in rounds.csv, where networks are trained": "training yields it; the rules hold it against the number "
     "of images that it is measured on, the status, the reward and events.csv. The surrogate's accuracies are computed "
     "again",
-    "`test_accuracy` in rounds.csv": "training yields it; the rules hold it against the number of test images, and "
-    "against `accuracy`: where one model stays as it is, so do both",
+    "`test_accuracy` in rounds.csv": "training yields it, and nothing follows from it; the rules hold it against the "
+    "number of test images, and it stays as it is where nobody is served",
 }
 """What a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not found
 without ``--rerun``."""
@@ -87,7 +87,7 @@ ROUNDS = Table(
             "test_accuracy",
             ACCURACY,
             "accuracy of the same model on test images, for reports; nothing in the run follows from it",
-            "progress",
+            RERUN,
             absent=UNSPLIT,
         ),
     ),
