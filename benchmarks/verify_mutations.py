@@ -76,7 +76,7 @@ class Mutator:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
         for name, table in TABLES.items():
             rows = range(1, len(self._rows[name]))
-            for column in table.columns:
+            for column in table.of(self._run).columns:
                 if column.by is None:
                     yield name, column.name, rows
                     continue

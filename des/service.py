@@ -75,7 +75,7 @@ class ServiceState:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the state that ``plain`` returned."""
-        return cls(plain["accuracy"], Status(plain["status"]), plain["test_accuracy"])
+        return cls(plain["accuracy"], Status(plain["status"]), plain.get("test_accuracy"))
 
 
 def reward(spec: ServiceSpec, accuracy: float) -> float:
