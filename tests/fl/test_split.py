@@ -142,7 +142,9 @@ def test_a_federation_goes_on_from_its_state(digits: Dataset) -> None:
     second.restore(first.state())
     assert [second.test_accuracy(name) for name in SERVICES] == [first.test_accuracy(name) for name in SERVICES]
     one, other = (it.train_round(2, jobs) for it in (first, second))
-    assert [(o.accuracy, o.test_accuracy) for o in one.values()] == [(o.accuracy, o.test_accuracy) for o in other.values()]
+    assert [(o.accuracy, o.test_accuracy) for o in one.values()] == [
+        (o.accuracy, o.test_accuracy) for o in other.values()
+    ]
 
 
 def test_leaving_clients_out_is_measured_on_validation_images(digits: Dataset) -> None:
