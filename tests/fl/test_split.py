@@ -75,7 +75,7 @@ def test_without_a_share_clients_have_all_images(digits: Dataset) -> None:
 
 
 def test_a_share_of_too_few_images_is_refused(digits: Dataset) -> None:
-    with pytest.raises(ValueError, match="a share of 0.0001 of 1438 training images is not one image"):
+    with pytest.raises(ValueError, match=r"a share of 0\.0001 of 1438 training images is not one image"):
         split(digits, 0.0001, seed=0)
 
 
@@ -141,10 +141,10 @@ def test_a_federation_goes_on_from_its_state(digits: Dataset) -> None:
     first.train_round(1, jobs)
     second.restore(first.state())
     assert [second.test_accuracy(name) for name in SERVICES] == [first.test_accuracy(name) for name in SERVICES]
-    one, other = (it.train_round(2, jobs) for it in (first, second))
-    assert [(o.accuracy, o.test_accuracy) for o in one.values()] == [
-        (o.accuracy, o.test_accuracy) for o in other.values()
-    ]
+    one, other = (
+        [(it.accuracy, it.test_accuracy) for it in each.train_round(2, jobs).values()] for each in (first, second)
+    )
+    assert one == other
 
 
 def test_leaving_clients_out_is_measured_on_validation_images(digits: Dataset) -> None:
