@@ -12,6 +12,7 @@ from scenarios.build import Shelf, build_federation, is_split
 from scenarios.judging.export import export
 from scenarios.judging.frames import Results
 from scenarios.judging.measures import MARKET, MEASURES, values
+from scenarios.judging.parquet import export_parquet
 from scenarios.judging.render import introduction
 from scenarios.judging.report import make_report
 from scenarios.judging.rerun import rerun
@@ -266,6 +267,17 @@ def test_runs_with_and_without_are_read_and_exported_together(with_split: Run, w
     target = io.StringIO()
     export(paths[1:], target)
     assert target.getvalue().splitlines()[0].endswith(",makespan")
+
+
+def test_parquet_has_null_where_a_run_has_no_such_column(with_split: Run, without: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    paths = [run.directory.path for run in (without, with_split)]
+    export_parquet(paths, tmp_path / "all.parquet")
+    frame = pd.read_parquet(tmp_path / "all.parquet")
+    assert frame.columns[-1] == "test_accuracy"
+    assert sorted(frame.groupby("scenario")["test_accuracy"].count()) == [0, len(table(with_split))]
+    export_parquet(paths[:1], tmp_path / "one.parquet")
+    assert pd.read_parquet(tmp_path / "one.parquet").columns[-1] == "makespan"
 
 
 def test_a_logged_round_has_the_test_accuracy_if_its_run_has(with_split: Run, without: Run) -> None:
