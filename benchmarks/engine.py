@@ -42,11 +42,12 @@ from fl.cores import usable_cores
 from fl.dataset import Shape
 from fl.datasets import DatasetError, load
 from fl.engine import Engine, FusedTrainer
-from fl.federation import RealFederation, Task, _Learner
+from fl.federation import RealFederation, _Learner
 from fl.jobs import TrainingJob
 from fl.local import Trainer, visiting_order
 from fl.regime import Kernel, Regime
 from fl.streams import stream
+from fl.task import Task
 from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario

@@ -122,7 +122,7 @@ class Mutator:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
         for name, table in self.tables.items():
             rows = range(1, len(self._rows[name]))
-            for column in table.columns:
+            for column in table.of(self._run).columns:
                 if column.by is None:
                     yield name, column.name, rows
                     continue

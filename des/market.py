@@ -81,7 +81,8 @@ class Market:
         self._names = tuple(spec.name for spec in self.services)
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
-        self.states = [first_state(spec, federation.accuracy(spec.name)) for spec in self.services]
+        untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
+        self.states = [first_state(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
         self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._steady = steady(self.services)
         self._bidding = Bidding(self._platform, self.ledger)
@@ -286,7 +287,7 @@ class Market:
         if outcome is not None:
             arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
             record(Kind.AGGREGATE, name, amount=arrived)
-            state.accuracy = outcome.accuracy
+            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.test_accuracy
             record(Kind.EVALUATE, name, amount=state.accuracy)
         for job in jobs:
             if job and job.outcome is Outcome.SERVED:

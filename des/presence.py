@@ -9,9 +9,9 @@ from des.records import Status
 from des.service import ServiceSpec, ServiceState
 
 
-def first_state(spec: ServiceSpec, accuracy: float) -> ServiceState:
+def first_state(spec: ServiceSpec, accuracy: float, test_accuracy: float | None) -> ServiceState:
     """Return the state of a service before the first round."""
-    return ServiceState(accuracy, Status.WAITING if spec.arrival > 1 else Status.TRAINING)
+    return ServiceState(accuracy, Status.WAITING if spec.arrival > 1 else Status.TRAINING, test_accuracy)
 
 
 def totals(specs: Sequence[ServiceSpec]) -> dict[str, Micro]:

@@ -97,7 +97,8 @@ class MarketEvent(NamedTuple):
 class ServiceReport(NamedTuple):
     """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in simulated seconds.
 
-    Means are over served clients, and None if there are none.
+    Means are over served clients, and None if there are none. ``test_accuracy`` is None where ``accuracy`` is on
+    test images itself.
     """
 
     service: str
@@ -119,6 +120,12 @@ class ServiceReport(NamedTuple):
     mean_bid: float | None
     mean_payment: float | None
     makespan: float | None
+    test_accuracy: float | None = None
+
+    @property
+    def reported(self) -> float:
+        """The accuracy on test images: what reports show."""
+        return self.accuracy if self.test_accuracy is None else self.test_accuracy
 
     @classmethod
     def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:
@@ -148,6 +155,7 @@ class ServiceReport(NamedTuple):
             mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
             mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
             makespan=max(of["end"]) - min(of["start"]) if served else None,
+            test_accuracy=state.test_accuracy,
         )
 
 

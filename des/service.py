@@ -50,10 +50,13 @@ class ServiceState:
     Attributes:
         accuracy: the accuracy of its global model, in [0, 1]; held once it has left.
         status: its status at the end of the last round.
+        test_accuracy: the same model's accuracy on test images, where ``accuracy`` is on others; nothing follows from
+            it. None where there is one accuracy.
     """
 
     accuracy: float
     status: Status = Status.TRAINING
+    test_accuracy: float | None = None
 
     @property
     def active(self) -> bool:
@@ -67,12 +70,12 @@ class ServiceState:
 
     def plain(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        return {"accuracy": self.accuracy, "status": self.status.value}
+        return {"accuracy": self.accuracy, "status": self.status.value, "test_accuracy": self.test_accuracy}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the state that ``plain`` returned."""
-        return cls(plain["accuracy"], Status(plain["status"]))
+        return cls(plain["accuracy"], Status(plain["status"]), plain.get("test_accuracy"))
 
 
 def reward(spec: ServiceSpec, accuracy: float) -> float:

@@ -40,7 +40,9 @@ class FederationSpec:
         tasks: one for each service.
         seed: the run's seed.
         load: returns a data set by its name; only backends that train call it.
-        eval_samples: test images that each evaluation looks at; None for all.
+        eval_samples: the most images that each evaluation looks at; None for all.
+        validation: the share of each data set's training images that accuracy is measured on, and no client has; 0:
+            it is measured on test images.
         workers: training threads; results do not depend on their number.
         kernel: the code that trains on a CPU.
         device: where models train.
@@ -50,6 +52,7 @@ class FederationSpec:
     seed: int
     load: Callable[[str], Dataset]
     eval_samples: int | None = None
+    validation: float = 0.0
     workers: int = 1
     kernel: Kernel = "auto"
     device: Device = "cpu"
@@ -124,9 +127,12 @@ class RealTraining(Backend):
 
     def federation(self, spec: FederationSpec) -> Federation:
         """See ``Backend.federation``."""
-        from fl.federation import RealFederation, Task  # brings torch
+        from fl.federation import RealFederation  # brings torch
+        from fl.task import Task
 
-        tasks = [Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples) for it in spec.tasks]
+        tasks = [
+            Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples, spec.validation) for it in spec.tasks
+        ]
         return RealFederation(tasks, spec.seed, workers=spec.workers, kernel=spec.kernel, device=spec.device)
 
 

@@ -14,7 +14,9 @@ The counter's four words mean, in each stream (docs/decisions/data.md):
     mix of a service (by name)            round of the draw or 0, 0, client, position
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position
-    surrogate, evaluation (by name)       round, 0, 0, position
+    validation (by data set)              0, label, 0, position
+    surrogate (by name)                   round, 0, 0, position
+    evaluation (by name)                  0, 0 or 1 (validation images), 0, position
 
 What a stream has no use for is 0. The words are those of Philox (``fl.philox``), and what is made of them here follows
 from them by integers and basic operations: the same numbers on every machine and with every version of NumPy.

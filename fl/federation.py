@@ -9,63 +9,54 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from fl.arrays import AnyArray, Float32Array, FloatArray, Labels, Pixels
+from fl.arrays import AnyArray, Float32Array, FloatArray, UInt32Array
 from fl.batched import ClientData
 from fl.blame import Foreign, blame, represent
-from fl.datasets import Dataset
 from fl.draws import draw_key, subsets
 from fl.engine import Engine
-from fl.errors import RunError
 from fl.fedavg import fedavg
 from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.local import Trainer, visiting_order
 from fl.model_names import BUILTIN
 from fl.partition import draw_images, label_counts
-from fl.regime import Kernel, Regime
+from fl.regime import Kernel
+from fl.split import split
 from fl.streams import stream
+from fl.task import Images, ModelFailed, Task
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What one service learns.
+class _Learner:
+    """One service's side of the federation: its global model, what that is evaluated on, and idle trainers.
 
     Attributes:
-        service: its name.
-        dataset: its data set.
-        regime: how its clients train.
-        eval_samples: test images that each evaluation looks at; None for all.
+        loop: the images of ``accuracy``, by which the market goes on.
+        test: the images of ``test_accuracy``; None where ``loop`` has the test images.
     """
-
-    service: str
-    dataset: Dataset
-    regime: Regime
-    eval_samples: int | None = None
-
-
-class ModelFailed(RunError):  # noqa: N818 - names what happened
-    """A plug-in's model raised an exception while it was trained or evaluated."""
-
-
-class _Learner:
-    """One service's side of the federation: its global model, test images, and idle trainers."""
 
     def __init__(self, task: Task, seed: int, kernel: Kernel, device: str) -> None:
         self.task = task
         self.engine = Engine(task.dataset, task.regime, kernel)
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
-        self.test_images, self.test_labels = self._test_images(seed)
+        data, divided = task.dataset, split(task.dataset, task.validation, seed)
+        self._pools, held = divided.by_label, divided.held_out
+        evaluation = draw_key(seed, "evaluation", task.service)
+        self.loop = self._some(Images(data.test_images, data.test_labels), evaluation, 0)
+        self.test: Images | None = None
+        if task.validation:
+            self.test = self.loop
+            self.loop = self._some(Images(data.train_images[held], data.train_labels[held]), evaluation, 1)
         self._images, self._mixes = (draw_key(seed, name, task.service) for name in ("images", "mix"))
         self.accuracy = float("nan")
+        self.test_accuracy: float | None = None
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
@@ -75,7 +66,7 @@ class _Learner:
         mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
         drawn = None if job.counts is None else np.array(job.counts)
         counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client) if drawn is None else drawn
-        chosen = draw_images(counts, dataset.by_label, self._images, round_, job.client)
+        chosen = draw_images(counts, self._pools, self._images, round_, job.client)
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)
         return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
@@ -104,13 +95,13 @@ class _Learner:
             )
         )
 
-    def _test_images(self, seed: int) -> tuple[Pixels, Labels]:
-        dataset, wanted = self.task.dataset, self.task.eval_samples
-        total = len(dataset.test_labels)
+    def _some(self, images: Images, key: UInt32Array, which: int) -> Images:
+        """Return as many images as each evaluation looks at; ``which`` is the second word of the draw's counter."""
+        wanted, total = self.task.eval_samples, len(images.labels)
         if wanted is None or wanted >= total:
-            return dataset.test_images, dataset.test_labels
-        chosen = subsets(draw_key(seed, "evaluation", self.task.service), np.array([wanted]), np.array([total]))[0]
-        return dataset.test_images[chosen], dataset.test_labels[chosen]
+            return images
+        [chosen] = subsets(key, np.array([wanted]), np.array([total]), 0, which)
+        return Images(images.pixels[chosen], images.labels[chosen])
 
 
 class RealFederation(Federation):
@@ -147,6 +138,10 @@ class RealFederation(Federation):
         """See ``Federation.accuracy``."""
         return self._learners[service].accuracy
 
+    def test_accuracy(self, service: str) -> float | None:
+        """See ``Federation.test_accuracy``."""
+        return self._learners[service].test_accuracy
+
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         """See ``Federation.train_round``."""
         return self._aggregate(round_, jobs, self._train(round_, jobs))
@@ -166,7 +161,9 @@ class RealFederation(Federation):
             self._learners[service].parameters = merged
         self._evaluate(self._learners[service] for service in by_service)
         return {
-            service: TrainingOutcome(self.accuracy(service), np.array([trained[index][1] for index in own]))
+            service: TrainingOutcome(
+                self.accuracy(service), np.array([trained[index][1] for index in own]), self.test_accuracy(service)
+            )
             for service, own in by_service.items()
         }
 
@@ -190,22 +187,28 @@ class RealFederation(Federation):
         for left in range(len(jobs)):
             others = [(job, trained[index][0]) for index, job in enumerate(jobs) if index != left]
             learner.parameters = _merged(others) if others else before
-            self._evaluate([learner])
-            without[left] = learner.accuracy
+            [without[left]] = self._measure([(learner, learner.loop)])
         learner.parameters = before
         self._aggregate(round_, jobs, trained)
         return without
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Federation.state``: each service's global model [P] and its accuracy."""
+        """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any."""
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
-        return models | {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
+        models |= {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
+        return models | {
+            f"{name}/test_accuracy": np.array([it.test_accuracy])
+            for name, it in self._learners.items()
+            if it.test_accuracy is not None
+        }
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """See ``Federation.restore``."""
         for name, learner in self._learners.items():
             learner.parameters = np.array(state[f"{name}/model"])
             learner.accuracy = float(state[f"{name}/accuracy"][0])
+            if learner.test is not None:
+                learner.test_accuracy = float(state[f"{name}/test_accuracy"][0])
 
     def close(self) -> None:
         """See ``Federation.close``."""
@@ -238,29 +241,36 @@ class RealFederation(Federation):
         return job.size * self._learners[job.service].task.regime.local_epochs
 
     def _evaluate(self, learners: Iterable[_Learner]) -> None:
-        """Set the accuracy of each learner's global model on its test images: correct / tested."""
-
-        def correct(part: tuple[_Learner, slice]) -> int:
-            learner, images = part
-            with learner.trainer() as trainer:
-                return trainer.correct(learner.parameters, learner.test_images[images], learner.test_labels[images])
-
-        parts: list[tuple[_Learner, slice]] = []
-        hits: dict[_Learner, int] = {}
+        """Set the accuracies of each learner's global model."""
+        wanted: list[tuple[_Learner, Images]] = []
         for learner in learners:
-            hits[learner] = 0
+            wanted += [(learner, images) for images in (learner.loop, learner.test) if images is not None]
+        for (learner, images), accuracy in zip(wanted, self._measure(wanted), strict=True):
+            if images is learner.loop:
+                learner.accuracy = accuracy
+            else:
+                learner.test_accuracy = accuracy
+
+    def _measure(self, wanted: Sequence[tuple[_Learner, Images]]) -> list[float]:
+        """Return the accuracy of each learner's global model on some images: correct / tested."""
+
+        def correct(part: tuple[int, slice]) -> int:
+            learner, images = wanted[part[0]]
+            with learner.trainer() as trainer:
+                return trainer.correct(learner.parameters, images.pixels[part[1]], images.labels[part[1]])
+
+        parts: list[tuple[int, slice]] = []
+        hits = [0] * len(wanted)
+        for place, (learner, images) in enumerate(wanted):
             if learner.batched:
                 with learner.blaming():
-                    hits[learner] = learner.batched.correct(
-                        learner.parameters, learner.test_images, learner.test_labels
-                    )
+                    hits[place] = learner.batched.correct(learner.parameters, images.pixels, images.labels)
             else:
                 chunk = learner.engine.evaluation_chunk
-                parts += [(learner, slice(first, first + chunk)) for first in range(0, len(learner.test_labels), chunk)]
-        for (learner, _), count in zip(parts, self._map(correct, parts), strict=True):
-            hits[learner] += count
-        for learner, count in hits.items():
-            learner.accuracy = count / len(learner.test_labels)
+                parts += [(place, slice(first, first + chunk)) for first in range(0, len(images.labels), chunk)]
+        for (place, _), count in zip(parts, self._map(correct, parts), strict=True):
+            hits[place] += count
+        return [count / len(images.labels) for count, (_, images) in zip(hits, wanted, strict=True)]
 
     def _map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
         """Apply the function to all items, on the workers; results in the order of the items."""

@@ -45,12 +45,14 @@ class TrainingOutcome:
     """The outcome of one service's round of training.
 
     Attributes:
-        accuracy: the new global model's accuracy on test images, in [0, 1].
+        accuracy: the new global model's accuracy, in [0, 1], as ``Federation.accuracy``.
         losses: [jobs of the service] each client's mean local training loss, in the order of the jobs.
+        test_accuracy: see ``Federation.test_accuracy``.
     """
 
     accuracy: float
     losses: FloatArray
+    test_accuracy: float | None = None
 
 
 class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
@@ -79,8 +81,15 @@ class Federation(Protocol):
 
     @abstractmethod
     def accuracy(self, service: str) -> float:
-        """Return the test accuracy in [0, 1] of the service's current global model."""
+        """Return the accuracy in [0, 1] of the service's current global model, by which the market goes on.
+
+        It is measured on validation images, which no client has, or on test images if no others are held out.
+        """
         ...
+
+    def test_accuracy(self, service: str) -> float | None:
+        """Return the same model's accuracy on test images, for reports alone; None where that is ``accuracy``."""
+        return None
 
     @abstractmethod
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:

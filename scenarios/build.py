@@ -21,6 +21,7 @@ from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
+from fl.shares import held_out, left_at_least
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
@@ -87,6 +88,11 @@ def datasets_of(scenario: Scenario) -> list[str]:
 def images_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose images the scenario needs: none where nothing is trained."""
     return datasets_of(scenario) if backend_of(scenario).trains else []
+
+
+def is_split(scenario: Scenario) -> bool:
+    """Return whether accuracy is measured on images that are held out, and on test images beside that."""
+    return backend_of(scenario).trains and scenario.training.validation > 0
 
 
 def recorded_of(scenario: Scenario) -> list[str]:
@@ -209,6 +215,7 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
         seed=seed,
         load=shelf.get,
         eval_samples=training.eval_samples,
+        validation=training.validation,
         workers=workers,
         kernel=training.kernel,
         device=training.device,
@@ -217,15 +224,22 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
 
 def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
     """Refuse a copy that has too few images of a label; the scenario was checked against the official data set."""
-    found = dataset.info
+    found, share = dataset.info, scenario.training.validation
+    left = left_at_least(found.rarest_label, share)
     for size, emd in product(scenario.clients.data_size, scenario.clients.emds(found.labels)):
         needed = largest_count(size, emd, found.labels)
-        if needed > found.rarest_label:
+        if needed > left:
+            kept = f", of which training.validation leaves {left}" if left < found.rarest_label else ""
             raise DatasetError(
                 f"data set {found.name!r}: the files in {data_root()} have {found.rarest_label} images of their rarest "
-                f"label; a client with {size} images of EMD {emd} can need {needed}; put the official files there, or "
-                f"lower clients.data_size{' or clients.emd' if scenario.clients.emd else ''}"
+                f"label{kept}; a client with {size} images of EMD {emd} can need {needed}; put the official files "
+                f"there, or lower clients.data_size{' or clients.emd' if scenario.clients.emd else ''}"
             )
+    if share and not held_out(found.train_size, share):
+        raise DatasetError(
+            f"data set {found.name!r}: the files in {data_root()} have {found.train_size} training images, of which "
+            f"training.validation = {share} holds out none; put the official files there, or set it to 0"
+        )
 
 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:

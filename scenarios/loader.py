@@ -11,6 +11,7 @@ from fl.names import unknown, unknown_plugin
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
+from scenarios.file.earlier import before_splits
 from scenarios.file.overrides import Overrides
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
@@ -135,7 +136,8 @@ def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
         scenario: resolved: one point of its sweep, with ``--set`` and ``--rounds``.
         extra: what else decides the outcome, by name: digests of data and checkpoints.
     """
-    content = dumps(settled(scenario)) + "\0" + json.dumps(extra or {}, sort_keys=True)
+    text = before_splits(dumps(settled(scenario)))
+    content = text + "\0" + json.dumps(extra or {}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 

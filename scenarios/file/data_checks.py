@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from des.money import to_micro
+from fl.backends import BACKENDS, REAL
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
+from fl.shares import held_out, left_at_least
 from scenarios.file.problems import Finding, number
 from scenarios.file.readable import Readable
+from scenarios.file.schema import Training
 
 LARGEST_COST = 10_000_000
 """Money; the costs of the largest population still add up inside 64 bits of micro-units."""
@@ -44,6 +47,7 @@ def check_data(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator
         used: the data sets of its services, by name.
     """
     yield from _either(readable)
+    yield from _split(readable, used)
     yield from _emds(readable, used)
     yield from _supply(readable, used)
     yield from _costs(readable, used)
@@ -88,8 +92,29 @@ def _pairs(readable: Readable, facts: DatasetFacts) -> Iterator[tuple[int, int, 
                 yield i, size, float(emd)
 
 
+def _share(readable: Readable) -> float:
+    """Return the share of training images that is held out: 0 where nothing is trained, or a key is broken."""
+    keys = readable.keys("training")
+    backend = BACKENDS.get(readable.get("training", "backend")) if "backend" in keys else REAL
+    if backend is None or not backend.trains:
+        return 0.0
+    return (readable.get("training", "validation") if "validation" in keys else Training().validation) or 0.0
+
+
+def _split(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    share = _share(readable)
+    for name, facts in used.items():
+        if share and not held_out(facts.train_size, share):
+            yield Finding(
+                ("training", "validation"),
+                f"{share} of the {number(facts.train_size)} training images of {name} is not one image; set a larger "
+                "share, or 0 to measure accuracy on the test images",
+            )
+
+
 def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """Data sets hold enough images, also of their rarest label, for the most lopsided draw."""
+    """Data sets hold enough images, also of their rarest label, for the most lopsided draw after the split."""
+    share = _share(readable)
     for name, facts in used.items():
         for i, size in readable.items("clients", "data_size"):
             if size > facts.train_size:
@@ -97,16 +122,20 @@ def _supply(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Fi
                     ("clients", "data_size", i),
                     f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}",
                 )
+        left = left_at_least(facts.rarest_label, share)
+        has = f"has {number(facts.rarest_label)}"
+        if left < facts.rarest_label:
+            has += f", of which training.validation = {share} leaves {number(left)}"
         worst: dict[int, tuple[int, int, float]] = {}
         for i, size, emd in _pairs(readable, facts):
             needed = largest_count(size, emd, facts.labels)
-            if facts.rarest_label < needed and size <= facts.train_size:
+            if left < needed and size <= facts.train_size:
                 worst[i] = max(worst.get(i, (0, 0, 0.0)), (needed, size, emd))
         for i, (needed, size, emd) in worst.items():
             yield Finding(
                 ("clients", "data_size", i),
                 f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
-                f"the rarest label of {name} has {number(facts.rarest_label)}",
+                f"the rarest label of {name} {has}",
             )
 
 

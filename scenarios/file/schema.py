@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, create_model
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
 from fl.regime import Device, Kernel, Regime
+from fl.shares import LARGEST_SHARE
 from scenarios.file.clients import Clients
 from scenarios.file.regimes import KEYS, Chosen, choose
 from scenarios.file.tables import LARGEST_SUM, Name, Plain, Table, plain, six_decimals
@@ -96,8 +97,17 @@ class Training(_RegimeTable):
     eval_samples: int | None = Field(
         default=None,
         ge=1,
-        description="Test images that each evaluation looks at; absent: the whole test split.",
+        description="The most images that each evaluation looks at, of the validation images and of the test images; "
+        "absent: all of them.",
         json_schema_extra={"unit": "images"},
+    )
+    validation: float = Field(
+        default=0.1,
+        ge=0,
+        le=LARGEST_SHARE,
+        description="Share of the training images that no client gets, on which accuracy is measured as the run goes "
+        "(rewards, exits, what policies see); the test images are for reports. 0: accuracy is measured on the test "
+        "images. Without meaning where nothing is trained.",
     )
     device: Device = Field(
         default="cpu", description="Where networks train; only cpu gives the same bytes on every run."
@@ -169,9 +179,7 @@ class Service(Table):
         le=1_000_000,
         description="The first round in which it takes part; before that it has no budget and sees nothing.",
     )
-    target_accuracy: float = Field(
-        gt=0, le=1, description="Test accuracy at which it leaves, as a fraction: 97 % is 0.97."
-    )
+    target_accuracy: float = Field(gt=0, le=1, description="Accuracy at which it leaves, as a fraction: 97 % is 0.97.")
     reward_base: float = Field(gt=1, le=1e9, description="Omega_m: its reward in a round is Omega_m ^ accuracy.")
     policy: str = Field(description="Who decides for it; `flmarket policies` lists them.")
     checkpoint: str | None = Field(

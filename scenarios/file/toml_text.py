@@ -4,15 +4,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fl.backends import BACKENDS
 from scenarios.file.clients import ClientBehaviour, ClientLasting, Cost
 from scenarios.file.problems import BARE_KEY
-from scenarios.file.schema import Market, Scenario
+from scenarios.file.schema import Market, Scenario, Training
 
 _PLAIN = {"market": Market().model_dump(), "sweep": {}, "runs": (), "interventions": ()}
 """Tables that are not written while they hold nothing special."""
 
 _SECRETS = ("bids", "dqi", "dqi_noise")
 """Keys of the market that are not written where they are as in the paper: a scenario's text stays what it was."""
+
+_SPLIT = Training().validation
 
 _PLAIN_CLIENTS = {
     "emd": (),
@@ -28,7 +31,8 @@ def dumps(scenario: Scenario) -> str:
     Keys stand in the order of the schema. What has no value (a deadline, say) is left out, as TOML has no word for it;
     of the keys of a regime see ``scenarios.file.settled``. A sweep, runs and interventions are left out where there are
     none, a service's arrival where it is the first round, and the rules of the market, noise, and how clients behave
-    and how their data lasts and its labels are drawn, where that is as in the paper.
+    and how their data lasts and its labels are drawn, where that is as in the paper; and the default of the validation
+    split where nothing is trained.
     """
     data = scenario.model_dump(exclude_none=True)
     for key, plain in _PLAIN.items():
@@ -42,6 +46,8 @@ def dumps(scenario: Scenario) -> str:
             del data["market"][key]
     if data["clients"]["cost"]["noise"] == Cost.model_fields["noise"].default:
         del data["clients"]["cost"]["noise"]
+    if data["training"]["validation"] == _SPLIT and not BACKENDS[scenario.training.backend].trains:
+        del data["training"]["validation"]
     for service in data["services"]:
         if service["arrival"] == 1:
             del service["arrival"]

@@ -26,7 +26,8 @@ from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
+from fl.shares import held_out
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, is_split, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.conditions import Conditions, conditions
@@ -200,15 +201,27 @@ class Logs:
 
     @cached_property
     def tested(self) -> Mapping[str, int]:
-        """How many test images each accuracy stands for, by service; only of services for which that is known."""
+        """How many test images an accuracy on them stands for, by service; only of services for which that is known."""
+        return {name: self._looked_at(known.test_size) for name, known in self._sizes.items()}
+
+    @cached_property
+    def measured(self) -> Mapping[str, int]:
+        """How many images each ``accuracy`` stands for: validation images where some are held out, else ``tested``."""
+        if not is_split(self.scenario):
+            return self.tested
+        share = self.scenario.training.validation
+        return {name: self._looked_at(held_out(known.train_size, share)) for name, known in self._sizes.items()}
+
+    def _looked_at(self, images: int) -> int:
+        return min(self.scenario.training.eval_samples or images, images)
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, DatasetInfo]:
+        """The data sets that models are trained on, by service; only those whose sizes are known to be the run's."""
         if not backend_of(self.scenario).trains:
             return {}
-        found = {}
-        for service in self.scenario.services:
-            known, wanted = self.datasets.get(service.dataset), self.scenario.training.eval_samples
-            if known is not None and self._official(known):
-                found[service.name] = known.test_size if wanted is None else min(wanted, known.test_size)
-        return found
+        found = {service.name: self.datasets.get(service.dataset) for service in self.scenario.services}
+        return {name: known for name, known in found.items() if known is not None and self._official(known)}
 
     def _official(self, dataset: DatasetInfo) -> bool:
         """Whether the run's files of a data set have as many images as is known of it."""

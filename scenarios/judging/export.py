@@ -10,10 +10,10 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import asked_for, reading_own
 from fl.printable import is_plain_row
-from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
-from scenarios.logs.columns import ALL_TABLES
+from scenarios.judging.tables import TableName, common, fronts, having, names_beside_keys
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
+from scenarios.logs.table import Table
 
 Shape = Literal["long", "wide"]
 
@@ -48,11 +48,11 @@ def export(
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
     runs = having(complete_runs(sources), table, notify)
     write = _wide if shape == "wide" else _long
-    write(runs, target, table)
+    write(runs, target, common(runs, table))
     return len(runs)
 
 
-def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
+def _long(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
     writer = csv.writer(target, lineterminator="\n")
     names, texts = fronts(runs)
     writer.writerow([*names, *names_beside_keys(table)])
@@ -60,7 +60,7 @@ def _long(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
-def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> None:
+def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
     index = ["round", "sim_time"]
     names, texts = fronts(runs)
     frames = []
@@ -74,7 +74,7 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
             pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
             wide = pivot[order].sort_index(key=lambda level: level.astype(float))
         except (ValueError, KeyError) as error:  # no number, or two rows for one service
-            raise InputError(f"{ALL_TABLES[table].path(run.path)}: cannot be exported: {shortened(error)}") from error
+            raise InputError(f"{table.path(run.path)}: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
         wide = wide.reset_index()
         for position, (name, value) in enumerate(zip(names, front, strict=True)):
@@ -83,18 +83,19 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: TableName) -> No
     pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
 
 
-def _rows(run: RunDirectory, table: TableName) -> Iterator[list[str]]:
+def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
+    """Yield the rows of a run's table; columns that it lacks are empty."""
     try:
-        with reading_own(ALL_TABLES[table].check(run.path)) as file:
-            reader = csv.reader(_plain(file, ALL_TABLES[table].path(run.path)))
-            next(reader)  # the header
+        with reading_own(table.check(run.path)) as file:
+            reader = csv.reader(_plain(file, table.path(run.path)))
+            length = len(next(reader))  # of the header
             for row in reader:
-                if len(row) != len(ALL_TABLES[table].names):
-                    where = f"{ALL_TABLES[table].path(run.path)}, line {reader.line_num}"
-                    raise InputError(f"{where}: has {len(row)} values, not {len(ALL_TABLES[table].names)}")
-                yield row
+                if len(row) != length:
+                    where = f"{table.path(run.path)}, line {reader.line_num}"
+                    raise InputError(f"{where}: has {len(row)} values, not {length}")
+                yield row + [""] * (len(table.names) - length)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{ALL_TABLES[table].path(run.path)}: cannot be read: {error}") from error
+        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
 
 
 def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:

@@ -136,7 +136,7 @@ def draw_service(
 
 def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
     """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
-    draw_service(axes, m, runs, lambda run: 100 * run.accuracy, styles)
+    draw_service(axes, m, runs, lambda run: 100 * run.reported, styles)
     axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
@@ -231,7 +231,7 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
             index = styles[policy]
             axes.scatter(
                 [run.spent[:, m].sum() for run in own],
-                [100 * run.accuracy[-1, m] for run in own],
+                [100 * run.reported[-1, m] for run in own],
                 color=colour(index),
                 marker=mark(index),
                 label=policy,

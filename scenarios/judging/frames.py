@@ -15,7 +15,7 @@ from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, mixed, read
-from scenarios.judging.tables import KEYS, TableName, fronts, keys, names_beside_keys, read_table, swept
+from scenarios.judging.tables import KEYS, TableName, fronts, keys, read_table, swept
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -158,7 +158,7 @@ class Results:
         absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
         for run in self.runs:
             frame = read_table(run.directory, table)
-            frame.columns = pd.Index(names_beside_keys(table))
+            frame = frame.rename(columns={"policy": "service_policy"})
             front = dict(zip(KEYS, keys(run.directory), strict=True)) | absent | dict(run.setting.sweep)
             for place, (name, value) in enumerate(front.items()):
                 frame.insert(place, name, [value] * len(frame))

@@ -77,12 +77,12 @@ def hhi(values: npt.ArrayLike) -> float:
 
 
 def _final(run: RunResult) -> FloatArray:
-    final: FloatArray = 100 * run.accuracy[-1]
+    final: FloatArray = 100 * run.reported[-1]
     return final
 
 
 def _area(run: RunResult) -> FloatArray:
-    return 100 * area_under_curve(run.accuracy, run.setting.arrivals)
+    return 100 * area_under_curve(run.reported, run.setting.arrivals)
 
 
 def _met(run: RunResult) -> FloatArray:
@@ -158,7 +158,7 @@ ROUNDS_TO_TARGET = _averaged(
 
 MEASURES = (
     _averaged("final accuracy", "test accuracy after the last round, %", 1, _final, limits=PERCENT),
-    _averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
+    _averaged("AUC", "mean test accuracy over all rounds, %", 1, _area, limits=PERCENT),
     _averaged("target met", "share of runs that met the target, %", 1, _met, 1, PERCENT),
     ROUNDS_TO_TARGET,
     _averaged(
@@ -239,7 +239,7 @@ MEASURES = (
         "Jain index over services of final accuracy / target, at most 1",
         1,
         None,
-        lambda r: jain(np.minimum(1.0, r.accuracy[-1] / r.setting.targets)),
+        lambda r: jain(np.minimum(1.0, r.reported[-1] / r.setting.targets)),
         4,
         limits=SHARE,
     ),

@@ -10,6 +10,7 @@ from fl.files import replacing
 from scenarios.judging.tables import (
     KEYS,
     TableName,
+    common,
     fronts,
     having,
     keys,
@@ -18,9 +19,9 @@ from scenarios.judging.tables import (
     sweep_text,
     swept,
 )
-from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
+from scenarios.logs.table import Table
 
 
 def export_parquet(
@@ -40,12 +41,12 @@ def export_parquet(
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
-    columns = ALL_TABLES[table].columns
+    runs = having(complete_runs(sources), table, notify)
+    shared = common(runs, table)
     types = {
         name: pa.type_for_alias(column.type.dtype)
-        for name, column in zip(names_beside_keys(table), columns, strict=True)
+        for name, column in zip(names_beside_keys(shared), shared.columns, strict=True)
     }
-    runs = having(complete_runs(sources), table, notify)
     sweeps = [run.sweep() for run in runs]
     fronts(runs)  # refuses what a spreadsheet would act on
     front = dict(zip(KEYS, (pa.string(), pa.string(), pa.int64()), strict=True))
@@ -55,7 +56,7 @@ def export_parquet(
     try:
         with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
             for run, sweep in zip(runs, sweeps, strict=True):
-                rows = _read(run, table, types)
+                rows = _read(run, shared, types)
                 values = dict(zip(KEYS, keys(run), strict=True)) | sweep
                 for place, (name, type_) in enumerate(front.items()):
                     value = values.get(name)
@@ -78,18 +79,20 @@ def _dtype(values: Sequence[Any]) -> str:
     return "float64" if kinds <= {int, float} else "string"
 
 
-def _read(run: RunDirectory, name: TableName, types: Mapping[str, Any]) -> Any:
-    """Return a run's table as pyarrow has it, with the given names and types."""
+def _read(run: RunDirectory, table: Table, types: Mapping[str, Any]) -> Any:
+    """Return a run's table as pyarrow has it, with the given names and types; columns that it lacks are null."""
+    import pyarrow as pa
     from pyarrow import ArrowInvalid, csv
     from pyarrow import types as types_of
 
-    table = ALL_TABLES[name]
     # A service may be called NA.
     convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:
-        rows = csv.read_csv(
-            table.check(run.path), csv.ReadOptions(column_names=list(types), skip_rows=1), convert_options=convert
-        )
+        present = list(types)[: len(table.of(run.path).columns)]
+        options = csv.ReadOptions(column_names=present, skip_rows=1)
+        rows = csv.read_csv(table.path(run.path), options, convert_options=convert)
+        for name in list(types)[len(present) :]:
+            rows = rows.append_column(name, pa.nulls(len(rows), types[name]))
     except (OSError, ArrowInvalid) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     for column in rows.columns:

@@ -103,6 +103,12 @@ def introduction(report: Report) -> list[str]:
             "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
             "the rounds that AUC and normalised reward are means of."
         )
+    if any(run.split for run in report.runs):
+        others = "" if all(run.split for run in report.runs) else "; in scenarios without these, on test images, too"
+        text.append(
+            "Accuracies are measured on test images. Targets, exits and rewards go by the accuracy on validation "
+            f"images, which no client has{others}."
+        )
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "

@@ -93,8 +93,13 @@ def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
     for name in (SCENARIO, *(table.path(one).name for table in tables_in(other).values())):
-        first, second = (read_own(path / name).splitlines() for path in (one, other))
+        first, second = (_text(path, name).splitlines() for path in (one, other))
         if first != second:
             line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)
             where = f"from line {line} on" if line else f"in length: {len(first)} and {len(second)} lines"
             yield f"{name} differs from a new run's {where}"
+
+
+def _text(directory: Path, name: str) -> bytes:
+    """Return a file of a run; scenario.toml as this version writes it."""
+    return RunDirectory(directory).scenario_text().encode() if name == SCENARIO else read_own(directory / name)

@@ -30,7 +30,7 @@ from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _MOST = 1_000_000
-_QUANTITIES = ("accuracy", "reward", "offered", "spent", "wanted", "served", "refused")
+_QUANTITIES = ("accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ class RunResult:
         seed: the run's seed.
         kernels: the arithmetic in which each service's models were trained; empty where none were.
         version: the version of flmarket that played it.
-        accuracy: after each round, in [0, 1].
+        accuracy: after each round, in [0, 1]; rewards and exits follow from it.
+        reported: the accuracy on test images, which tables and figures show; ``accuracy`` itself if the scenario holds
+            out no validation images.
         reward: Omega^accuracy, as in the paper.
         offered, spent, wanted, served, refused: money and offers in each round.
         to_target: [M] when each target was met, counted from the service's arrival.
@@ -91,6 +93,7 @@ class RunResult:
     kernels: Mapping[str, str]
     version: str
     accuracy: FloatArray
+    reported: FloatArray
     reward: FloatArray
     offered: FloatArray
     spent: FloatArray
@@ -98,6 +101,11 @@ class RunResult:
     served: FloatArray
     refused: FloatArray
     to_target: RoundsToTarget
+
+    @property
+    def split(self) -> bool:
+        """Whether ``accuracy`` is measured on validation images."""
+        return self.reported is not self.accuracy
 
     @cached_property
     def earnings(self) -> Earnings:
@@ -277,7 +285,8 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
 
     met = np.zeros((setting.rounds, m), dtype=np.bool_)
     met[:played] = (rounds["status"] == Status.REACHED).to_numpy().reshape(played, m)
-    held = ("accuracy", "reward")
+    held = ("accuracy", "test_accuracy", "reward")
+    found = {name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES if name in rounds}
     return RunResult(
         directory=run,
         setting=setting,
@@ -287,7 +296,8 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
         kernels=arithmetic(meta),
         version=played_by(meta),
         to_target=RoundsToTarget.first(met.T).since(setting.arrivals),
-        **{name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES},
+        reported=found.pop("test_accuracy", found["accuracy"]),
+        **found,
     )
 
 

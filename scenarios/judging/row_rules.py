@@ -79,7 +79,11 @@ def progress(logs: Logs) -> Iterator[str]:
         before: Row | None = None
         for row in logs.rounds:
             if row["service"] == service.name:
-                for problem in (*_step(service, before, row), *_accuracy(logs, service, before, row)):
+                for problem in (
+                    *_step(service, before, row),
+                    *_accuracy(logs, service, before, row),
+                    *_test_accuracy(logs, before, row),
+                ):
                     yield f"{place(row)}: {problem}"
                 before = row
 
@@ -103,15 +107,16 @@ def _step(service: Service, before: Row | None, row: Row) -> Iterator[str]:
 
 
 def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Iterator[str]:
-    """Yield what is wrong with an accuracy as a share of test images (or a point of its curve), and with the reward."""
+    """Yield what is wrong with an accuracy as a share of images (or a point of its curve), and with the reward."""
     accuracy, target = row["accuracy"], service.target_accuracy
     exact = logs.learned.get((row["round"], service.name))
     if exact is not None and accuracy != _logged("accuracy", exact):
         yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
-    if exact is None and (tested := logs.tested.get(service.name)) is not None:
-        exact = round(accuracy * tested) / tested
+    if exact is None and (measured := logs.measured.get(service.name)) is not None:
+        exact = round(accuracy * measured) / measured
         if accuracy != _logged("accuracy", exact):
-            yield f"the accuracy {accuracy:.6f} is not a share of {tested} test images"
+            kind = "test" if row.get("test_accuracy") is None else "validation"
+            yield f"the accuracy {accuracy:.6f} is not a share of {measured} {kind} images"
     if not 0.0 <= accuracy <= 1.0:
         yield f"the accuracy {accuracy:.6f} is not between 0 and 1"
         return
@@ -133,6 +138,20 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     held = before is not None and arrived and not row["served"] and accuracy == before["accuracy"]
     if held and before is not None and row["reward"] != before["reward"]:
         yield f"nobody was served, but the reward changes from {before['reward']} to {row['reward']}"
+
+
+def _test_accuracy(logs: Logs, before: Row | None, row: Row) -> Iterator[str]:
+    """Yield what is wrong with the accuracy on test images, where it is beside the one that the run goes by."""
+    accuracy = row.get("test_accuracy")
+    if accuracy is None:
+        return
+    tested = logs.tested.get(row["service"])
+    if tested is not None and accuracy != _logged("test_accuracy", round(accuracy * tested) / tested):
+        yield f"the test accuracy {accuracy:.6f} is not a share of {tested} test images"
+    if not 0.0 <= accuracy <= 1.0:
+        yield f"the test accuracy {accuracy:.6f} is not between 0 and 1"
+    if before is not None and not row["served"] and accuracy != before["test_accuracy"]:
+        yield f"nobody was served, but the test accuracy changes from {before['test_accuracy']:.6f} to {accuracy:.6f}"
 
 
 def totals(logs: Logs) -> Iterator[str]:

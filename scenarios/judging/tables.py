@@ -13,7 +13,7 @@ from fl.printable import is_plain
 from scenarios.judging.identity import recorded
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import META, RunDirectory
-from scenarios.logs.table import Column
+from scenarios.logs.table import Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
 
@@ -41,9 +41,28 @@ def sweep_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def names_beside_keys(name: TableName) -> list[str]:
+def names_beside_keys(table: Table) -> list[str]:
     """Return a table's columns behind ``KEYS``: the service's policy is ``service_policy`` beside the run's."""
-    return ["service_policy" if column == "policy" else column for column in ALL_TABLES[name].names]
+    return ["service_policy" if column == "policy" else column for column in table.names]
+
+
+def common(runs: Iterable[RunDirectory], name: TableName) -> Table:
+    """Return a table of several runs: with the columns that only some of them have, if any has them.
+
+    Raises:
+        InputError: a run's table cannot be read, or has other columns.
+    """
+    return next((found for run in runs if (found := _table(run, name)) is ALL_TABLES[name]), ALL_TABLES[name].plain)
+
+
+def _table(run: RunDirectory, name: TableName) -> Table:
+    table = ALL_TABLES[name]
+    if table is table.plain:
+        return table
+    try:
+        return table.of(run.path)
+    except OSError as error:
+        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
 
 
 def require_table(run: RunDirectory, name: TableName) -> None:
@@ -78,12 +97,14 @@ def having(
 def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return a table of a run, or some of its columns. What is empty is NaN; money is in units.
 
+    Columns that the run's table lacks (``Column.absent``) are left out.
+
     Raises:
         InputError: the file cannot be read, is not what the table should be, or has a text that no run writes.
     """
-    table = ALL_TABLES[name]
     require_table(run, name)
-    chosen = list(table.names if columns is None else columns)
+    table = _table(run, name)
+    chosen = [column for column in columns or table.names if column in table.names]
     try:
         with np.errstate(invalid="raise"):  # a number that is too large for its column
             frame = pd.read_csv(

@@ -17,6 +17,7 @@ from des.behaviours import TRUTHFUL
 from des.money import Micro
 from fl.errors import InputError
 from fl.files import reading_own
+from scenarios.build import is_split
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded
@@ -87,7 +88,8 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     problems: list[str] = []
     readable = True
     tables: dict[str, list[Row]] = {}
-    for name, table in tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL).items():
+    truthful, split = scenario.clients.behaviour.kind == TRUTHFUL, is_split(scenario)
+    for name, table in tables_of(truthful=truthful, split=split).items():
         text = _text(table, run.path)
         lines = _rows(table, text, run.path)
         if (line := _misplaced(table, lines, text)) is not None:
@@ -127,7 +129,9 @@ def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], li
 def _text(table: Table, directory: Path) -> str:
     """Return a table's file, after a look at its first line."""
     try:
-        with reading_own(table.check(directory)) as file:
+        if table.of(directory) is not table:
+            raise InputError(f"{table.path(directory)}: has no column {table.names[-1]!r}, which its scenario asks for")
+        with reading_own(table.path(directory)) as file:
             return file.read()
     except OSError as error:
         raise InputError(f"{table.path(directory)}: cannot be read: {error.strerror}") from error

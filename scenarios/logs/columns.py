@@ -22,7 +22,10 @@ FREE = {
     "the order of a service's offers in offers.csv": "the policy chooses it; that of awarded offers is also in "
     "events.csv, that of offers that were outbid is not",
     "`accuracy` in rounds.csv, where networks are trained": "training yields it; the rules hold it against the number "
-    "of test images, the status, the reward and events.csv. The surrogate's accuracies are computed again",
+    "of images that it is measured on, the status, the reward and events.csv. The surrogate's accuracies are computed "
+    "again",
+    "`test_accuracy` in rounds.csv": "training yields it, and nothing follows from it; the rules hold it against the "
+    "number of test images, and it stays as it is where nobody is served",
 }
 """What a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not found
 without ``--rerun``."""
@@ -31,15 +34,16 @@ SECONDS = "simulated seconds"
 NOBODY = "nobody was served"
 OUTBID = "the offer was outbid"
 UNSERVED = "the offer was not served"
+UNSPLIT = "the scenario has no validation split, or nothing is trained"
 
 AMOUNTS = {
     Kind.BID: Column("amount", MONEY, "lowest bid to the service", "world"),
     Kind.DECISION: Column("amount", MONEY, "sum of the payments offered", "timeline"),
     Kind.AWARD: Column("amount", MONEY, "payment offered for the core", "timeline"),
     Kind.AGGREGATE: Column("amount", INTEGER, "images that the averaged updates were trained on", "timeline", "images"),
-    Kind.EVALUATE: Column("amount", ACCURACY, "test accuracy of the new global model", "timeline"),
+    Kind.EVALUATE: Column("amount", ACCURACY, "`accuracy` of the new global model", "timeline"),
     Kind.PAY: Column("amount", MONEY, "price that the client is paid", "timeline"),
-    Kind.EXIT: Column("amount", ACCURACY, "test accuracy with which the service leaves", "timeline"),
+    Kind.EXIT: Column("amount", ACCURACY, "`accuracy` with which the service leaves", "timeline"),
 }
 """What ``amount`` in events.csv is, by event; other events have none."""
 
@@ -53,7 +57,13 @@ ROUNDS = Table(
         Column("dataset", WORD, "data set that the service learns", "scenario"),
         Column("policy", WORD, "policy that decides for the service", "scenario"),
         Column("status", one_of(Status), "where the service stands at the end of the round", "progress"),
-        Column("accuracy", ACCURACY, "test accuracy of the service's global model after the round", "progress"),
+        Column(
+            "accuracy",
+            ACCURACY,
+            "accuracy of the service's global model after the round: on validation images, or on test images where "
+            "there is no `test_accuracy`",
+            "progress",
+        ),
         Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
         Column(
             "reward",
@@ -73,6 +83,13 @@ ROUNDS = Table(
         Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "", NOBODY),
         Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "", NOBODY),
         Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
+        Column(
+            "test_accuracy",
+            ACCURACY,
+            "accuracy of the same model on test images, for reports; nothing in the run follows from it",
+            RERUN,
+            absent=UNSPLIT,
+        ),
     ),
     lambda report: ((report.round, report.end, *service) for service in report.services),
 )
@@ -141,17 +158,24 @@ ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}
 """All tables by name, in the order in which they are written."""
 
 
-def tables_of(*, truthful: bool) -> Mapping[str, Table]:
-    """Return the tables that a run has, by name; ``truthful``: whether its clients are."""
-    return TABLES if truthful else ALL_TABLES
+def tables_of(*, truthful: bool, split: bool) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name.
+
+    Args:
+        truthful: whether its clients are.
+        split: whether accuracy is measured on validation images, and so on test images, too.
+    """
+    tables = TABLES if truthful else ALL_TABLES
+    return tables if split else {name: table.plain for name, table in tables.items()}
 
 
 def tables_in(directory: Path) -> Mapping[str, Table]:
     """Return the tables that a run's directory has, by name: clients.csv is there or not."""
-    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)))
+    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)), split=True)
 
 
 def round_text(report: RoundReport) -> dict[str, str]:
     """Return a round's lines of each table, as the files get them."""
-    tables = tables_of(truthful=report.clients is None)
+    split = any(service.test_accuracy is not None for service in report.services)
+    tables = tables_of(truthful=report.clients is None, split=split)
     return {name: table.text(report) for name, table in tables.items()}

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from fl.errors import InputError
 from fl.files import WriteError, is_locked, read_own, unfinished, write_durably
 from fl.names import folder_problem
+from scenarios.file.earlier import with_split
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
@@ -160,14 +161,14 @@ class RunDirectory:
             raise RunDirectoryError(f"{found[0]}; {FRESH}")
 
     def scenario_text(self) -> str:
-        """Return the text of scenario.toml.
+        """Return the text of scenario.toml, with what earlier versions left out of it.
 
         Raises:
             RunDirectoryError: it cannot be read.
         """
         path = self.path / SCENARIO
         try:
-            return read_own(path).decode()
+            return with_split(read_own(path).decode())
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -276,7 +277,7 @@ class RunDirectory:
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {FRESH}"
                     )
                 return False
-            same = read_own(path) == scenario.encode()
+            same = with_split(read_own(path).decode(errors="replace")) == scenario
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:

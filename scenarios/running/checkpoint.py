@@ -27,6 +27,7 @@ from fl.files import WriteError, read_own, write_durably
 from scenarios.build import Setup
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
+from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
 
 INTERVAL = 5.0
@@ -188,7 +189,7 @@ def resume(
     Raises:
         RunDirectoryError: there are checkpoints, and none can be used; or they belong to another run.
     """
-    own = tables_of(truthful=setup.market.population.truthful)
+    own = tables_for(setup)
     for checkpoint in candidates(folder, identity):
         try:
             tables = TableWriter(folder.parent, checkpoint.marks, own)
@@ -205,6 +206,13 @@ def resume(
     for table in ALL_TABLES:  # of a run that was interrupted before its first checkpoint
         (folder.parent / f"{table}.csv").unlink(missing_ok=True)
     return TableWriter(folder.parent, tables=own), None
+
+
+def tables_for(setup: Setup) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name."""
+    market = setup.market
+    split = any(state.test_accuracy is not None for state in market.states)
+    return tables_of(truthful=market.population.truthful, split=split)
 
 
 class Checkpointer:

@@ -18,10 +18,11 @@ from fl.files import read_own, write_durably
 from learning.play import Observer, play
 from scenarios.build import CreatePolicy, Shelf, build, build_policy
 from scenarios.loader import dumps, parse, settled
-from scenarios.logs.columns import ALL_TABLES, tables_of
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import CHECKPOINT, META, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.table import Table
 from scenarios.logs.writing import TableWriter
-from scenarios.running.checkpoint import Checkpoint, candidates, resumable, save
+from scenarios.running.checkpoint import Checkpoint, candidates, resumable, save, tables_for
 from scenarios.running.runner import Run, identity_of, meta_of
 
 SHARED = ".shared"
@@ -101,8 +102,8 @@ def shared_rounds(
         found = newest(original, identity, last, out)
         if found is not None and found.rounds == last:
             return found
-        place, truthful, clock = kept / str(last), setup.market.population.truthful, time.perf_counter()
-        with RunDirectory(place).locked(), _tables(place, found, truthful=truthful) as tables:
+        place, own, clock = kept / str(last), tables_for(setup), time.perf_counter()
+        with RunDirectory(place).locked(), _tables(place, found, own) as tables:
             if found is not None:
                 found.checkpoint.apply(setup)
             begun = setup.market.round
@@ -263,11 +264,10 @@ def _whole(prefix: Prefix) -> bool:
 
 
 @contextmanager
-def _tables(folder: Path, begun: Prefix | None, *, truthful: bool) -> Iterator[TableWriter]:
+def _tables(folder: Path, begun: Prefix | None, own: Mapping[str, Table]) -> Iterator[TableWriter]:
     """Open tables in a folder, in place of what is there, with the rounds that are known already."""
     for table in ALL_TABLES.values():
         table.path(folder).unlink(missing_ok=True)
-    own = tables_of(truthful=truthful)
     for name, content in begun.tables().items() if begun else ():
         write_durably(own[name].path(folder), content)
     with TableWriter(folder, begun.checkpoint.marks if begun else None, own) as tables:

@@ -13,7 +13,12 @@ SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
 DISTURBED = SURROGATE | {
     "timeline.deadline": 8, "timeline.slot": 9, "clients.departure_rate": 0.2, "clients.speed": [0.5, 1.0, 2.0],
 }  # fmt: skip
-ON_DIGITS = {"rounds": 3, "services.strokes.dataset": "digits", "services.scribbles.dataset": "digits"}
+TEST_IMAGES_ALONE = {"training.validation": 0}
+"""The audit does not draw validation splits."""
+
+ON_DIGITS = TEST_IMAGES_ALONE | {
+    "rounds": 3, "services.strokes.dataset": "digits", "services.scribbles.dataset": "digits",
+}  # fmt: skip
 """Real training on images that scikit-learn has: the audit does not draw strokes."""
 
 PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
@@ -29,7 +34,7 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
     ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 2),
     ("quickstart", ON_DIGITS, (), 2),
-    ("quickstart", {"rounds": 4}, ("lcfa",), 1),
+    ("quickstart", TEST_IMAGES_ALONE | {"rounds": 4}, ("lcfa",), 1),
 )
 """Scenario, changes that make it last seconds, policies (or the scenario's own), and how many seeds."""
 

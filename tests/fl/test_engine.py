@@ -10,12 +10,13 @@ import torch
 from fl import datasets, fused, models
 from fl.dataset import Shape
 from fl.engine import Engine
-from fl.federation import RealFederation, Task
+from fl.federation import RealFederation
 from fl.jobs import TrainingJob
 from fl.kernels import KernelError
 from fl.local import ReferenceTrainer
 from fl.model_names import model
 from fl.regime import Kernel, Regime
+from fl.task import Task
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 CNN, MLP, RESNET = Regime(model="cnn"), Regime(model="mlp"), Regime(model="resnet8")

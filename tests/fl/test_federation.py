@@ -12,7 +12,7 @@ from fl.batched import ClientData
 from fl.dataset import Shape
 from fl.draws import draw_key
 from fl.fedavg import fedavg
-from fl.federation import RealFederation, Task
+from fl.federation import RealFederation
 from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
@@ -20,6 +20,7 @@ from fl.partition import draw_images, label_counts
 from fl.quality import emd as emd_of
 from fl.regime import Regime
 from fl.streams import stream
+from fl.task import Task
 
 LABELS = 3
 SHAPE = Shape(1, 28, 28)

@@ -255,6 +255,7 @@ batch_size = 10
 learning_rate = 0.05
 momentum = 0.0
 backend = "real"
+validation = 0.1
 device = "cpu"
 kernel = "auto"
 
@@ -306,9 +307,10 @@ policy_options = {}
 
 
 class TestDigest:
-    def test_it_is_known(self, scenario: Scenario) -> None:
+    def test_it_is_known(self, scenario: Scenario, with_set: Callable[..., Scenario]) -> None:
         """Changing it would orphan everyone's run directories: say so in the changelog."""
-        assert digest(scenario) == "87afcf6c"
+        assert digest(scenario) == "3f96959c"
+        assert digest(with_set("training.validation=0")) == "87afcf6c"  # as before there were validation splits
 
     def test_layout_and_comments_do_not_matter(self, market: str, catalogue: Catalogue, scenario: Scenario) -> None:
         rearranged = "# new\n" + market.replace("budget = 20", "budget = 20.0").replace("[timeline]", "[timeline]\n\n")

@@ -154,7 +154,7 @@ def test_too_few_images_are_a_problem_of_the_clients() -> None:
     assert problems() == [
         "lamps.toml:8: clients.data_size: 40 images are more than the 30 training images of lamps",
         "lamps.toml:8: clients.data_size: 20 images at EMD 0.6 can need 12 of one of the 3 labels; the rarest label of "
-        "lamps has 10",
+        "lamps has 10, of which training.validation = 0.1 leaves 9",
     ]
 
 

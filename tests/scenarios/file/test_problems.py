@@ -56,7 +56,7 @@ BAD = [
         "f:7: clients.data_size: 2,000 images are more than the 1,437 training images of digits"]),
     ("more of a label than there is", "= [100, 200]", "= [100, 300]", [
         "f:7: clients.data_size: 300 images at EMD 1.0 can need 180 of one of the 10 labels; "
-        "the rarest label of digits has 139"]),
+        "the rarest label of digits has 139, of which training.validation = 0.1 leaves 125"]),
     ("bids below zero", "per_emd = 1.0", "per_emd = 3.0", [
         "f:9: clients.cost: the cost of 100 images at EMD 1 would be -0.500000, and must not be negative"]),
     ("absurd bids", "per_sample = 0.025", "per_sample = 1e6", [
@@ -172,10 +172,10 @@ def test_services_in_single_brackets(market: str, catalogue: Catalogue) -> None:
 
 def test_the_smallest_of_several_data_sets_decides(market: str, catalogue: Catalogue) -> None:
     """Two labels allow an EMD of 1 at most."""
-    text = market.replace('dataset = "mnist"', 'dataset = "pair"').replace("[0.4, 1.0]", "[0.4, 1.1]")
+    text = market.replace('dataset = "mnist"', 'dataset = "pair"').replace("[0.4, 1.0]", "[0.4, 1.01]")
     with pytest.raises(ScenarioError) as caught:
         parse(text, "f", catalogue=catalogue)
-    assert str(caught.value) == ("f:8: clients.emd: must be at most 1 = 2 (1 - 1/2) for the 2 labels of pair, not 1.1")
+    assert str(caught.value) == ("f:8: clients.emd: must be at most 1 = 2 (1 - 1/2) for the 2 labels of pair, not 1.01")
 
 
 def test_a_market_too_large_for_its_arrays(market: str, catalogue: Catalogue) -> None:

@@ -267,7 +267,9 @@ def test_values_that_flmarket_would_write_differently_are_named(text: str, probl
         ("rounds", "dataset", "strokes", "round 1: alpha: the dataset 'strokes' is not the scenario's 'digits'"),
         ("rounds", "policy", "hqfa", "round 1: alpha: the policy 'hqfa' is not the scenario's 'random'"),
         ("rounds", "target_accuracy", "0.990001", "round 1: alpha: the target 0.990001 is not the scenario's 0.99"),
-        ("rounds", "accuracy", "0.333333", "round 1: alpha: the accuracy 0.333333 is not a share of 100 test images"),
+        ("rounds", "accuracy", "0.333333", "alpha: the accuracy 0.333333 is not a share of 100 validation images"),
+        ("rounds", "test_accuracy", "0.333333", "alpha: the test accuracy 0.333333 is not a share of 100 test images"),
+        ("rounds", "test_accuracy", "1.010000", "alpha: the test accuracy 1.010000 is not between 0 and 1"),
     ],
 )
 def test_values_that_no_run_has_are_named(table: str, column: str, value: str, problem: str, run: Path) -> None:

@@ -1,0 +1,63 @@
+"""The validation split: training images that no client is ever given, on which a run measures accuracy as it goes.
+
+What reacts to accuracy (rewards, exits, policies) looks at these images, so that the test images are left for what is
+reported. The split depends on the seed and the data set alone: all services that learn the data set share it.
+
+It is stratified: each label has the same share of it as of the training images, to the image. So how many images of the
+rarest label are left for clients is known before anything is drawn, for every seed, and no label is missing from a
+small split by chance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fl.arrays import IntArray
+from fl.dataset import Dataset
+from fl.draws import draw_key, subsets
+from fl.shares import held_out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The training images of a data set, as a run splits them.
+
+    Attributes:
+        held_out: indices of the images that accuracy is measured on, ascending; empty if there is no split.
+        by_label: for each label, the indices of the images that clients draw from, ascending.
+    """
+
+    held_out: IntArray
+    by_label: tuple[IntArray, ...]
+
+
+def split(dataset: Dataset, share: float, seed: int) -> Split:
+    """Return a run's split of a data set.
+
+    Args:
+        dataset: the data set.
+        share: the share of training images to hold out, 0 for none.
+        seed: the run's seed.
+
+    Raises:
+        ValueError: a share above 0 holds out no image.
+    """
+    pools = dataset.by_label
+    if not share:
+        return Split(np.empty(0, dtype=np.int64), tuple(pools))
+    sizes = np.array([len(pool) for pool in pools])
+    total = held_out(int(sizes.sum()), share)
+    if not total:
+        raise ValueError(f"a share of {share} of {sizes.sum()} training images is not one image")
+    chosen = subsets(draw_key(seed, "validation", dataset.info.name), _per_label(sizes, total), sizes)
+    held = np.concatenate([pool[own] for pool, own in zip(pools, chosen, strict=True)])
+    left = tuple(np.delete(pool, own) for pool, own in zip(pools, chosen, strict=True))
+    return Split(np.sort(held), left)
+
+
+def _per_label(sizes: IntArray, total: int) -> IntArray:
+    """Return [L] how many images of each label are held out: in proportion, the largest remainders rounded up."""
+    counts, rest = np.divmod(total * sizes, sizes.sum())
+    counts[np.argsort(-rest, kind="stable")[: total - int(counts.sum())]] += 1
+    found: IntArray = counts
+    return found

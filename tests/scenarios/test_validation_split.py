@@ -1,0 +1,326 @@
+"""Runs with a validation split: what the market goes by, what is logged and reported; and runs without one."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fl.errors import InputError
+from scenarios.build import Shelf, build_federation, is_split
+from scenarios.judging.export import export
+from scenarios.judging.frames import Results
+from scenarios.judging.measures import MARKET, MEASURES, values
+from scenarios.judging.parquet import export_parquet
+from scenarios.judging.render import introduction
+from scenarios.judging.report import make_report
+from scenarios.judging.rerun import rerun
+from scenarios.judging.results import read
+from scenarios.judging.verify import verify
+from scenarios.loader import builtin_names, digest, dumps, load, parse, settled
+from scenarios.logs.columns import ROUNDS
+from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.running import checkpoint
+from scenarios.running.planning import plan
+from scenarios.running.prefix import original_of, shared_rounds
+from scenarios.running.runner import Run, execute
+from support.runs import reseal
+
+Play = Callable[..., Run]
+LINE = "validation = 0.0\n"
+LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp", "training.local_epochs=2")
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture(scope="module")
+def play(two_services: str, tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> Play:
+    """``play("training.validation=0", seed=...)``: a run; alpha trains for six rounds, beta leaves on its way."""
+
+    def make(*overrides: str, seed: int = 0) -> Run:
+        scenario = parse(two_services, overrides=[*LEARNS, *overrides])
+        [run] = plan([scenario], [], [seed], tmp_path_factory.mktemp("runs"), shelf)
+        execute(run, shelf, workers=0)
+        return run
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def with_split(play: Play) -> Run:
+    return play()
+
+
+@pytest.fixture(scope="module")
+def without(play: Play) -> Run:
+    return play("training.validation=0")
+
+
+def table(run: Run) -> pd.DataFrame:
+    return pd.read_csv(ROUNDS.path(run.directory.path))
+
+
+def earlier(run: Run) -> Run:
+    """Make a run without a split what it was before there were any: scenario.toml did not have the key."""
+    path = run.directory.path / SCENARIO
+    assert path.read_text().count(LINE) == 1
+    path.write_text(path.read_text().replace(LINE, ""))
+    reseal(path.parent)
+    return run
+
+
+# What is the default, and for whom
+
+
+def test_new_scenarios_have_a_split_and_those_of_the_paper_say_that_they_have_none(two_services: str) -> None:
+    assert parse(two_services).training.validation == 0.1
+    split_off = {name: load(name).training.validation for name in builtin_names()}
+    paper = {name for name in split_off if name.startswith("paper")}
+    assert {name: share for name, share in split_off.items() if share == 0} == dict.fromkeys(paper, 0.0)
+    assert {share for name, share in split_off.items() if name not in paper} == {0.1}
+
+
+def test_where_nothing_is_trained_nothing_is_held_out() -> None:
+    """The surrogate has one accuracy, and scenario.toml and hash are those from before there were splits."""
+    scenario = load("scarce", ["training.backend=surrogate", "rounds=2"])
+    assert not is_split(scenario)
+    federation = build_federation(scenario, 0, Shelf())
+    assert {federation.test_accuracy(service.name) for service in scenario.services} == {None}
+    assert "validation" not in dumps(settled(scenario))
+    assert parse(dumps(settled(scenario))) == settled(scenario)
+
+
+def test_a_scenario_without_a_split_has_the_hash_that_it_always_had(two_services: str) -> None:
+    none, some = (parse(two_services, overrides=[f"training.validation={share}"]) for share in (0, 0.1))
+    assert LINE in dumps(none)  # so that the file means the same to everyone who plays it again
+    assert digest(none) == "b959c6c6"  # as the version without splits computed it
+    assert digest(some) != digest(none)
+
+
+# What the market goes by
+
+
+def test_test_accuracy_stands_at_the_end_of_each_row(with_split: Run, without: Run) -> None:
+    assert tuple(table(with_split).columns) == ROUNDS.names
+    assert tuple(table(without).columns) == ROUNDS.names[:-1] == ROUNDS.plain.names
+    assert table(with_split)["test_accuracy"].notna().all()
+
+
+def test_rewards_and_exits_go_by_the_accuracy_on_validation_images(with_split: Run) -> None:
+    rows = table(with_split)
+    assert (rows["accuracy"] != rows["test_accuracy"]).any()
+    alpha, beta = (rows[rows["service"] == name] for name in ("alpha", "beta"))
+    assert list(alpha["reward"]) == pytest.approx(list(60 ** alpha["accuracy"]), rel=1e-5)
+    met = beta["accuracy"] >= 0.5
+    assert met.any()
+    assert list(beta["status"].isin(["reached", "left"])) == list(met.cummax())
+    assert len(set(beta[met]["test_accuracy"])) == 1  # held from the exit on, like accuracy
+    events = pd.read_csv(with_split.directory.path / "events.csv")
+    evaluated = events[(events["event"] == "evaluate") & (events["service"] == "alpha")]
+    assert list(evaluated["amount"].round(6)) == list(alpha[alpha["served"] > 0]["accuracy"])
+
+
+def test_the_seed_draws_the_split(play: Play, with_split: Run) -> None:
+    """Both seeds' accuracies are shares of 100 of the validation images, but not of the same ones."""
+    assert list(table(play(seed=1))["accuracy"]) != list(table(with_split)["accuracy"])
+    assert list(table(play())["accuracy"]) == list(table(with_split)["accuracy"])
+
+
+def test_policies_observe_the_accuracy_on_validation_images(two_services: str, shelf: Shelf) -> None:
+    from scenarios.build import build
+
+    setup = build(parse(two_services), 0, shelf, workers=0)
+    seen = setup.market.open_round()["alpha"].accuracy
+    setup.federation.close()
+    assert seen == setup.federation.accuracy("alpha") != setup.federation.test_accuracy("alpha")
+
+
+def test_a_run_that_was_interrupted_comes_to_the_same_bytes(
+    play: Play, with_split: Run, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    [run] = plan([with_split.scenario], [], [0], tmp_path, shelf)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(report: object) -> None:
+        if report.round == 4:  # type: ignore[attr-defined]
+            raise Killed
+
+    with pytest.raises(Killed):
+        execute(run, shelf, workers=0, observers=[kill])
+    assert run.directory.state is State.INCOMPLETE
+    execute(run, shelf, workers=2)
+    for name in (SCENARIO, "rounds.csv", "offers.csv", "events.csv"):
+        assert (run.directory.path / name).read_bytes() == (with_split.directory.path / name).read_bytes()
+
+
+def test_forks_share_the_first_rounds_with_both_accuracies(with_split: Run, tmp_path: Path, shelf: Shelf) -> None:
+    shared = shared_rounds(original_of(with_split.directory), 3, shelf, out=tmp_path, workers=0)
+    assert shared is not None
+    rounds = ROUNDS.path(with_split.directory.path).read_bytes()
+    assert rounds.startswith(shared.tables()["rounds"])
+    assert shared.tables()["rounds"].count(b"\n") == 1 + 3 * 2
+
+
+# What is checked
+
+
+def test_a_run_is_verified_and_played_again(with_split: Run, without: Run, shelf: Shelf) -> None:
+    for run in (with_split, without):
+        assert verify(run.directory).problems == []
+        assert rerun(run.directory, shelf) == []
+
+
+def test_the_columns_are_those_that_the_scenario_asks_for(play: Play) -> None:
+    run = play()
+    path = ROUNDS.path(run.directory.path)
+    table(run).drop(columns="test_accuracy").to_csv(path, index=False)
+    reseal(path.parent)
+    with pytest.raises(InputError) as error:
+        verify(run.directory)
+    assert str(error.value) == f"{path}: has no column 'test_accuracy', which its scenario asks for"
+
+
+def test_a_test_accuracy_stays_while_nobody_is_served(play: Play) -> None:
+    run = play()
+    path = ROUNDS.path(run.directory.path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert ",beta," in lines[-1]
+    assert ",left," in lines[-1]
+    lines[-1] = lines[-1].rpartition(",")[0] + ",0.990000\n"
+    path.write_text("".join(lines))
+    reseal(path.parent)
+    [problem] = verify(run.directory).problems
+    assert problem.startswith("round 6: beta: nobody was served, but the test accuracy changes from ")
+    assert problem.endswith(" to 0.990000")
+
+
+def test_images_that_are_held_out_do_not_supply_clients(two_services: str) -> None:
+    """300 images at EMD 0.6 can need 120 of a label; 139 are there, and less than 120 after a fifth is held out."""
+    changes = ["clients.data_size=[300]", "clients.emd=[0.6]"]
+    parse(two_services, overrides=changes)
+    with pytest.raises(InputError) as error:
+        parse(two_services, "f", overrides=[*changes, "training.validation=0.2"])
+    assert str(error.value).endswith(
+        "300 images at EMD 0.6 can need 120 of one of the 10 labels; "
+        "the rarest label of digits has 139, of which training.validation = 0.2 leaves 111"
+    )
+
+
+def test_a_split_of_less_than_one_image_is_refused(two_services: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse(two_services, "f", overrides=["training.validation=0.0001"])
+    assert str(error.value).endswith(
+        "0.0001 of the 1,438 training images of digits is not one image; set a larger share, or 0 "
+        "to measure accuracy on the test images"
+    )
+
+
+# What is reported
+
+
+def test_reports_show_test_accuracy_and_rounds_to_target_go_by_the_other(with_split: Run) -> None:
+    [result] = read([with_split.directory.path])
+    rows = table(with_split)
+    found = {measure.name: values(result, measure) for measure in MEASURES}
+    for name in ("alpha", "beta"):
+        own = rows[rows["service"] == name]
+        assert found["final accuracy"][name] == pytest.approx(100 * own["test_accuracy"].iloc[-1])
+        assert found["AUC"][name] == pytest.approx(100 * own["test_accuracy"].mean())
+    beta = rows[rows["service"] == "beta"]
+    assert found["rounds to target"]["beta"] == beta[beta["status"] == "reached"]["round"].item()
+    assert found["AUC"][MARKET] == pytest.approx(100 * rows["test_accuracy"].mean())
+
+
+def test_a_report_says_which_accuracy_it_shows(with_split: Run, without: Run) -> None:
+    sentence = (
+        "Accuracies are measured on test images. Targets, exits and rewards go by the accuracy on validation images, "
+        "which no client has"
+    )
+    both, one, other = (
+        introduction(make_report(read([run.directory.path for run in runs])))
+        for runs in ((with_split, without), (with_split,), (without,))
+    )
+    assert f"{sentence}." in one
+    assert f"{sentence}; in scenarios without these, on test images, too." in both
+    assert not any("validation" in text for text in other)
+
+
+def test_runs_with_and_without_are_read_and_exported_together(with_split: Run, without: Run) -> None:
+    """What a run has no column for is missing there; without any run that has it, there is no such column."""
+    paths = [run.directory.path for run in (with_split, without)]
+    target = io.StringIO()
+    export(paths, target)
+    exported = pd.read_csv(io.StringIO(target.getvalue()))
+    frame = Results(paths).rounds
+    for rows in (exported, frame):
+        assert rows.columns[-1] == "test_accuracy"
+        of_run = rows.groupby("scenario")["test_accuracy"]
+        assert sorted(of_run.count()) == [0, len(table(with_split))]
+    target = io.StringIO()
+    export(paths[1:], target)
+    assert target.getvalue().splitlines()[0].endswith(",makespan")
+
+
+def test_parquet_has_null_where_a_run_has_no_such_column(with_split: Run, without: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    paths = [run.directory.path for run in (without, with_split)]
+    export_parquet(paths, tmp_path / "all.parquet")
+    frame = pd.read_parquet(tmp_path / "all.parquet")
+    assert frame.columns[-1] == "test_accuracy"
+    assert sorted(frame.groupby("scenario")["test_accuracy"].count()) == [0, len(table(with_split))]
+    export_parquet(paths[:1], tmp_path / "one.parquet")
+    assert pd.read_parquet(tmp_path / "one.parquet").columns[-1] == "makespan"
+
+
+def test_a_logged_round_has_the_test_accuracy_if_its_run_has(with_split: Run, without: Run) -> None:
+    for run, has in ((with_split, True), (without, False)):
+        rows = [row for text in rounds_text(run.directory.path) for row in LoggedRound.read(text).services]
+        assert [row.test_accuracy is not None for row in rows] == [has] * len(rows)
+        assert [row.reported for row in rows] == list(table(run)["test_accuracy" if has else "accuracy"])
+
+
+# Runs of earlier versions
+
+
+def test_a_run_from_before_there_were_splits_is_read_verified_and_forked(
+    play: Play, shelf: Shelf, tmp_path: Path
+) -> None:
+    run = earlier(play("training.validation=0"))
+    assert verify(run.directory).problems == []
+    assert rerun(run.directory, shelf) == []
+    assert parse(run.directory.scenario_text()) == settled(run.scenario)
+    assert not is_split(original_of(run.directory).scenario)
+    [result] = read([run.directory.path])
+    assert result.reported is result.accuracy
+    assert shared_rounds(original_of(run.directory), 2, shelf, out=tmp_path, workers=0) is not None
+
+
+def test_a_run_from_before_there_were_splits_is_complete(play: Play, shelf: Shelf) -> None:
+    run = earlier(play("training.validation=0"))
+    out = run.directory.path.parents[2]
+    [again] = plan([run.scenario], [], [0], out, shelf)
+    assert again.directory == run.directory
+    with pytest.raises(RunDirectoryError, match="contains a complete run"):
+        execute(again, shelf)
+
+
+def test_a_file_of_a_user_that_does_not_say_has_a_split(play: Play) -> None:
+    """Also if it was copied from an earlier run's directory; CHANGELOG.md says what to write."""
+    text = (earlier(play("training.validation=0")).directory.path / SCENARIO).read_text()
+    assert parse(text).training.validation == 0.1
+
+
+def test_an_interrupted_run_from_before_there_were_splits_is_taken_up_again(two_services: str, tmp_path: Path) -> None:
+    text = dumps(settled(parse(two_services, overrides=["training.validation=0"])))
+    directory = RunDirectory(tmp_path / "run")
+    directory.prepare(text.replace(LINE, ""))
+    directory.prepare(text)
+    assert directory.scenario_text() == text
