@@ -63,7 +63,8 @@ def test_every_change_of_a_cell_is_found(mutator: Any) -> None:
 def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], name: str) -> None:
     of = others[name]
     outcomes = [it for table, label, rows in of.columns() for it in of.change_cells(table, label, rows, 1)]
-    assert [change for change, found in outcomes if not found] == []
+    # Nothing in a log follows from the accuracy on test images: another row's is found by --rerun alone (docs/logs.md).
+    assert [change for change, found in outcomes if not found and " test_accuracy: " not in change] == []
     assert len(outcomes) > 40
 
 
