@@ -12,6 +12,9 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked
 
+NEXT_TO_NONE = 1e-9
+"""DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers."""
+
 
 class Stackelberg(Policy):
     """Sets the price of a unit of quality that is best for itself, given which clients take part at which price.
@@ -52,9 +55,9 @@ class Stackelberg(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the price of their quality to all clients that take part at the best price."""
         require_finite(observation)
-        bids, quality = observation.own_bids, np.maximum(observation.dqi, 0)
+        bids, quality = observation.own_bids, observation.dqi
         shuffled = ranked(observation)
-        can = shuffled[(observation.available & (quality > 0))[shuffled]]
+        can = shuffled[(observation.available & (quality > NEXT_TO_NONE))[shuffled]]
         order = can[np.argsort(bids[can] / quality[can], kind="stable")]
         if not len(order):
             return Offer.none()

@@ -285,3 +285,4 @@ def test_clients_that_follow_at_the_same_price_take_part_together() -> None:
 
 def test_without_quality_nobody_follows(observe, context) -> None:
     assert create("stackelberg", context).act(observe([4, 2], [0.0, -1.0])).clients.tolist() == []
+    assert create("stackelberg", context).act(observe([4, 2], [2e-313, -1.0])).clients.tolist() == []  # next to none
