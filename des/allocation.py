@@ -36,6 +36,21 @@ def allocate(
     """
     if not len(clients):
         return np.empty(0, dtype=np.int64)
+    core = np.zeros(len(clients), dtype=np.int64)
+    contested = np.flatnonzero(np.bincount(clients)[clients] > 1)  # who offers alone gets the first core
+    if len(contested):
+        core[contested] = _ranked(services[contested], clients[contested], payments[contested], cores, tie_order)
+    return core
+
+
+def _ranked(
+    services: IntArray,
+    clients: IntArray,
+    payments: MicroArray,
+    cores: int,
+    tie_order: Callable[[IntArray], AnyArray],
+) -> IntArray:
+    """Return what ``allocate`` does, for at least one offer."""
     order = np.lexsort((services, -payments, clients))
     by_client, by_payment = clients[order], payments[order]
     rank = np.arange(len(order)) - np.searchsorted(by_client, by_client)  # 0 for each client's highest payment
