@@ -101,8 +101,13 @@ class Mechanism(ABC):
     """Whether each client's clearing follows from the offers to it alone.
 
     Such a mechanism has no options, asks for the bids, remembers nothing and reads no budgets; many markets can then be
-    cleared in one call, with their clients numbered through.
+    cleared in one call, with their clients numbered through. Each class says so for itself: it is not inherited.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "by_client" not in vars(cls):  # a subclass may only begin as its parent does
+            cls.by_client = False
 
     @property
     def steps(self) -> int:

@@ -44,6 +44,12 @@ def mechanism(name: str) -> Callable[[M], M]:
     return MECHANISMS.decorator(name)
 
 
+def comes_with_flmarket(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
+    cls = type(mechanism)
+    return f"{cls.__module__}:{cls.__qualname__}" in BUILTIN.values()
+
+
 class MechanismOptionsError(InputError):
     """A scenario's ``market.options`` are not what the mechanism takes."""
 

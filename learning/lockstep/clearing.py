@@ -1,5 +1,6 @@
 """How the rounds of many markets are cleared, and which updates arrive, by the functions that ``des`` has for one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +9,15 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.award import tie_order_of
 from des.market import Market
-from des.mechanism import Book, Mechanism, ask, clear, note
+from des.mechanism import Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanisms import comes_with_flmarket
 from des.money import MicroArray
 from des.population import Population
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
 from fl.surrogate import Trained
 from learning.lockstep.offers import Offers
-from learning.lockstep.templates import Templates
+from learning.lockstep.templates import ENDLESS, Templates
 from learning.lockstep.worlds import World
 
 
@@ -143,15 +145,24 @@ class Clearings:
         at, tables = world.at[where], world.tables
         awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
         bids, least = tables.bid[at], asks[where]
+        unlimited = np.full(self._kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets here
         for mechanism, which in self._joint:
             for k in np.unique(cores[which]).tolist():
                 mine = (which & (cores == k))[offers.market].nonzero()[0]
                 codes = offers.market[mine] * self._kinds.clients + offers.client[mine]
                 book = Book(
-                    offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], budget[0], k,
+                    offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], unlimited, k,
                     lambda code: self._tie_order(code, number),
                 )  # fmt: skip
-                cleared = mechanism.clear(book)
+                if comes_with_flmarket(mechanism):  # and keeps the rules
+                    cleared = mechanism.clear(book)
+                else:
+                    books = (
+                        (int(number[b]), self._book(b, len(budget[b]), offers, own, bids, least, budget, cores, number))
+                        for b in np.unique(offers.market[mine]).tolist()
+                        for own in [mine[offers.market[mine] == b]]
+                    )
+                    cleared = _checked(mechanism, book, books)
                 awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
         for b in self._own:
             if asked[b].any():
@@ -210,3 +221,22 @@ class Clearings:
         limit = np.where(departing, np.minimum(limit, part * (compute + self._upload[b])), limit)
         arrives: BoolArray = compute + self._upload[b] <= limit
         return arrives
+
+
+def _checked(mechanism: Mechanism, book: Book, books: Iterable[tuple[int, Book]]) -> Clearing:
+    """Return the clearing of many markets at once by a mechanism of a plug-in.
+
+    Args:
+        mechanism: clears client by client.
+        book: the offers of all markets, clients numbered through.
+        books: the round and the offers of each market.
+
+    Raises:
+        ClearingError: as ``des.mechanism.clear``; it names the round and the client of the market that fails.
+    """
+    try:
+        return clear(mechanism, book, 0)
+    except ClearingError:
+        for number, own in books:
+            clear(mechanism, own, number)
+        raise
