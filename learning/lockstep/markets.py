@@ -204,8 +204,7 @@ class Lockstep:
         view, kinds = self._view, self.kinds
         if view is None:
             raise LockstepError("no round is open")
-        limit = np.where(self._clearings.keeps_budgets[:, None], ENDLESS, view.budget)
-        check(offers, view.asks, view.available, limit, view.asked)
+        check(offers, view.asks, view.available, view.budget, view.asked, self._clearings.keeps_budgets)
         fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
         before, shape = self.curves.accuracy, self.paid.shape
         served, spent, sums = fate.sums(shape)

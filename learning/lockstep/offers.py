@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MicroArray, text
+from des.offers import MOST
 from fl import selection
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import RunError
@@ -49,8 +50,15 @@ def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget:
     return Offers(market, service, chosen, price)
 
 
-def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroArray, asked: BoolArray) -> MicroArray:
-    """Check offers as ``des.offers.check_offer`` does; return what each service offers in all, [B, M], micro-units.
+def check(
+    offers: Offers,
+    asks: MicroArray,
+    available: BoolArray,
+    budget: MicroArray,
+    asked: BoolArray,
+    over_budget: BoolArray,
+) -> None:
+    """Check offers as ``des.offers.check_offer`` does.
 
     Args:
         offers: of all services.
@@ -58,6 +66,7 @@ def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroA
         available: [B, M, C] who can be selected.
         budget: [B, M] micro-units.
         asked: [B, M] which services take part.
+        over_budget: [B] whether a service's offers may add up to more than its budget.
 
     Raises:
         LockstepOfferError: a constraint is broken.
@@ -69,13 +78,14 @@ def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroA
             raise LockstepOfferError("an offer names a market, service or client that is not there")
     place = np.ravel_multi_index(where, shape)
     row = place // shape[2]
-    total = np.zeros(shape[:2], dtype=np.int64)
-    np.add.at(total.reshape(-1), row, offers.payment)
+    most = np.where(over_budget[:, None], MOST, budget)
     for wrong, problem in (
         (np.diff(row, prepend=0) < 0, "offers must stand market by market, service by service"),
         (~asked[where[:2]], "the service does not take part"),
         (~available[where], "the client is offline, or does not serve this service"),
         (offers.payment < asks[where], "the payment is below the bid (eq. 5)"),
+        # This comes before the sum: absurd amounts may add up to more than 64 bits can hold.
+        (offers.payment > most[where[:2]], "the payment alone is over what the service may offer (eq. 4)"),
     ):
         if wrong.any():
             raise _refused(offers, int(wrong.argmax()), problem)
@@ -83,13 +93,14 @@ def check(offers: Offers, asks: MicroArray, available: BoolArray, budget: MicroA
         ordered = np.sort(place)
         twice = int(ordered[1:][np.diff(ordered) == 0][0])
         raise _refused(offers, int((place == twice).argmax()), "a client can be offered only one payment")
-    if (total > budget).any():
-        b, m = np.argwhere(total > budget)[0].tolist()
+    total = np.zeros(shape[:2], dtype=np.int64)
+    np.add.at(total.reshape(-1), row, offers.payment)
+    if (over := (total > budget) & ~over_budget[:, None]).any():
+        b, m = np.argwhere(over)[0].tolist()
         raise LockstepOfferError(
             f"market {b}, service {m}: the payments add up to {text(int(total[b, m]))}, over the budget of "
             f"{text(int(budget[b, m]))} (eq. 4)"
         )
-    return total
 
 
 def _refused(offers: Offers, at: int, problem: str) -> LockstepOfferError:
