@@ -47,7 +47,8 @@ def _by_payment(
     wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return what ``by_payment`` does, in NumPy."""
-    order = np.lexsort((bids, -np.where(wanted, payment, 0.0)))  # stable: of equals, the lower index first
+    payment = np.where(wanted, payment, 1.0)  # of others it may be anything, NaN too
+    order = np.lexsort((bids, -payment))  # stable: of equals, the lower index first
     price = np.take_along_axis(np.maximum(bids, np.rint(payment * bids).astype(np.int64)), order, axis=-1)
     wanted = np.take_along_axis(wanted, order, axis=-1)
     left, taken = budget.copy(), np.zeros(wanted.shape, dtype=np.bool_)

@@ -19,6 +19,7 @@ from gymnasium.vector.utils import batch_space
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array
 from fl.streams import stream
+from learning.checks import require_one_offer
 from learning.lockstep.markets import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
 from learning.lockstep.rows import Rows
@@ -58,7 +59,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
             payment_limit: highest payment that a service can offer, in units of the bid; above 1.
 
         Raises:
-            ValueError: gamma or payment_limit is out of range.
+            ValueError: gamma or payment_limit is out of range, or a market's mechanism posts prices of its own.
             LockstepError: a market cannot be played in lockstep.
         """
         if not 0 < gamma <= 1:
@@ -69,6 +70,8 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         self._base = [seed + b for b in range(len(factories))]
         self._episodes = [0] * len(factories)
         self.markets = Lockstep(factories, self._base)
+        for market in self.markets.kinds.markets:
+            require_one_offer(market)
         self._rows = Rows(self.markets, payment_limit)
         kinds = self.markets.kinds
         self._shape = len(factories), kinds.services

@@ -30,6 +30,16 @@ def test_many_are_chosen_as_one_by_one(clients: int, compiled: bool, monkeypatch
         assert np.array_equal(prices[start:end] / MICRO, offer.payments)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_payments_to_those_who_are_not_wanted_have_no_meaning(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setattr(selection, "_native", None)
+    chosen, prices, _ = selection.by_payment(
+        np.array([[False, True]]), np.array([[np.nan, 2.0]]), np.full((1, 2), MICRO), np.array([9 * MICRO])
+    )
+    assert (chosen.tolist(), prices.tolist()) == ([1], [2 * MICRO])
+
+
 def test_nobody_is_chosen_where_nobody_is_wanted() -> None:
     chosen, prices, counts = selection.by_payment(
         np.zeros((3, 4), np.bool_), np.ones((3, 4)), np.ones((3, 4), np.int64), np.full(3, MICRO)

@@ -15,8 +15,12 @@ from des.client import Timeline
 from des.conditions import Intervention
 from des.holdings import Lasting
 from des.market import Market
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism
+from des.mechanisms import MECHANISMS as REGISTRY
 from des.mechanisms import create as create_mechanism
 from des.money import MICRO, to_micro
+from des.offers import MOST
+from des.pay_as_offered import PayAsOffered
 from des.population import PopulationSpec
 from des.records import Observation, Offer
 from des.rows import Outcome, RoundReport
@@ -244,6 +248,66 @@ def plain(**changes: Any) -> dict[str, Any]:
 def test_every_mechanism_with_every_behaviour(mechanism: Any, behaviour: Any) -> None:
     kind = plain(mechanism=mechanism, behaviour=behaviour)
     assert_equal_play([kind, plain()], [0, 1, 0], [3, 4, 5], np.random.default_rng(1))
+
+
+class Dearer(PayAsOffered):
+    """Begins as the paper's mechanism, which clears client by client, and asks for one more each time it served."""
+
+    def __init__(self) -> None:
+        self.served = 0
+
+    def ask(self, bids: np.ndarray, data_size: np.ndarray) -> Asks:
+        return Asks(bids + self.served)
+
+    def close(self, book: Book, clearing: Clearing) -> None:
+        self.served += int((clearing.core >= 0).sum())
+
+
+class FirstServed(Mechanism):
+    """Each client serves whoever stands first in its book; ``less`` is what the price lacks. Answers with lists."""
+
+    by_client = True
+    less = 0
+
+    def clear(self, book: Book) -> Clearing:
+        first = np.unique(book.clients, return_index=True)[1]
+        core = [0 if place in first else -1 for place in range(len(book.clients))]
+        return Clearing(core, [bid - self.less for bid in book.bids.tolist()])  # type: ignore[arg-type]
+
+
+class TooCheap(FirstServed):
+    by_client = True
+    less = 1
+
+
+@pytest.fixture
+def plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(REGISTRY, "_registered", {})
+    for kind in (Dearer, FirstServed, TooCheap):
+        REGISTRY.register(kind.__name__.lower(), kind)
+
+
+@pytest.mark.usefixtures("plug_ins")
+@pytest.mark.parametrize("name", ["dearer", "firstserved"])
+def test_mechanisms_of_plug_ins(name: str) -> None:
+    assert_equal_play([plain(mechanism=(name, {})), plain()], [0, 1, 0], [3, 4, 5], np.random.default_rng(2))
+
+
+@pytest.mark.usefixtures("plug_ins")
+def test_a_mechanism_of_a_plug_in_that_breaks_a_rule_is_named_with_the_client() -> None:
+    markets = Lockstep([factory(plain(mechanism=("toocheap", {})))] * 2, [0, 1])
+    markets.open()
+    with pytest.raises(ClearingError, match=r"mechanism TooCheap, round 1, client 4: the price \S+ is below the bid"):
+        markets.close(offers_of((1, 0, 4, 15_000_000)))
+
+
+def test_offers_over_a_budget_that_the_mechanism_keeps_are_limited_one_by_one() -> None:
+    markets = Lockstep([factory(plain(mechanism=("proportional-share", {})))], [0])
+    markets.open()
+    for payment in (MOST + 1, 2**62):  # three of the latter add up to less than nothing in 64 bits
+        with pytest.raises(LockstepOfferError, match=r"client 1: the payment alone is over what the service may offer"):
+            markets.close(offers_of(*((0, 0, client, payment) for client in (1, 2, 3))))
+    markets.close(offers_of((0, 0, 1, MOST), (0, 0, 2, MOST)))
 
 
 def test_a_market_begins_anew_while_the_others_play_on() -> None:
