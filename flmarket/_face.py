@@ -286,7 +286,7 @@ def vector_env(
     with _needing_rl("flmarket.vector_env"):
         from scenarios.environments import vector_env as make
 
-    several = [scenarios] if isinstance(scenarios, str | PathLike) or not isinstance(scenarios, Sequence) else scenarios
+    several = [scenarios] if _is_one(scenarios) else scenarios
     return make([_scenario(one) for one in several], markets, seed, gamma=gamma, payment_limit=payment_limit)
 
 

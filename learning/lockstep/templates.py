@@ -18,7 +18,7 @@ ENDLESS = 2**62
 
 
 class LockstepError(InputError):
-    """A market cannot be played in lockstep; says why."""
+    """A market cannot be played in lockstep, or a round is opened, closed or reset out of turn; says why."""
 
 
 class Templates:
