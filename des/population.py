@@ -15,17 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import (
-    Behaviour,
-    BehaviourError,
-    Outcomes,
-    Setting,
-    Truthful,
-    asked,
-    begin,
-    learn,
-    misreporting,
-)
+from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, begin, learn, misreporting
 from des.holdings import FRESH, Holdings, Lasting
 from des.label_mixes import LabelMixes, MixedData
 from des.memory import recall, remembered
