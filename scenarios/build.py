@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from des.behaviour import Behaviour
@@ -16,17 +15,16 @@ from des.population import PopulationSpec
 from des.secrets import Disclosure
 from des.service import ServiceSpec
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
+from fl.datasets import Dataset, info, is_path, load
 from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
-from fl.partition import largest_count
 from fl.quality import PUBLISHED, DQIParameters
-from fl.shares import held_out, left_at_least
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
 from scenarios.file.switches import services_over_time
 from scenarios.seats import Seats, interventions
+from scenarios.supply import require_supply
 
 
 class Shelf:
@@ -208,7 +206,7 @@ def require_federation(scenario: Scenario, shelf: Shelf) -> None:
 
 def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) -> FederationSpec:
     for name in images_of(scenario):
-        _check_supply(scenario, shelf.get(name))
+        require_supply(scenario, shelf.get(name))
     training = scenario.training
     return FederationSpec(
         tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],
@@ -220,26 +218,6 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
         kernel=training.kernel,
         device=training.device,
     )
-
-
-def _check_supply(scenario: Scenario, dataset: Dataset) -> None:
-    """Refuse a copy that has too few images of a label; the scenario was checked against the official data set."""
-    found, share = dataset.info, scenario.training.validation
-    left = left_at_least(found.rarest_label, share)
-    for size, emd in product(scenario.clients.data_size, scenario.clients.emds(found.labels)):
-        needed = largest_count(size, emd, found.labels)
-        if needed > left:
-            kept = f", of which training.validation leaves {left}" if left < found.rarest_label else ""
-            raise DatasetError(
-                f"data set {found.name!r}: the files in {data_root()} have {found.rarest_label} images of their rarest "
-                f"label{kept}; a client with {size} images of EMD {emd} can need {needed}; put the official files "
-                f"there, or lower clients.data_size{' or clients.emd' if scenario.clients.emd else ''}"
-            )
-    if share and not held_out(found.train_size, share):
-        raise DatasetError(
-            f"data set {found.name!r}: the files in {data_root()} have {found.train_size} training images, of which "
-            f"training.validation = {share} holds out none; put the official files there, or set it to 0"
-        )
 
 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
