@@ -25,8 +25,8 @@ import pandas as pd
 from mahdrl_table import matrix
 
 from fl.streams import stream
-from learning.evaluation import everywhere
 from learning.evaluation import evaluate as play
+from learning.evaluation import everywhere
 from learning.intervals import holm, mean_interval, paired_interval
 from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
@@ -154,7 +154,8 @@ def final(scenario: Scenario, arguments: Any) -> None:
     done = set()
     if path.exists():
         kept = pd.read_csv(path)
-        done = {(name, "" if seed != seed else str(int(seed))) for name, seed in zip(kept.entrant, kept.training_seed)}
+        seeds = ["" if pd.isna(seed) else str(int(seed)) for seed in kept.training_seed]
+        done = set(zip(kept.entrant, seeds, strict=True))
     columns = ["entrant", "training_seed", "market_seed", "service", "auc", "rounds_to_target", "reached"]
     with _appended(path, columns) as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -31,7 +31,7 @@ from mahdrl_table import matrix
 from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.evaluation import Results, evaluate, lineup
-from learning.intervals import holm, paired_interval
+from learning.intervals import Interval, holm, paired_interval
 from learning.mahdrl.credit import progress
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
@@ -58,6 +58,7 @@ class Market:
         baseline: the rule that all are compared with.
         learned: what of a plan is learned there: ``parts`` or ``markups``; None if no plan is.
         agents: trained agents, as ``benchmarks/mahdrl.py`` names them.
+        kept: those of them whose runs are taken from ``KEPT``, with their AUC alone.
         rival: what the others play; if given, an entrant plays one seat at a time.
     """
 
@@ -67,11 +68,21 @@ class Market:
     baseline: str
     learned: str | None = None
     agents: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     rival: str | None = None
 
     def load(self) -> Scenario:
         """Return the scenario, on the surrogate."""
         return load(self.scenario, ["training.backend=surrogate", *self.changes])
+
+
+TUNED: Mapping[str, Any] = {"parts": None}
+"""Options of a plan with a single part, which is tuned on the validation markets."""
+
+PARTS = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0)
+VALIDATION = range(900_001, 900_011)
+KEPT = Path("docs/results/mahdrl-surrogate.csv")
+SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {"mahdrl, shipped": ("mahdrl", {})}
 
 
 def _plain(*names: str) -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -85,9 +96,8 @@ def _totals(total: int) -> tuple[str, ...]:
 SPENDING = {
     "all at once": ("dearest", {}),
     "one client a round": ("dearest", {"k": 1}),
+    "the same part each round": ("spend-plan", TUNED),
     "an even share of what is left": ("spend-even", {}),
-    "half of the budget": ("spend-plan", {"parts": (0.5,)}),
-    "three quarters of the budget": ("spend-plan", {"parts": (0.75,)}),
     "every n-th round": ("spend-nth", {}),
     "at the end": ("spend-last", {}),
 }
@@ -102,14 +112,14 @@ ANSWERING = {
 MARKETS = {
     "paper": Market(
         "paper", (), _plain("dearest", "pacing", "hqfa", "random"), "dearest",
-        agents=("mahdrl", "mahdrl horizon=1", "mahdrl schedule=false", "mahdrl horizon=1 schedule=false"),
+        agents=("mahdrl", "mahdrl horizon=1", "mahdrl schedule=false"), kept=("mahdrl",),
     ),
-    "money": Market("paper", _totals(400), SPENDING, "half of the budget", "parts"),
+    "money": Market("paper", _totals(400), {**SPENDING, **SHIPPED}, "the same part each round", "parts"),
     "lasting": Market(
         "paper", ("clients.lasting.persistence=0.9", "clients.lasting.drift=0.02"),
-        _plain("dearest", "pacing", "hqfa", "contribution", "oort", "ucb", "random"), "dearest",
+        {**_plain("dearest", "pacing", "hqfa", "contribution", "oort", "ucb", "random"), **SHIPPED}, "dearest",
     ),
-    "changing": Market("changing", (), SPENDING, "half of the budget", "parts"),
+    "changing": Market("changing", (), SPENDING, "the same part each round", "parts"),
     "answering": Market("paper", ("clients.cores=1",), ANSWERING, "pays the bid", "markups", rival="pacing"),
 }  # fmt: skip
 
@@ -137,7 +147,7 @@ class Search:
         self.spread = np.maximum(0.3 * self.spread + 0.7 * elites.std(axis=0), 0.02)
 
 
-def credits(accuracy: FloatArray, horizon: int) -> FloatArray:
+def credit_of(accuracy: FloatArray, horizon: int) -> FloatArray:
     """Return what each stretch of a run is credited with: the mean of -log(1 - accuracy) over it and those that follow.
 
     Args:
@@ -158,10 +168,13 @@ def learn_plan(market: Market, kind: str, seed: int) -> tuple[float, ...]:
             at = int(stream(seed, "episode", generation, episode).integers(2**31, 2**62))
             mine = names if market.rival is None else [names[episode % len(names)]]
             drawn = search.draw(stream(seed, "plans", generation, episode), len(mine))
-            entries = {name: ("spend-plan", {market.learned: row.tolist()}) for name, row in zip(mine, drawn, strict=True)}
+            entries = {
+                name: ("spend-plan", {market.learned: row.tolist()}) for name, row in zip(mine, drawn, strict=True)
+            }
             results = play(scenario, shelf, entries, market.rival, [at])
             plans.append(drawn)
-            scored = [credits(results.accuracy[0, 0, :, results.services.index(name)], HORIZONS[kind]) for name in mine]
+            at_of = results.services.index
+            scored = [credit_of(results.accuracy[0, 0, :, at_of(name)], HORIZONS[kind]) for name in mine]
             credit.append((mine, np.array(scored)))
         search.improve(np.concatenate(plans), _centred(credit))
     return tuple(round(float(number), 4) for number in search.mean)
@@ -193,6 +206,8 @@ def play(
 def rows(market: Market, policy: str, options: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Return (market seed, service, AUC, last accuracy, spent) of every service that plays the policy."""
     scenario, shelf, found = market.load(), Shelf(), []
+    if options is TUNED:
+        options = {"parts": (tuned(market),)}
     names = [service.name for service in scenario.services]
     for seats in [names] if market.rival is None else [[name] for name in names]:
         results = play(scenario, shelf, dict.fromkeys(seats, (policy, options)), market.rival, list(MARKET_SEEDS))
@@ -202,6 +217,24 @@ def rows(market: Market, policy: str, options: Mapping[str, Any]) -> list[tuple[
                 m = results.services.index(name)
                 found.append((seed, name, f"{auc[at, m]:.6f}", f"{last[at, m]:.6f}", f"{spent[at, m]:.2f}"))
     return found
+
+
+def tuned(market: Market) -> float:
+    """Return the part of the budget with the highest mean AUC on the validation markets."""
+    scenario, shelf, means = market.load(), Shelf(), {}
+    for part in PARTS:
+        entries = {service.name: ("spend-plan", {"parts": (part,)}) for service in scenario.services}
+        means[part] = float(play(scenario, shelf, entries, None, list(VALIDATION)).auc().mean())
+    best = max(means, key=lambda part: means[part])
+    print(f"{market.scenario}: {best} of {means}", flush=True)
+    return best
+
+
+def kept_rows(entrant: str, seed: int) -> list[tuple[Any, ...]]:
+    """Return the runs of a trained agent that docs/mahdrl.md shows; what was not kept is empty."""
+    frame = pd.read_csv(KEPT)
+    frame = frame[(frame.entrant == entrant) & (frame.training_seed == seed) & frame.market_seed.isin(MARKET_SEEDS)]
+    return [(row.market_seed, row.service, f"{row.auc:.6f}", "", "") for row in frame.itertuples()]
 
 
 def fill(arguments: Any) -> None:
@@ -224,6 +257,9 @@ def fill(arguments: Any) -> None:
             for seed in range(arguments.seeds):
                 for entrant in _learned(market):
                     if (name, entrant, str(seed)) in done:
+                        continue
+                    if entrant in market.kept:
+                        writer.writerows((name, entrant, seed, *row) for row in kept_rows(entrant, seed))
                         continue
                     played = _entry(name, market, entrant, seed, arguments)
                     if played is not None:
@@ -260,55 +296,51 @@ def _entry(name: str, market: Market, entrant: str, seed: int, arguments: Any) -
 def tables(path: Path) -> str:
     """Return a Markdown table of each market: AUC and last accuracy, and their differences from the baseline."""
     frame = pd.read_csv(path)
-    shown = []
-    for name, market in MARKETS.items():
-        part = frame[frame.market == name]
-        if not len(part):
-            continue
-        measures = {
-            measure: {str(who): matrix(of.assign(auc=of[measure])) for who, of in part.groupby("entrant", sort=False)}
-            for measure in ("auc", "last")
-        }
-        entrants = [one for one in measures["auc"] if one != market.baseline]
-        found = {m: {who: paired_interval(by[who], by[market.baseline]) for who in entrants} for m, by in measures.items()}
-        p = holm([found[m][who].p for m in measures for who in entrants])
-        holds = {key: value <= 0.05 for key, value in zip(((m, w) for m in measures for w in entrants), p, strict=True)}
-        lines = [
-            f"| {name} | training seeds | AUC | minus {market.baseline} | last round | minus {market.baseline} |",
-            "|---|---|---|---|---|---|",
-        ]
-        for who, values in sorted(measures["auc"].items(), key=lambda item: -item[1].mean()):
-            trained = str(len(values)) if part[part.entrant == who].training_seed.notna().any() else ""
-            cells = [who, trained]
-            for m, by in measures.items():
-                cells.append(f"{by[who].mean():.4f}")
-                cells.append(_cell(found[m][who], holds[m, who]) if who in found[m] else "")
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
-        lines += [_ahead(measures["auc"], *pair) for pair in PAIRS if set(pair) <= set(measures["auc"])]
-        shown.append("\n".join(lines))
-    return "\n\n".join(shown)
+    return "\n\n".join(table(name, frame[frame.market == name]) for name in MARKETS if name in set(frame.market))
+
+
+def table(name: str, frame: pd.DataFrame) -> str:
+    """Return one market's table; † marks what holds at 5 % for the table as a whole (Holm)."""
+    base = MARKETS[name].baseline
+    measures = {"auc": "AUC"} if frame["last"].isna().any() else {"auc": "AUC", "last": "last round"}
+    by = {
+        (measure, str(who)): matrix(rows.assign(auc=rows[measure]))
+        for measure in measures
+        for who, rows in frame.groupby("entrant", sort=False)
+    }
+    gains = {key: paired_interval(runs, by[key[0], base]) for key, runs in by.items() if key[1] != base}
+    adjusted = dict(zip(gains, holm([gain.p for gain in gains.values()]), strict=True))
+    header = [name, "training seeds", *(text for shown in measures.values() for text in (shown, f"minus {base}"))]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    for who in sorted(frame.entrant.unique(), key=lambda one: -by["auc", one].mean()):
+        trained = frame[frame.entrant == who].training_seed.notna().any()
+        cells = [str(who), str(len(by["auc", who])) if trained else ""]
+        for measure in measures:
+            cells.append(f"{by[measure, who].mean():.4f}")
+            key = (measure, str(who))
+            cells.append(shown_gain(gains[key]) + (" †" if adjusted[key] <= 0.05 else "") if key in gains else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    pairs = [pair for pair in PAIRS if {("auc", one) for one in pair} <= by.keys()]
+    if pairs:
+        lines += ["", "| pair | seeds | " + " | ".join(measures.values()) + " |", "|---" * (2 + len(measures)) + "|"]
+    for first, second in pairs:
+        shared = min(len(by["auc", first]), len(by["auc", second]))
+        cells = [shown_gain(paired_interval(by[m, first][:shared], by[m, second][:shared])) for m in measures]
+        lines.append(f"| {first} minus {second} | {shared} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def shown_gain(found: Interval) -> str:
+    """Return a difference with its interval, if there is one."""
+    return f"{found.estimate:+.4f}" + (f" [{found.low:+.4f}, {found.high:+.4f}]" if found.known else "")
 
 
 PAIRS = (
     ("plan, ahead", "plan, myopic"),
     ("mahdrl", "mahdrl horizon=1"),
     ("mahdrl", "mahdrl schedule=false"),
-    ("mahdrl", "mahdrl horizon=1 schedule=false"),
-    ("mahdrl-paper", "mahdrl-paper discount=0.0"),
 )
 """Learned entrants that differ in one thing."""
-
-
-def _ahead(by: Mapping[str, Any], first: str, second: str) -> str:
-    shared = min(len(by[first]), len(by[second]))
-    return f"{first} minus {second}: " + _cell(paired_interval(by[first][:shared], by[second][:shared]), holds=False)
-
-
-def _cell(found: Any, holds: bool) -> str:
-    if not found.known:
-        return f"{found.estimate:+.4f}"
-    return f"{found.estimate:+.4f} [{found.low:+.4f}, {found.high:+.4f}]" + (" †" if holds else "")
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """Rules for spending a run-long budget, and a plan whose numbers are learned: see `benchmarks/needs_rl.py`.
 
-All of them want the dearest clients, as `dearest` does, and differ in how much of the money they release in a round and,
-the plan, in how much they pay above the bids. So what one gains on another is what its timing or its prices are worth.
+All of them want the dearest clients, as `dearest` does, and differ in how much of the money they release in a round
+and, the plan, in how much they pay above the bids. So what one gains on another is what its timing or its prices are
+worth.
 """
 
 from collections.abc import Sequence
