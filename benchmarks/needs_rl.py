@@ -353,6 +353,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="train and play nothing")
     arguments = parser.parse_args()
     if not arguments.print:
+        spending.register()
         fill(arguments)
     print(tables(arguments.out))
 

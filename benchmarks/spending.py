@@ -10,9 +10,8 @@ from math import ceil
 
 import numpy as np
 
-import flmarket
 from des.records import Observation, Offer
-from learning.policy import Policy, PolicyContext
+from learning.policy import POLICIES, Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
 
@@ -41,7 +40,6 @@ class Spends(Policy):
         return 0.0
 
 
-@flmarket.policy("spend-even")
 class Even(Spends):
     """An even share of what is left for each round that is left."""
 
@@ -50,7 +48,6 @@ class Even(Spends):
         return left / (observation.rounds - observation.round + 1)
 
 
-@flmarket.policy("spend-nth")
 class EveryNth(Spends):
     """The whole budget in every n-th round, so that the money lasts to the end, and nothing in the others."""
 
@@ -60,7 +57,6 @@ class EveryNth(Spends):
         return self.context.budget if (observation.rounds - observation.round) % every == 0 else 0.0
 
 
-@flmarket.policy("spend-last")
 class Last(Spends):
     """Nothing until what is left is just enough for the rounds that are left."""
 
@@ -70,7 +66,6 @@ class Last(Spends):
         return self.context.budget if left > needed else 0.0
 
 
-@flmarket.policy("spend-plan")
 class Plan(Spends):
     """Parts of the budget and markups that follow the clock: one number for each equal stretch of the run.
 
@@ -97,6 +92,14 @@ class Plan(Spends):
     def markup(self, observation: Observation) -> float:
         """Return the markup."""
         return _now(self._markups, observation)
+
+
+def register() -> None:
+    """Let the policies play under their names."""
+    rules = {"spend-even": Even, "spend-nth": EveryNth, "spend-last": Last, "spend-plan": Plan}
+    for name, rule in rules.items():
+        if name not in POLICIES.registered:
+            POLICIES.register(name, rule)
 
 
 def stretch_of(rounds: int, stretches: int) -> list[int]:
