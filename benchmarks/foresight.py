@@ -3,9 +3,9 @@
     python benchmarks/foresight.py --out docs/results/foresight.csv
     python benchmarks/foresight.py --out docs/results/foresight.csv --print
 
-A privileged rule ranks clients by log D - w * EMD and pays their bids: w = 0 buys data, a high w buys even labels. Each w
-is played in all rounds, and in a single round of a market that plays `dearest` before and after it. All runs of a seed
-share their world and their noise, so that what differs in and after that round is the choice's doing alone.
+A privileged rule ranks clients by log D - w * EMD and pays their bids: w = 0 buys data, a high w buys even labels. Each
+w is played in all rounds, and in a single round of a market that plays `dearest` before and after it. All runs of a
+seed share their world and their noise, so that what differs in and after that round is the choice's doing alone.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def table(path: Path) -> str:
             cells.append(f"{one.estimate:+.5f} [{one.low:+.5f}, {one.high:+.5f}]{holds}")
         lines.append(f"| {weight} | " + " | ".join(cells) + " |")
     run, once = (max(WEIGHTS, key=lambda w: found[w, measure].estimate) for measure in ("always", "at once"))
-    wide = frame[frame.measure == "always"].pivot(index="seed", columns="weight", values="gain")
+    wide = frame[frame.measure == "always"].pivot_table("gain", "seed", "weight")
     one = paired_interval(wide[run].to_numpy(), wide[once].to_numpy())
     lines.append(f"\nIn all rounds, w = {run} minus w = {once}: {one.estimate:+.5f} [{one.low:+.5f}, {one.high:+.5f}]")
     return "\n".join(lines)
