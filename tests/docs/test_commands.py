@@ -252,18 +252,8 @@ def test_there_are_scripts_to_run() -> None:
     assert {words[0] for _, words in scripts()} == {
         f"benchmarks/{name}.py"
         for name in (
-            *(
-                "algorithm1",
-                "batch",
-                "coverage",
-                "engine",
-                "environment",
-                "isolation",
-                "mahdrl",
-                "mahdrl_speed",
-                "mahdrl_table",
-            ),
-            *("market", "needs_rl", "regime", "tui_screens", "tui_soak", "verify_mutations"),
+            *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
+            *("algorithm1", "foresight", "market", "needs_rl", "regime", "tui_screens", "tui_soak", "verify_mutations"),
         )
     }
 

@@ -1,4 +1,4 @@
-"""docs/needs-rl.md and docs/decisions/algorithm1.md show what their benchmarks print, and these credit what they say."""
+"""docs/needs-rl.md and decisions/algorithm1.md show what their benchmarks print, which credit what they say."""
 
 import importlib
 import subprocess
@@ -22,6 +22,7 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     ("page", "command"),
     [
         ("docs/needs-rl.md", ["benchmarks/needs_rl.py", "--out", "docs/results/needs-rl.csv", "--print"]),
+        ("docs/needs-rl.md", ["benchmarks/foresight.py", "--out", "docs/results/foresight.csv", "--print"]),
         ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1.py", "table", "--out", "docs/results/algorithm1.csv"]),
     ],
 )
