@@ -51,6 +51,9 @@ VALIDATION = (900_001, 900_002, 900_003, 900_004)
 SEARCH_SEED = 100
 """The training seed of the search; the final trainings have others."""
 
+EVERY = 10
+"""Episodes between two evaluations, of which the best is kept."""
+
 HEURISTICS = ("random", "lcfa", "hqfa", "dearest")
 TARGETS = {"mnist": 40, "emnist": 40, "fashion-mnist": 70}
 """The rounds around which Fig. 2a of the paper converges."""
@@ -134,7 +137,7 @@ def search(scenario: Scenario, arguments: Any) -> None:
                 out = arguments.agents / f"search-{reading}-{number:02d}.safetensors"
                 _forget(out)
                 options = {"selection": reading, **one}
-                kept = train(scenario, shelf, options, SEARCH_SEED, arguments.episodes, 10, out)
+                kept = train(scenario, shelf, options, SEARCH_SEED, arguments.episodes, EVERY, out)
                 took = f"{time.perf_counter() - start:.0f}"
                 measured = (arguments.episodes, f"{kept.auc:.6f}", kept.episode, f"{kept.last:.6f}", took)
                 csv.writer(file, lineterminator="\n").writerow([reading, number, *one.values(), *measured])
@@ -172,7 +175,7 @@ def final(scenario: Scenario, arguments: Any) -> None:
                 out = arguments.agents / f"final-{name.replace(' ', '-')}-seed{seed}.safetensors"
                 if not out.exists():
                     _forget(out)
-                    train(scenario, shelf, options, seed, arguments.episodes, 25, out)
+                    train(scenario, shelf, options, seed, arguments.episodes, EVERY, out)
                 _play(writer, scenario, shelf, name, str(seed), "mahdrl-paper", {"checkpoint": str(out)}, arguments)
                 file.flush()
 
