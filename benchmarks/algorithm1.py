@@ -27,7 +27,7 @@ from mahdrl_table import matrix
 from fl.streams import stream
 from learning.evaluation import evaluate as play
 from learning.evaluation import everywhere
-from learning.intervals import holm, mean_interval, paired_interval
+from learning.intervals import holm, paired_interval
 from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
 from learning.mahdrl.training_log import Row
@@ -55,8 +55,18 @@ EVERY = 10
 """Episodes between two evaluations, of which the best is kept."""
 
 HEURISTICS = ("random", "lcfa", "hqfa", "dearest")
+SHIPPED = "mahdrl-paper, shipped"
 TARGETS = {"mnist": 40, "emnist": 40, "fashion-mnist": 70}
 """The rounds around which Fig. 2a of the paper converges."""
+
+
+PAIRS = (
+    ("serial", "ranking"),
+    ("ranking", "ranking untrained"),
+    ("serial", "serial untrained"),
+    ("ranking", "ranking discount=0"),
+)
+"""Entrants that differ in one thing."""
 
 
 class KeepsBest:
@@ -162,9 +172,9 @@ def final(scenario: Scenario, arguments: Any) -> None:
     columns = ["entrant", "training_seed", "market_seed", "service", "auc", "rounds_to_target", "reached"]
     with _appended(path, columns) as file:
         writer = csv.writer(file, lineterminator="\n")
-        for name in (*HEURISTICS, "mahdrl-paper"):
+        for name in (*HEURISTICS, SHIPPED):
             if (name, "") not in done:
-                _play(writer, scenario, shelf, name if name in HEURISTICS else "shipped", "", name, {}, arguments)
+                _play(writer, scenario, shelf, name, "", name.partition(",")[0], {}, arguments)
         for seed in range(arguments.first, arguments.seeds):
             for name in arguments.entrants:
                 reading, *more = name.split()
@@ -175,7 +185,7 @@ def final(scenario: Scenario, arguments: Any) -> None:
                 out = arguments.agents / f"final-{name.replace(' ', '-')}-seed{seed}.safetensors"
                 if not out.exists():
                     _forget(out)
-                    train(scenario, shelf, options, seed, arguments.episodes, EVERY, out)
+                    train(scenario, shelf, options, seed, 0 if "untrained" in more else arguments.episodes, EVERY, out)
                 _play(writer, scenario, shelf, name, str(seed), "mahdrl-paper", {"checkpoint": str(out)}, arguments)
                 file.flush()
 
@@ -216,17 +226,25 @@ def table(path: Path, others: Path) -> str:
         else:
             cells += ["", ""]
         lines.append("| " + " | ".join([name, *cells, *rounds, f"{100 * rows.reached.mean():.0f} %"]) + " |")
-    lines += ["", "Serial minus ranking: " + _difference(scores, "serial", "ranking")]
-    lines += [f"AUC of {name}: {mean_interval(scores[name])}" for name in READINGS if name in scores]
+    lines += ["", "| pair | seeds | AUC |", "|---|---|---|"]
+    for first, second in PAIRS:
+        if first in scores and second in scores:
+            shared = min(len(scores[first]), len(scores[second]))
+            found = paired_interval(scores[first][:shared], scores[second][:shared])
+            interval = f" [{found.low:+.4f}, {found.high:+.4f}]" if found.known else ""
+            lines.append(f"| {first} minus {second} | {shared} | {found.estimate:+.4f}{interval} |")
     return "\n".join(lines)
 
 
-def _difference(scores: Mapping[str, Any], first: str, second: str) -> str:
-    if first not in scores or second not in scores:
-        return "not played"
-    shared = min(len(scores[first]), len(scores[second]))
-    found = paired_interval(scores[first][:shared], scores[second][:shared])
-    return f"{found.estimate:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+def searched(path: Path) -> str:
+    """Return the table of the search."""
+    frame = pd.read_csv(path).pivot_table("best_auc", ["config", *GRID], "reading", sort=False).reset_index()
+    lines = ["| " + " | ".join([*GRID, *READINGS]) + " |", "|---" * (len(GRID) + len(READINGS)) + "|"]
+    for row in frame.to_dict("records"):
+        fades = "yes" if row["fading"] else "no"
+        cells = [f"{row['noise']:g}", fades, f"{row['actor_rate']:g}", f"{row['critic_rate']:g}"]
+        lines.append("| " + " | ".join([*cells, *(f"{row[reading]:.4f}" for reading in READINGS)]) + " |")
+    return "\n".join(lines)
 
 
 def _appended(path: Path, columns: list[str]) -> Any:
@@ -254,7 +272,10 @@ def main() -> None:
     parser.add_argument("--agents", type=Path, default=Path("runs/algorithm1"))
     parser.add_argument("--configs", type=int, default=10)
     parser.add_argument("--episodes", type=int, help="of each training; by default 30 for search, 200 for final")
-    parser.add_argument("--entrants", nargs="*", default=list(READINGS))
+    parser.add_argument(
+        "--entrants", nargs="*", default=[*READINGS, *(f"{reading} untrained" for reading in READINGS)],
+        help="readings, with `discount=0` or `untrained` behind them",
+    )  # fmt: skip
     parser.add_argument("--first", type=int, default=0, help="the first training seed")
     parser.add_argument("--seeds", type=int, default=5, help="training seeds end before this")
     parser.add_argument("--markets", type=int, default=20)
@@ -267,7 +288,7 @@ def main() -> None:
         arguments.episodes = arguments.episodes or 200
         final(scenario, arguments)
     else:
-        print(table(arguments.out, arguments.others))
+        print(searched(arguments.search) + "\n\n" + table(arguments.out, arguments.others))
 
 
 if __name__ == "__main__":
