@@ -119,7 +119,7 @@ MARKETS = {
         "paper", ("clients.lasting.persistence=0.9", "clients.lasting.drift=0.02"),
         {**_plain("dearest", "pacing", "hqfa", "contribution", "oort", "ucb", "random"), **SHIPPED}, "dearest",
     ),
-    "changing": Market("changing", (), SPENDING, "the same part each round", "parts"),
+    "changing": Market("changing", (), SPENDING, "the same part each round"),
     "answering": Market("paper", ("clients.cores=1",), ANSWERING, "pays the bid", "markups", rival="pacing"),
 }  # fmt: skip
 

@@ -54,7 +54,7 @@ from learning.mahdrl.shape import Shape
 class Learner:
     """The agents of all learning services. See ``training.Learner``.
 
-    ``serial.SerialLearner`` has the other reading of serial selection, and overrides what differs in it.
+    ``serial_learner.SerialLearner`` has the other reading of serial selection, and overrides what differs in it.
     """
 
     more_fields: ClassVar[Mapping[str, tuple[int, ...]]] = {}
@@ -80,7 +80,7 @@ class Learner:
             "state": state, "chosen": clients, "markup": clients, "reward": (),
             "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
         }  # fmt: skip
-        self._replay = Replay(agents, s.replay, fields | self.more_fields)
+        self._replay = Replay(agents, s.replay, {**fields, **self.more_fields})
         self._transitions = Transitions(self._replay)
         if s.target == "advantage":
             self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)

@@ -10,7 +10,8 @@ from fl.errors import InputError
 from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.paper.actor_critic import Weights
-from learning.mahdrl.paper.serial import SerialLearner, Slot, best_client, fill, targets
+from learning.mahdrl.paper.serial import Slot, best_client, fill, targets
+from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.play import play
