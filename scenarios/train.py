@@ -16,6 +16,7 @@ from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
 from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
+from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
@@ -249,6 +250,8 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
         kind = (paper.Learner, paper_settings.Settings)
     new, hyper_parameters = kind
     settings = settings_of(hyper_parameters, training.options, training.policy)
+    if getattr(settings, "selection", None) == "serial":
+        new = SerialLearner
     try:
         return new(training.learners, _shape(training.scenario), seed, settings), settings
     except MemoryError as error:

@@ -7,6 +7,7 @@ docs/mahdrl.md has the list.
     settings       hyper-parameters, and switches for departures
     actor_critic   mu_theta and Q_omega
     equations      (7) to (12), each a function
+    serial         the other reading of serial selection: a sub-MDP in each slot; ``serial_learner`` learns with it
     transitions    when a transition is complete, and what of it is stored
     policy         plays a trained agent in a market
 """

@@ -60,7 +60,14 @@ class Networks:
     """
 
     def __init__(
-        self, network: Network, payments: Payments, hidden: Sequence[int], services: int, clients: int
+        self,
+        network: Network,
+        payments: Payments,
+        hidden: Sequence[int],
+        services: int,
+        clients: int,
+        *,
+        serial: bool = False,
     ) -> None:
         """Lay out the networks.
 
@@ -70,6 +77,7 @@ class Networks:
             hidden: neurons of the hidden layers.
             services: M.
             clients: C.
+            serial: whether states also say who has been chosen in the slot; with ``slots`` only.
 
         Raises:
             ValueError: there is no such network, or no such way to pay.
@@ -79,7 +87,7 @@ class Networks:
                 raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
         self._slots, self._learned, self._clients = network == "slots", payments == "actor", clients
         if self._slots:
-            self.state = clients + services * clients + 1
+            self.state = clients + services * clients + 1 + (clients if serial else 0)
             self._actor = Mlp((self.state, *hidden, clients))
             self._critic = Mlp((self.state + clients, *hidden, clients))
         else:

@@ -30,10 +30,12 @@ where they occur.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.random import Generator
+from torch import Tensor
 
 from des.records import Feedback, Observation, Offer, Status
 from fl.arrays import Float32Array, FloatArray
@@ -42,7 +44,7 @@ from learning.checks import require_finite
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks
-from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_selection, soft_update, targets
+from learning.mahdrl.paper.equations import Batch, actor_loss, critic_loss, serial_selection, soft_update, targets
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.paper.transitions import CreditedTransitions, Transitions
 from learning.mahdrl.replay import Replay
@@ -50,7 +52,13 @@ from learning.mahdrl.shape import Shape
 
 
 class Learner:
-    """The agents of all learning services. See ``training.Learner``."""
+    """The agents of all learning services. See ``training.Learner``.
+
+    ``serial_learner.SerialLearner`` has the other reading of serial selection, and overrides what differs in it.
+    """
+
+    more_fields: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+    """Shapes of what a transition holds besides ``equations.Batch``, by name."""
 
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
         self.services, self.settings = tuple(services), settings
@@ -58,7 +66,8 @@ class Learner:
         s, agents, clients = settings, len(self.services), (shape.clients,)
 
         # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
-        self.networks = Networks(s.network, s.payments, s.hidden, len(shape.services), shape.clients)
+        serial = s.selection == "serial"
+        self.networks = Networks(s.network, s.payments, s.hidden, len(shape.services), shape.clients, serial=serial)
         self.weights = self.networks.initial(stream(seed, "agent"), agents)
         self.target_weights = self.weights.copy()
         # The paper names no optimiser and no learning rates; these are DDPG's.
@@ -71,7 +80,7 @@ class Learner:
             "state": state, "chosen": clients, "markup": clients, "reward": (),
             "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
         }  # fmt: skip
-        self._replay = Replay(agents, s.replay, fields)
+        self._replay = Replay(agents, s.replay, {**fields, **self.more_fields})
         self._transitions = Transitions(self._replay)
         if s.target == "advantage":
             self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)
@@ -105,8 +114,7 @@ class Learner:
             if explores:
                 self._step_noise(next(iter(observations.values())).round)
                 if self.settings.payments == "actor":
-                    noise = torch.from_numpy(self._noise[agents, None].astype(np.float32))
-                    markup = (markup + noise).clip(0.0, 1.0)
+                    markup = (markup + self._xi(agents, epsilon)).clip(0.0, 1.0)
             q = self.networks.q(weights.critic, states, markup)
         # Line 9.
         offers = {}
@@ -156,9 +164,8 @@ class Learner:
         batch = {name: torch.from_numpy(values) for name, values in self._replay.sample(rng, s.batch).items()}
 
         # Line 14. Which network goes first makes a difference. We follow DDPG: the critic.
-        chooser = self.weights.critic if s.target == "double" else None
         with torch.no_grad():
-            y = targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, most=s.highest_value)
+            y = self._targets(batch)
         critic = critic_loss(self.networks, self.weights.critic, batch, y)
         losses = {"critic_loss": float(critic.detach())}
         self._adam_critic.step(torch.autograd.grad(critic, self.weights.critic)[0])
@@ -171,6 +178,12 @@ class Learner:
         soft_update(self.target_weights, self.weights, s.soft)
         return losses
 
+    def _targets(self, batch: Batch) -> Tensor:
+        """Return y of eq. (11)."""
+        s = self.settings
+        chooser = self.weights.critic if s.target == "double" else None
+        return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, most=s.highest_value)
+
     def end(self) -> dict[str, float]:
         """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
         self._transitions.end()
@@ -180,6 +193,11 @@ class Learner:
         """Let the random process xi take one step."""
         step = stream(self._seed, "noise", self._episode, round_).normal(size=self._noise.shape)
         self._noise += self.settings.noise * step - self.settings.reversion * self._noise
+
+    def _xi(self, agents: Sequence[int], epsilon: float) -> Tensor:
+        """Return xi as it is added to the markups of some agents, [A, 1, C]."""
+        size = epsilon if self.settings.fading else 1.0
+        return torch.from_numpy((size * self._noise[agents, None]).astype(np.float32))
 
     def _reward(self, name: str, came: Feedback, left: int) -> float:
         """Return r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.

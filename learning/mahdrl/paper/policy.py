@@ -3,11 +3,13 @@
 import numpy as np
 
 from des.records import Observation, Offer
+from fl.arrays import Float32Array, FloatArray
 from learning.checks import require_finite
 from learning.mahdrl import trained
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import serial_selection
+from learning.mahdrl.paper.serial import Slot, fill
 from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
@@ -35,7 +37,9 @@ class MahdrlPaper(Policy):
         settings = found.settings
         try:
             network, payments, hidden = (settings[name] for name in ("network", "payments", "hidden"))
-            self._networks = Networks(network, payments, hidden, context.services, context.clients)
+            self._serial = settings.get("selection") == "serial"  # agents of earlier versions do not say
+            size = (context.services, context.clients)
+            self._networks = Networks(network, payments, hidden, *size, serial=self._serial)
         except KeyError as error:
             raise CheckpointError(f"{found.path}: was trained without the setting {error}; train it again") from error
         except (TypeError, ValueError) as error:
@@ -58,8 +62,16 @@ class MahdrlPaper(Policy):
     def reasons(self, observation: Observation) -> Reasons:
         """Return what ``act`` returns, and what it follows from."""
         require_finite(observation)
-        states = self._networks.encode(observation)[None, None]
-        markup = self._networks.markup(self._actor, states)
-        q = self._networks.q(self._critic, states, markup)
-        offer = serial_selection(observation, markup[0, 0], q[0, 0])
-        return Reasons(offer, np.asarray(q[0, 0], np.float64))
+        if self._serial:
+            slot = Slot(observation, self._networks.encode(observation))
+            fill([slot], self._values)
+            return Reasons(slot.offer, slot.q)
+        markup, q = self._values(self._networks.encode(observation)[None])
+        offer = serial_selection(observation, markup[0], q[0])
+        return Reasons(offer, np.asarray(q[0], np.float64))
+
+    def _values(self, states: Float32Array) -> tuple[FloatArray, FloatArray]:
+        """Return a_c and Q of each client in states [1, S], both [1, C]."""
+        seen = states[:, None]
+        markup = self._networks.markup(self._actor, seen)
+        return markup[:, 0], self._networks.q(self._critic, seen, markup)[:, 0]

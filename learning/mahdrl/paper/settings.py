@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from fl.errors import InputError
 from learning.mahdrl.paper.actor_critic import Network, Payments
 from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
 
@@ -18,6 +19,8 @@ class Settings:
         network: ``slots`` (the paper's) maps the state to one output per client; ``clients`` is one network that all
             clients share.
         payments: ``actor`` (the paper's), or ``bid``: no payment is learned.
+        selection: how serial selection is read. ``ranking``: one Q for each client, and clients by falling Q;
+            ``serial``: a sub-MDP in each slot, with one client a step (see ``serial``).
         target: ``td``, eq. (11); ``double``, eq. (11) with Double-Q; or ``advantage``, the n-step advantage in its
             place (see ``transitions``).
         hidden: neurons of the hidden layers of actor and critic; the paper's.
@@ -31,11 +34,13 @@ class Settings:
             reinforcement learning", ICLR 2016).
         noise, reversion: the random process xi: its standard deviation per round, and its pull towards 0; those of
             DDPG.
+        fading: whether xi shrinks as epsilon does; the paper has no schedule for either.
         horizon, scale: the advantage's; see ``credit.advantages``.
     """
 
     network: Network = "slots"
     payments: Payments = "actor"
+    selection: Literal["ranking", "serial"] = "ranking"
     target: Literal["td", "double", "advantage"] = "td"
     hidden: tuple[Count, ...] = (120, 60)
     replay: Count = 4000
@@ -47,8 +52,18 @@ class Settings:
     critic_rate: Positive = 1e-3
     noise: NotNegative = 0.2
     reversion: Part = 0.15
+    fading: bool = False
     horizon: Count = 10
     scale: Positive = 3.0
+
+    def __post_init__(self) -> None:
+        """Refuse departures that the sub-MDP has no place for.
+
+        Raises:
+            InputError: ``selection="serial"`` with another network or another target than the paper's.
+        """
+        if self.selection == "serial" and (self.network != "slots" or self.target != "td"):
+            raise InputError("--option selection=serial: needs network=slots and target=td; leave the others out")
 
     @property
     def highest_value(self) -> float:
