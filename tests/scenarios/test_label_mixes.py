@@ -129,7 +129,7 @@ def test_a_sweep_over_the_concentration() -> None:
         (
             "80, 120]", "80, 140]",
             "f:9: clients.data_size: 140 images at EMD 1.8 can need 140 of one of the 10 labels; "
-            "the rarest label of digits has 139",
+            "the rarest label of digits has 139, of which training.validation = 0.1 leaves 125",
         ),
         (
             "per_emd = 1.0", "per_emd = 1.2",
