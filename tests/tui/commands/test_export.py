@@ -51,8 +51,8 @@ def test_a_mistake_is_named_with_status_2_and_no_traceback(
             "wide",
             "cannot be exported: could not convert string to float: 'x'",
         ),
-        ("1,", "1,1,", "wide", "line 2: has 22 values, not 21"),
-        ("1,", "1,1,", "long", "line 2: has 22 values, not 21"),
+        ("1,", "1,1,", "wide", "line 2: has 23 values, not 22"),
+        ("1,", "1,1,", "long", "line 2: has 23 values, not 22"),
         ("1,", "=1,", "long", "line 2: no run writes such a line (control characters, or the beginning of "),
         (
             "1,",
