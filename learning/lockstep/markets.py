@@ -127,10 +127,17 @@ class Lockstep:
         self.reset(range(b), seeds)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
-        """Begin some markets anew, with other seeds; the others stay where they are, between rounds."""
+        """Begin some markets anew, with other seeds; the others stay where they are, between rounds.
+
+        Raises:
+            LockstepError: a round is open.
+            ValueError: there is not one seed for each of these markets.
+        """
         if self._view is not None:
             raise LockstepError("a round is open; close it first")
         rows = list(which)
+        if len(rows) != len(seeds):
+            raise ValueError(f"one seed for each market: {len(rows)} markets, {len(seeds)} seeds")
         if not rows:
             return
         for b, seed in zip(rows, seeds, strict=True):

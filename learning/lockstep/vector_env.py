@@ -116,8 +116,8 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
 
         Returns:
             Observations [B * M, F], rewards, terminations, truncations and infos [B * M]: ``acting``, and of the round
-            that was played ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped`` (clients
-            left out).
+            that was played ``round`` (0 if none was), ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and
+            ``dropped`` (clients left out).
 
         Raises:
             ActionError: an action is out of its space, or ``reset`` was not called.
@@ -128,7 +128,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         select, payment = self._rows.act(np.asarray(actions), view)
         offers = by_payment(select & view.available, payment, view.asks, view.budget)
         wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
-        new = self.markets.finished.nonzero()[0].tolist()
+        over = self.markets.finished
         closed = self.markets.close(offers)
         rewards = np.where(closed.asked, closed.reward, 0.0)
         terminated = closed.asked & (closed.status == REACHED)
@@ -136,13 +136,14 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         truncated = closed.asked & ~terminated & (left <= 0)[:, None]
         rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
         infos: Infos = {
-            "round": np.repeat(closed.round, self._shape[1]),
+            "round": np.repeat(np.where(over, 0, closed.round), self._shape[1]),
             "accuracy": self.markets.curves.accuracy.ravel().copy(),
             "wanted": wanted,
             "served": closed.served.ravel(),
             "spent": closed.spent.ravel() / MICRO,
             "dropped": select.sum(axis=2).ravel() - wanted,
         }
+        new = over.nonzero()[0].tolist()
         self.markets.reset(new, [self._next_seed(b) for b in new])
         observations = self._open()
         infos["acting"] = self.acting.copy()

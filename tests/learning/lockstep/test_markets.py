@@ -379,6 +379,8 @@ def test_rounds_are_opened_and_closed_in_turn(open_market: Lockstep) -> None:
         open_market.open()
     with pytest.raises(LockstepError, match="a round is open; close it first"):
         open_market.reset([0], [1])
+    with pytest.raises(ValueError, match="one seed for each market: 2 markets, 1 seeds"):
+        Lockstep([factory(plain())] * 2, [0, 1]).reset([0, 1], [5])
     open_market.close(offers_of())
     with pytest.raises(LockstepError, match="no round is open"):
         open_market.close(offers_of())

@@ -94,6 +94,7 @@ def assert_same_play(factories: list[MarketFactory], seed: int = 3) -> int:
             rows = slice(b * services, (b + 1) * services)
             if step is None:
                 renewed += 1
+                assert not infos["round"][rows].any()
                 assert not rewards[rows].any()
                 continue
             for name, reward in step[1].items():
