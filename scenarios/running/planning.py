@@ -34,7 +34,8 @@ def plan(
         shelf: gives the data sets, whose digests are part of a run's hash.
 
     Raises:
-        InputError: there is no scenario or no seed, or a seed is not an integer of at least 0.
+        InputError: there is no scenario or no seed, a seed is not an integer of at least 0, or two points of a sweep are
+            the same run.
         DatasetError: a data set is missing or corrupt.
         CheckpointError: a learned agent cannot be read.
         ScenarioError: a policy conflicts with what the scenario was explicitly given.
@@ -44,9 +45,15 @@ def plan(
         raise InputError("no scenario is given; name at least one")
     runs: list[Run] = []
     for scenario in scenarios:
+        labels: dict[str, str] = {}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
+            if (other := labels.setdefault(hash8, point.label)) != point.label:
+                raise InputError(
+                    f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has no "
+                    "effect here"
+                )
             here: dict[Path, Run] = {}
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED

@@ -287,6 +287,15 @@ def test_a_logged_round_has_the_test_accuracy_if_its_run_has(with_split: Run, wi
         assert [row.reported for row in rows] == list(table(run)["test_accuracy" if has else "accuracy"])
 
 
+def test_a_sweep_over_splits_where_nothing_is_held_out_is_refused(shelf: Shelf, tmp_path: Path) -> None:
+    scenario = load("quickstart", ["training.backend=surrogate", 'sweep={"training.validation"=[0.0, 0.1]}'])
+    with pytest.raises(
+        InputError, match=r"training.validation=0.0 and training.validation=0.1 are the same run; what they differ in"
+    ):
+        plan([scenario], [], [0], tmp_path, shelf)
+    assert not list(tmp_path.iterdir())
+
+
 # Runs of earlier versions
 
 
