@@ -34,8 +34,8 @@ def plan(
         shelf: gives the data sets, whose digests are part of a run's hash.
 
     Raises:
-        InputError: there is no scenario or no seed, a seed is not an integer of at least 0, or two points of a sweep are
-            the same run.
+        InputError: there is no scenario or no seed, a seed is not an integer of at least 0, or two points of a sweep
+            are the same run.
         DatasetError: a data set is missing or corrupt.
         CheckpointError: a learned agent cannot be read.
         ScenarioError: a policy conflicts with what the scenario was explicitly given.
@@ -51,8 +51,8 @@ def plan(
             hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
             if (other := labels.setdefault(hash8, point.label)) != point.label:
                 raise InputError(
-                    f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has no "
-                    "effect here"
+                    f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has "
+                    "no effect here"
                 )
             here: dict[Path, Run] = {}
             for policy in policies or (AS_CONFIGURED,):

@@ -28,7 +28,7 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
     *_, path = done.stdout.splitlines()
     rounds = pd.read_csv(path)
     assert Path(path).is_relative_to(out)
-    for service, last in rounds.groupby("service")["accuracy"].last().items():
+    for service, last in rounds.groupby("service")["test_accuracy"].last().items():
         assert str(service) in done.stdout
         assert f"{100 * last:.2f} %" in done.stdout
     assert "final accuracy" in done.stdout
