@@ -8,7 +8,7 @@ from fl.errors import InputError
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {
-        "rl": "the market as an environment: `flmarket.parallel_env`, `flmarket.service_env`, `examples/train_sb3.py`",
+        "rl": "RL environments: `flmarket.parallel_env`, `service_env`, `vector_env`; `examples/train_sb3.py`",
         "ray": "`flmarket run --engine ray`",
         "parquet": "`flmarket export --parquet`",
         "tensorboard": "`flmarket train --tensorboard`",

@@ -102,7 +102,8 @@ or in the folder given with --out."""
 
     def _list(self, found: "list[Entry]") -> None:
         self.entries = found
-        self._refill()
+        if self.query(EntryList):  # not while the app ends
+            self._refill()
 
     def _refill(self) -> None:
         """List the entries that match the search, in sections."""
@@ -151,7 +152,8 @@ or in the folder given with --out."""
         self.app.call_from_thread(self._show_preview, shown)
 
     def _show_preview(self, shown: object) -> None:
-        self.query_one("#preview", Static).update(shown)  # type: ignore[arg-type]
+        for place in self.query("#preview").results(Static):  # none while the app ends
+            place.update(shown)  # type: ignore[arg-type]
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:

@@ -319,3 +319,14 @@ async def test_a_key_that_has_nothing_to_act_on_says_so(app: MarketApp) -> None:
 
 def notes(app: MarketApp) -> str:
     return "\n".join(note.message for note in app._notifications)
+
+
+async def test_what_was_loaded_while_the_app_ended_is_dropped(app: MarketApp) -> None:
+    """Its widgets are gone then."""
+    async with app.run_test(size=(120, 40)) as pilot:
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        await until(pilot, lambda: home.entries, "the lists")
+        await home.query("#preview, #entries").remove()
+        home._show_preview("a preview")
+        home._list(home.entries)
