@@ -255,17 +255,8 @@ def test_there_are_scripts_to_run() -> None:
         f"benchmarks/{name}.py"
         for name in (
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
-            *(
-                "algorithm1",
-                "foresight",
-                "lockstep",
-                "market",
-                "needs_rl",
-                "regime",
-                "tui_screens",
-                "tui_soak",
-                "verify_mutations",
-            ),
+            *("algorithm1", "foresight", "lockstep", "market", "needs_rl", "regime", "tui_screens", "tui_soak"),
+            "verify_mutations",
         )
     }
 
