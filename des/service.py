@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from des.money import Micro
 from des.records import Status
+from fl.arrays import FloatArray
 from fl.elementary import power, rounded
 from fl.quality import DQIParameters
 
@@ -84,4 +85,13 @@ def reward(spec: ServiceSpec, accuracy: float) -> float:
     The reward of a service that has left is absorbing: it gets Omega^target in every remaining round, so that finishing
     early is never punished.
     """
-    return rounded(power(spec.reward_base, min(accuracy, spec.target_accuracy)))
+    return earned(spec.reward_base, min(accuracy, spec.target_accuracy))
+
+
+@overload
+def earned(base: float, accuracy: float) -> float: ...
+@overload
+def earned(base: FloatArray, accuracy: FloatArray) -> FloatArray: ...
+def earned(base: Any, accuracy: Any) -> Any:
+    """Return Omega^accuracy for accuracies up to the target, of one service or of many; 12 significant digits."""
+    return rounded(power(base, accuracy))

@@ -18,6 +18,7 @@ from des.money import MICRO, to_micro
 from des.records import Offer
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import RunError
+from fl.selection import by_payment
 
 
 class ActionError(RunError):
@@ -33,18 +34,10 @@ def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: fl
         bids: [C] money.
         budget: B_m, money.
     """
-    exact = to_micro(bids)
-    # Rounding may not take a payment below its bid.
-    prices = np.maximum(exact, np.rint(payment * exact).astype(np.int64))
-    wanted = np.flatnonzero(select)
-    left = to_micro(budget)
-    chosen = []
-    for client in wanted[np.lexsort((wanted, exact[wanted], -payment[wanted]))].tolist():
-        if prices[client] <= left:
-            chosen.append(client)
-            left -= int(prices[client])
-    clients = np.array(chosen, dtype=np.int64)
-    return Offer(clients, prices[clients] / MICRO)
+    chosen, prices, _ = by_payment(
+        select[None], payment[None], to_micro(bids)[None], np.array([to_micro(budget)], dtype=np.int64)
+    )
+    return Offer(chosen, prices / MICRO)
 
 
 def checked(

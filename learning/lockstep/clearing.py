@@ -77,7 +77,7 @@ class Clearings:
     def __init__(self, kinds: Templates) -> None:
         count = len(kinds.of)
         self._kinds = kinds
-        mechanisms = [kinds.mechanism(b) for b in range(count)]
+        mechanisms = [market.mechanism for market in kinds.each]
         self.keeps_budgets: BoolArray = np.array([it.keeps_budgets for it in mechanisms])
         types = {type(it): it for it in mechanisms if it.by_client}
         self._joint: list[tuple[Mechanism, BoolArray]] = [
@@ -88,7 +88,7 @@ class Clearings:
         self._willing: dict[int, BoolArray] = {}
         self._ties = np.zeros((count, 2), dtype=np.uint32)
         self._departure = np.zeros((count, 2), dtype=np.uint32)
-        markets = [kinds.markets[kind] for kind in kinds.of]
+        markets = kinds.each
         self._rate = np.array([it.population.spec.departure_rate for it in markets])
         self._patience = np.array([it.timeline.patience for it in markets])
         self._per_sample = np.array([it.timeline.seconds_per_sample for it in markets])
@@ -190,7 +190,7 @@ class Clearings:
         """Let clients learn from the round that is closed, where they do."""
         for b, population in self._learning.items():
             if playing[b]:
-                names = [spec.name for spec in self._kinds.market(b).services]
+                names = [spec.name for spec in self._kinds.each[b].services]
                 offers = fate.offers
                 mine = (offers.market == b).nonzero()[0]
                 rows: list[tuple[str, int, Any]] = [
@@ -207,7 +207,7 @@ class Clearings:
         return tie_order_of(self._ties[b], number[b], self._kinds.services, client)
 
     def _extent(self, b: int) -> tuple[int, int]:
-        market = self._kinds.market(b)
+        market = self._kinds.each[b]
         return len(market.services), market.population.spec.count
 
     def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:

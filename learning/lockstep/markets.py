@@ -15,14 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.ledger import LedgerError
-from des.market import Market
 from des.money import MICRO, MicroArray
 from des.records import Observation, Privileged, Status
+from des.service import earned
 from des.views import only
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.elementary import power, rounded
 from fl.streams import stream_key
-from fl.surrogate import Trained
 from learning.lockstep.clearing import Clearings, Fate
 from learning.lockstep.curves import Curves
 from learning.lockstep.offers import Offers, check
@@ -114,9 +112,8 @@ class Lockstep:
         place = {name: kind for kind, name in enumerate(kinds)}
         self._factories = tuple(factories)
         self.kinds = Templates([make(0) for make in kinds.values()], [place[id(factory)] for factory in factories])
-        likes: list[Market] = [self.kinds.markets[kind] for kind in self.kinds.of]
         b, m, c = len(factories), self.kinds.services, self.kinds.clients
-        self._worlds = Worlds(likes, m, c)
+        self._worlds = Worlds(self.kinds.each, m, c)
         self._clearings = Clearings(self.kinds)
         self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
@@ -142,7 +139,7 @@ class Lockstep:
             return
         for b, seed in zip(rows, seeds, strict=True):
             own = None
-            if self._worlds.own[b] or not self.kinds.mechanism(b).by_client:
+            if self._worlds.own[b] or not self.kinds.each[b].mechanism.by_client:
                 own = self._factories[b](seed)
             self.seeds[b] = seed
             self._worlds.reset(b, seed, own.population if own else None)
@@ -161,7 +158,7 @@ class Lockstep:
     @property
     def drawn_together(self) -> bool:
         """Whether all worlds are looked up in the kinds' tables of pairs, and all asks are bids."""
-        return not self._worlds.own.any() and all(self.kinds.mechanism(b).by_client for b in range(len(self.seeds)))
+        return not self._worlds.own.any() and all(it.mechanism.by_client for it in self.kinds.each)
 
     @property
     def total_left(self) -> MicroArray:
@@ -217,7 +214,7 @@ class Lockstep:
         served, spent, sums = fate.sums(shape)
         if (spent > view.budget).any():
             raise LedgerError("a service paid more than its budget")
-        self.curves.train(view.round, Trained(*sums))
+        self.curves.train(view.round, sums)
         self.paid += spent
         clients = self.income.shape[1]
         np.add.at(
@@ -228,7 +225,7 @@ class Lockstep:
         reached = view.asked & (self.curves.accuracy >= kinds.target)
         self.status[reached] = REACHED
         self.round = np.where(self._playing, view.round, self.round)
-        reward = rounded(power(kinds.base, np.minimum(self.curves.accuracy, kinds.target)))
+        reward = earned(kinds.base, np.minimum(self.curves.accuracy, kinds.target))
         reward[self.status == WAITING] = 0.0
         closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), served, spent, before)
         self._clearings.learn(fate, view.round, self._playing)
@@ -256,7 +253,7 @@ class Lockstep:
         view = self._view
         if view is None:
             raise LockstepError("no round is open")
-        market = self.kinds.market(b)
+        market = self.kinds.each[b]
         names = tuple(spec.name for spec in market.services)
         clients, spec = market.population.spec.count, market.services[m]
         bids = np.where(view.asked[b, :, None], view.asks[b] / MICRO, 0.0)[: len(names), :clients]

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from des.market import Market
-from des.mechanism import Mechanism
 from des.money import MicroArray
 from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -27,6 +26,7 @@ class Templates:
     Attributes:
         of: [B] the kind of each market.
         markets: [T] one market of each kind, with seed 0, never played.
+        each: [B] the one of each market's kind.
         curves: [T] the learning curves of its services, by name.
         rounds: [B] N.
         exists: [B, M] whether the market has the service.
@@ -45,6 +45,7 @@ class Templates:
         """
         self.curves = [curves_of(market) for market in markets]
         self.markets, self.of = tuple(markets), np.array(of, dtype=np.int64)
+        self.each = tuple(self.markets[kind] for kind in of)
         self.services = max(len(market.services) for market in markets)
         self.clients = max(market.population.spec.count for market in markets)
         self.rounds: IntArray = np.array([market.rounds for market in markets])[self.of]
@@ -59,14 +60,6 @@ class Templates:
             lambda spec: ENDLESS if spec.total_budget is None else spec.total_budget, fill=ENDLESS
         )
         self._tabulate_conditions()
-
-    def market(self, b: int) -> Market:
-        """Return a market like market ``b``."""
-        return self.markets[int(self.of[b])]
-
-    def mechanism(self, b: int) -> Mechanism:
-        """Return what clears market ``b``."""
-        return self.market(b).mechanism
 
     def _per_service(self, value: Callable[[ServiceSpec], Any], fill: float) -> Any:
         """Return an array [B, M] with a value of each service; ``fill`` where a market has fewer."""
