@@ -11,14 +11,13 @@ played.
 """
 
 import argparse
-import csv
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from growing import fill
 
 from learning.evaluation import evaluate, lineup
 from learning.intervals import paired_interval
@@ -86,33 +85,20 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="play nothing")
     arguments = parser.parse_args()
     if not arguments.print:
-        fill(arguments.out, arguments.jobs)
+        columns = ["market", "mode", "method", "seed", "auc", "served", "spent"]
+        fill(arguments.out, columns, tasks(), _play, arguments.jobs)
     print(tables(arguments.out))
 
 
-def fill(out: Path, jobs: int) -> None:
-    """Play what the file lacks."""
-    done = set()
-    if out.exists():
-        done = set(pd.read_csv(out)[["market", "mode", "method"]].itertuples(index=False, name=None))
-    todo = [
+def tasks() -> list[tuple[str, str, str]]:
+    """Return all that is played: market, mode and method."""
+    return [
         (market, mode, name)
         for mode in ("resident", "visitor")
         for market in MARKETS
         for name, method in METHODS.items()
-        if (market, mode, name) not in done
-        and (market, name) not in TOO_SLOW
-        and not (mode == "visitor" and method.mechanism)
+        if (market, name) not in TOO_SLOW and not (mode == "visitor" and method.mechanism)
     ]
-    fresh = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(["market", "mode", "method", "seed", "auc", "served", "spent"])
-        for rows in pool.map(_play, todo):
-            writer.writerows(rows)
-            file.flush()
 
 
 def _play(task: tuple[str, str, str]) -> list[tuple[Any, ...]]:

@@ -17,15 +17,14 @@ the CSV is one run.
 """
 
 import argparse
-import csv
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from growing import fill
 
 from des.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
@@ -67,7 +66,8 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="play nothing")
     arguments = parser.parse_args()
     if not arguments.print:
-        fill(arguments.out, arguments.jobs)
+        tasks = [(market, policy) for policy in POLICIES for market in PLAYED]
+        fill(arguments.out, ["market", "policy", "seed", "auc"], tasks, _play, arguments.jobs)
     print(told(SEEDS), played(arguments.out), sep="\n\n")
 
 
@@ -150,23 +150,6 @@ def kinds_of(people: Population, m: int) -> Kinds:
 # ---- who wins
 
 
-def fill(out: Path, jobs: int) -> None:
-    """Play what the file lacks."""
-    done = set()
-    if out.exists():
-        done = set(pd.read_csv(out)[["market", "policy"]].itertuples(index=False, name=None))
-    todo = [(market, policy) for policy in POLICIES for market in PLAYED if (market, policy) not in done]
-    fresh = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(["market", "policy", "seed", "auc"])
-        for rows in pool.map(_play, todo):
-            writer.writerows(rows)
-            file.flush()
-
-
 def _play(task: tuple[str, str]) -> list[tuple[str, str, int, str]]:
     return list(play(*task, range(SEEDS)))
 
@@ -193,9 +176,9 @@ def played(path: Path) -> str:
     return "\n".join(lines)
 
 
-def cell(rows: pd.DataFrame, policy: str) -> str:
+def cell(runs: pd.DataFrame, policy: str) -> str:
     """Return a mean with its 95 % t interval for the baseline, for others with the paired difference from it."""
-    own, base = rows[policy].to_numpy(), rows[BASELINE].to_numpy()
+    own, base = runs[policy].to_numpy(), runs[BASELINE].to_numpy()
     if policy == BASELINE:
         found = mean_interval(own)
         return f"{found.estimate:.4f} ± {found.high - found.estimate:.4f}"

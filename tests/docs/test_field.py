@@ -1,12 +1,12 @@
 """docs/field.md shows what docs/results/field.csv says, and the file is what benchmarks/field.py plays."""
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+
+from support.benchmarks import benchmark
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs/results/field.csv"
@@ -14,13 +14,7 @@ RESULTS = ROOT / "docs/results/field.csv"
 
 @pytest.fixture(scope="module")
 def field() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("field_benchmark", ROOT / "benchmarks/field.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("field")
 
 
 def test_the_tables_are_those_of_the_file(field: ModuleType) -> None:

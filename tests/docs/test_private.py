@@ -1,12 +1,12 @@
 """docs/tutorials/private.md shows what docs/results/private.csv says, which is what benchmarks/private.py plays."""
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+
+from support.benchmarks import benchmark
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs/results/private.csv"
@@ -15,13 +15,7 @@ PAGE = ROOT / "docs/tutorials/private.md"
 
 @pytest.fixture(scope="module")
 def private() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("private_benchmark", ROOT / "benchmarks/private.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("private")
 
 
 def test_the_table_of_policies_is_that_of_the_file(private: ModuleType) -> None:

@@ -23,7 +23,7 @@ from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 from scenarios.world import World
-from support.runs import reseal
+from support.runs import interrupt, reseal
 from tui.watching.book import Book
 from tui.widgets.preview import story
 
@@ -205,17 +205,9 @@ def test_observations_show_what_is_left_of_the_whole_run(tmp_path: Path) -> None
 def test_a_run_that_was_killed_has_the_same_bytes(
     after: int, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
-    def kill(report: Any) -> None:
-        if report.round == after:
-            raise Killed
-
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     [run] = plan([parse(CHANGING)], [], [0], tmp_path, Shelf())
-    with pytest.raises(Killed):
-        execute(run, Shelf(), observers=[kill])
+    interrupt(run, Shelf(), after=after)
     rounds: list[int] = []
     execute(run, Shelf(), observers=[lambda report: rounds.append(report.round)])
     assert rounds == list(range(after + 1, 13))

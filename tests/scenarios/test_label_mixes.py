@@ -3,7 +3,6 @@
 import csv
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
-from support.runs import reseal
+from support.runs import interrupt, reseal
 from tui.widgets.preview import story
 
 MIXED = """
@@ -175,17 +174,9 @@ def test_misreports_are_verified_where_networks_train(tmp_path: Path) -> None:
 def test_a_run_that_was_killed_has_the_same_bytes(
     after: int, changes: tuple[str, ...], good: Path, quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
-    def kill(report: Any) -> None:
-        if report.round == after:
-            raise Killed
-
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     run = planned(tmp_path, *changes)
-    with pytest.raises(Killed):
-        execute(run, Shelf(), observers=[kill])
+    interrupt(run, Shelf(), after=after)
     rounds: list[int] = []
     execute(run, Shelf(), observers=[lambda report: rounds.append(report.round)])
     assert rounds[0] == after + 1

@@ -23,17 +23,13 @@ from scenarios.running.runner import Run, execute
 from scenarios.train import Training
 from scenarios.train import run as train
 from scenarios.world import World
-from support.runs import reseal
+from support.runs import interrupt, reseal
 from tui.watching.book import Book
 from tui.widgets.preview import story
 
 SECRETS = ("clients.cost.noise", "market.bids", "market.dqi", "market.dqi_noise")
 MISREPORT = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5"]
 RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-
-
-class Killed(BaseException):
-    """Stands for a process that is gone."""
 
 
 def run_of(out: Path, policy: str, *changes: str, name: str = "private", seed: int = 0) -> Run:
@@ -185,15 +181,9 @@ def test_an_interrupted_run_resumes_with_the_same_bytes(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
-
-    def kill(report: object) -> None:
-        if report.round == 5:  # type: ignore[attr-defined]
-            raise Killed
-
     changes = ["rounds=10", "clients.behaviour.kind=adaptive"]
     killed, whole = run_of(tmp_path / "killed", policy, *changes), played(tmp_path / "whole", policy, *changes)
-    with pytest.raises(Killed):
-        execute(killed, Shelf(), observers=[kill])
+    interrupt(killed, Shelf(), after=5)
     assert list((killed.directory.path / CHECKPOINT).glob("[0-9]*.json"))
     execute(killed, Shelf())
     for name in RESULTS:

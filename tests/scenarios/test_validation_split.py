@@ -26,7 +26,7 @@ from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.prefix import original_of, shared_rounds
 from scenarios.running.runner import Run, execute
-from support.runs import reseal
+from support.runs import interrupt, reseal
 
 Play = Callable[..., Run]
 LINE = "validation = 0.0\n"
@@ -146,15 +146,7 @@ def test_a_run_that_was_interrupted_comes_to_the_same_bytes(
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     [run] = plan([with_split.scenario], [], [0], tmp_path, shelf)
 
-    class Killed(BaseException):
-        pass
-
-    def kill(report: object) -> None:
-        if report.round == 4:  # type: ignore[attr-defined]
-            raise Killed
-
-    with pytest.raises(Killed):
-        execute(run, shelf, workers=0, observers=[kill])
+    interrupt(run, shelf, after=4)
     assert run.directory.state is State.INCOMPLETE
     execute(run, shelf, workers=2)
     for name in (SCENARIO, "rounds.csv", "offers.csv", "events.csv"):

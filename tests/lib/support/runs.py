@@ -1,9 +1,29 @@
-"""Run directories that tests write or change by hand."""
+"""Run directories that tests write or change by hand, and runs that are killed."""
 
 import json
 from pathlib import Path
 
+import pytest
+
+from des.rows import RoundReport
+from scenarios.build import Shelf
 from scenarios.logs.directory import RunDirectory
+from scenarios.running.runner import Run, execute
+
+
+class Killed(BaseException):
+    """Stands for a process that is gone: nothing catches it."""
+
+
+def interrupt(run: Run, shelf: Shelf, after: int) -> None:
+    """Play a run up to a round, in which its process ends."""
+
+    def kill(report: RoundReport) -> None:
+        if report.round == after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        execute(run, shelf, workers=0, observers=[kill])
 
 
 def reseal(path: Path) -> None:

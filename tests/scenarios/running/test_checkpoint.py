@@ -22,6 +22,7 @@ from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
+from support.runs import interrupt
 
 MakeRun = Callable[..., Run]
 
@@ -50,18 +51,6 @@ value = [1, 2]
 """
 
 RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-
-
-class Killed(BaseException):
-    """Stands for a process that is gone: nothing catches it."""
-
-
-def killer(after: int) -> object:
-    def observe(report: object) -> None:
-        if report.round == after:  # type: ignore[attr-defined]
-            raise Killed
-
-    return observe
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +82,6 @@ def run_of(scenario: Scenario, shelf: Shelf) -> MakeRun:
 
 def results(run: Run) -> dict[str, bytes]:
     return {name: (run.directory.path / name).read_bytes() for name in RESULTS}
-
-
-def interrupt(run: Run, shelf: Shelf, after: int) -> None:
-    with pytest.raises(Killed):
-        execute(run, shelf, workers=0, observers=[killer(after)])  # type: ignore[list-item]
 
 
 @pytest.fixture(scope="module")
