@@ -6,7 +6,7 @@ learn, misreport or have secrets, each market's own ``Population`` draws it, whi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,15 @@ from des.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key
 
-FIELDS = ("data_size", "emd", "seen", "bid", "held_size", "held_emd", "cost")
+FLOATS = ("emd", "seen", "held_emd")
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """What clients hold and say: the pairs of all services, one after another, or a round's whole world.
 
     Attributes:
         data_size, emd, seen, bid: as in ``des.population.Qualities``.
-        held_size, held_emd, cost: as in ``des.population.Held``.
+        held_size, held_emd: as in ``des.population.Held``.
     """
 
     data_size: IntArray
@@ -35,13 +34,17 @@ class Tables:
     bid: MicroArray
     held_size: IntArray
     held_emd: FloatArray
-    cost: MicroArray
 
     @classmethod
-    def of(cls, worlds: Sequence[Qualities]) -> "Tables":
-        """Return all entries of some arrays, one after another."""
-        columns = [(w.data_size, w.emd, w.seen, w.bid, w.held.data_size, w.held.emd, w.held.cost) for w in worlds]
-        return cls(*(np.concatenate([part.ravel() for part in parts]) for parts in zip(*columns, strict=True)))
+    def of(cls, world: Qualities) -> "Tables":
+        """Return the arrays of a world, of whatever shape."""
+        return cls(world.data_size, world.emd, world.seen, world.bid, world.held.data_size, world.held.emd)
+
+    @classmethod
+    def joined(cls, worlds: Sequence[Qualities]) -> "Tables":
+        """Return all entries of some worlds, one after another."""
+        columns = zip(*map(cls.of, worlds), strict=True)
+        return cls._make(np.concatenate([part.ravel() for part in parts]) for parts in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class Worlds:
         """
         self._shape = len(templates), services, clients
         fresh = {id(market): market.population for market in templates if market.population.fresh}  # kind by kind
-        self._tables = Tables.of([population.pairs for population in fresh.values()]) if fresh else None
+        self._tables = Tables.joined([population.pairs for population in fresh.values()]) if fresh else None
         starts, at = {}, 0
         for name, population in fresh.items():
             starts[name] = at
@@ -119,23 +122,17 @@ class Worlds:
     def _with_own(self, rounds: IntArray, world: World | None) -> World:
         """Return a world in which those markets that draw their own have done so."""
         shape = self._shape
-        columns: dict[str, Any] = {
-            name: np.zeros(shape, np.float64 if name in {"emd", "seen", "held_emd"} else np.int64)
+        columns = (
+            Tables._make(np.zeros(shape, np.float64 if name in FLOATS else np.int64) for name in Tables._fields)
             if world is None
-            else getattr(world.tables, name).take(world.at)
-            for name in FIELDS
-        }
+            else Tables._make(part.take(world.at) for part in world.tables)
+        )
         for b in self.own.nonzero()[0].tolist():
             population = self._populations[b]
             if population is None:
                 continue
-            drawn = population.draw(int(rounds[b]))
+            drawn = Tables.of(population.draw(int(rounds[b])))
             count, clients = drawn.bid.shape
-            parts = (
-                drawn.data_size, drawn.emd, drawn.seen, drawn.bid,
-                drawn.held.data_size, drawn.held.emd, drawn.held.cost,
-            )  # fmt: skip
-            for name, part in zip(FIELDS, parts, strict=True):
-                columns[name][b, :count, :clients] = part
-        flat = Tables(**{name: column.ravel() for name, column in columns.items()})
-        return World(flat, np.arange(int(np.prod(shape))).reshape(shape))
+            for column, part in zip(columns, drawn, strict=True):
+                column[b, :count, :clients] = part
+        return World(Tables._make(column.ravel() for column in columns), np.arange(int(np.prod(shape))).reshape(shape))
