@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from des.market import Market
 from fl.errors import InputError
 from learning.environment import MarketEnv
+from learning.lockstep.templates import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
-from scenarios.build import Shelf, build_federation, build_market, policy_options
+from scenarios.build import Shelf, backend_of, build_federation, build_market, policy_options
 from scenarios.file.schema import Scenario
 from scenarios.seats import require_no_switches
 
@@ -125,6 +126,8 @@ def vector_env(
     """
     if not scenarios or markets < 1:
         raise InputError("markets in lockstep need at least one scenario and one market")
+    if any(backend_of(scenario).trains for scenario in scenarios):
+        raise LockstepError(TRAINS)  # before data is looked for that could not be used
     shelf = shelf or Shelf()
     factories = [market_factory(scenario, shelf) for scenario in scenarios]
     seated = [factories[b % len(factories)] for b in range(markets)]

@@ -16,6 +16,10 @@ ENDLESS = 2**62
 """In the place of a budget for the whole run, where there is none; micro-units."""
 
 
+TRAINS = 'a market that trains models cannot be played in lockstep; use training.backend = "surrogate"'
+"""What is said of one that does."""
+
+
 class LockstepError(InputError):
     """A market cannot be played in lockstep, or a round is opened, closed or reset out of turn; says why."""
 
@@ -105,9 +109,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
     """
     federation = market.federation
     if not isinstance(federation, SurrogateFederation):
-        raise LockstepError(
-            'a market that trains models cannot be played in lockstep; use training.backend = "surrogate"'
-        )
+        raise LockstepError(TRAINS)
     if market.mechanism.steps > 1:
         mechanism = type(market.mechanism).__name__
         raise _refusal(f"takes offers in {market.mechanism.steps} steps a round (mechanism {mechanism})")

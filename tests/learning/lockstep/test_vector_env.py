@@ -9,10 +9,13 @@ pytest.importorskip("pettingzoo")
 
 from gymnasium.vector import AutoresetMode
 
+from fl.dataset import Dataset
 from learning.environment import MarketEnv
+from learning.lockstep.templates import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.projection import ActionError
 from learning.seats import MarketFactory
+from scenarios.build import Shelf
 from scenarios.environments import market_factory, vector_env
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
@@ -155,6 +158,14 @@ def test_actions_out_of_the_space_are_refused() -> None:
         with pytest.raises(ActionError, match="an action's values must lie between -1 and 1"):
             env.step(actions)
     env.step(np.zeros((6, 40)))
+
+
+def test_real_training_is_refused_before_its_images_are_looked_for() -> None:
+    def unexpected(name: str) -> Dataset:
+        raise AssertionError(name)
+
+    with pytest.raises(LockstepError, match=r'trains models cannot .* lockstep; use training\.backend = "surrogate"$'):
+        vector_env([load("paper")], markets=1, shelf=Shelf(unexpected))
 
 
 OUT_OF_RANGE = [("gamma", 0.0), ("gamma", 1.5), ("payment_limit", 1.0), ("payment_limit", np.inf)]
