@@ -34,7 +34,8 @@ from learning.mahdrl.training_log import Row
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.train import Training, new_learner, open_table
+from scenarios.train import new_learner
+from scenarios.training import Training, open_table
 
 READINGS = ("ranking", "serial")
 GRID: Mapping[str, tuple[Any, ...]] = {
@@ -117,8 +118,8 @@ def train(
         episodes=episodes, seed=seed, epsilon_episodes=min(100, episodes // 2), evaluate_every=every,
         evaluation_seeds=VALIDATION,
     )  # fmt: skip
-    training = Training(scenario, "mahdrl-paper", options, plan)
-    names = training.learners
+    training = Training((scenario,), "mahdrl-paper", options, plan)
+    (names,) = training.learners
     learner, settings = new_learner(training, seed)
     kept = KeepsBest(learner, episodes)
     provenance = {"policy": "mahdrl-paper", "agents": list(names), "settings": asdict(settings)}
@@ -129,8 +130,8 @@ def train(
     return kept
 
 
-def _open(training: Training, shelf: Shelf, episode: int, seed: int, seats: Any) -> Any:
-    return open_table(training, seats or training.learners, episode, seed, shelf, 0)
+def _open(training: Training, shelf: Shelf, market: int, episode: int, seed: int, seats: Any) -> Any:
+    return open_table(training, market, seats, episode, seed, shelf, 0)
 
 
 def search(scenario: Scenario, arguments: Any) -> None:

@@ -28,7 +28,8 @@ from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
 from scenarios.running.seeds import parse_seeds
-from scenarios.train import Training, run
+from scenarios.train import run
+from scenarios.training import Training
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "dearest", "d-first", "oracle")
 ABLATION = (
@@ -115,7 +116,7 @@ def train(scenario: Scenario, shelf: Shelf, agent: Agent, seed: int, out: Path, 
         episodes=arguments.episodes, epsilon_episodes=min(100, arguments.episodes // 2), evaluate_every=50,
         evaluation_seeds=(900_001,), together=arguments.together,
     )  # fmt: skip
-    training = Training(scenario, agent.policy, agent.trained, plan, arguments.rotate, tuple(arguments.rivals))
+    training = Training((scenario,), agent.policy, agent.trained, plan, arguments.rotate, tuple(arguments.rivals))
     start = time.perf_counter()
     run(training, seed, out, shelf, resume=True, workers=arguments.workers)
     print(f"{out.stem}: trained in {time.perf_counter() - start:.1f} s", flush=True)

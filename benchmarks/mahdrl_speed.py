@@ -21,7 +21,8 @@ from learning.policy import create
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
-from scenarios.train import Training, run
+from scenarios.train import run
+from scenarios.training import Training
 
 SERVICES = ("mnist", "fashion-mnist", "emnist")
 ROUNDS = 40
@@ -39,7 +40,7 @@ def main() -> None:
     for policy in ("mahdrl", "mahdrl-paper"):
         with tempfile.TemporaryDirectory() as folder:
             start = time.process_time()
-            run(Training(scenario, policy, {}, plan), 0, Path(folder) / "agent.safetensors", Shelf())
+            run(Training((scenario,), policy, {}, plan), 0, Path(folder) / "agent.safetensors", Shelf())
             spent = time.process_time() - start
         print(f"{policy}: {spent:.1f} s for {episodes} episodes; 200 x 80 x 3: {spent * 200 / episodes:.0f} s")
     together, apart = updates(SERVICES), sum(updates((name,)) for name in SERVICES)

@@ -8,13 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fl.datasets import Dataset
 from fl.fitted import Fit, surrogate_fit
 from fl.jobs import Federation
 from fl.kernels import kernel_for, require_device
 from fl.regime import Device, Kernel, Regime
+
+if TYPE_CHECKING:
+    from fl.surrogate import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +155,30 @@ class FittedCurves(Backend):
 
     def federation(self, spec: FederationSpec) -> Federation:
         """See ``Backend.federation``."""
-        from fl.surrogate import Curve, SurrogateFederation
+        from fl.surrogate import SurrogateFederation
 
-        fits = {it.service: surrogate_fit(it.dataset, it.regime) for it in spec.tasks}
-        return SurrogateFederation({name: Curve.of(fit.parameters) for name, fit in fits.items()}, spec.seed)
+        return SurrogateFederation(self.curves(spec), spec.seed)
+
+    def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
+        """Return the learning curve of each service."""
+        from fl.surrogate import Curve
+
+        return {it.service: Curve.of(surrogate_fit(it.dataset, it.regime).parameters) for it in spec.tasks}
+
+
+class NoiselessCurves(FittedCurves):
+    """Follows the same curves without their noise."""
+
+    name = "noiseless"
+    summary = "follow the surrogate's curves without luck and noise, to train policies on what a choice is worth"
+
+    def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
+        """See ``FittedCurves.curves``."""
+        return {name: curve.noiseless() for name, curve in super().curves(spec).items()}
 
 
 REAL = RealTraining()
-BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in (REAL, FittedCurves())})
+BACKENDS: Mapping[str, Backend] = MappingProxyType(
+    {backend.name: backend for backend in (REAL, FittedCurves(), NoiselessCurves())}
+)
 """All backends; the first is the default."""

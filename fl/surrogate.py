@@ -17,7 +17,7 @@ models leave the plateau sooner. Real errors have more high outliers than low on
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from math import sqrt
 from typing import Any, NamedTuple, Self
@@ -31,6 +31,9 @@ from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
 REFERENCE = 400.0
 """Images; sizes count in multiples of it, so that a parameter for sizes does not shift the others."""
+
+_NO_NOISE = -60.0
+"""Logarithm of a spread that no float near 1 has digits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class Curve:
     def parameters(self) -> dict[str, float]:
         """Return the parameters by name."""
         return asdict(self)
+
+    def noiseless(self) -> "Curve":
+        """Return the same curve without luck and noise: what is learned of a round follows from its data alone."""
+        return replace(self, luck=0.0, skew=0.0, spread_0=_NO_NOISE, spread_progress=0.0, spread_left=0.0)
 
 
 @dataclass(slots=True)

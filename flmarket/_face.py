@@ -146,7 +146,7 @@ def read(*sources: Place) -> "Results":
 
 @in_python()
 def train(
-    scenario: "Place | Scenario",
+    scenario: "Place | Scenario | Sequence[Place | Scenario]",
     out: Place,
     *,
     policy: Literal["mahdrl", "mahdrl-paper"] = "mahdrl",
@@ -163,13 +163,14 @@ def train(
     """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
 
     Args:
-        scenario: the market to learn in, without a sweep; its ``training.backend`` decides what is trained on.
+        scenario: the market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is
+            trained on.
         out: NAME.safetensors; log and saved states go beside it.
         policy: what is trained.
-        episodes: markets to learn from.
+        episodes: how often a market is played to learn from it.
         seed: the training's seed.
         rotate: services take turns to learn, against the others' policies.
-        together: with ``rotate``, services that learn in the same episode.
+        together: with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each.
         rivals: policies that the others draw from in each episode, as ``NAME`` or ``NAME:CHECKPOINT``; none means
             those of the scenario.
         evaluate_every: episodes between two evaluations.
@@ -187,9 +188,12 @@ def train(
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
 
-    market = _scenario(scenario)
+    markets = [_scenario(one) for one in ([scenario] if _is_one(scenario) else scenario)]
+    if not markets:
+        raise InputError("scenario = []: name at least one")
+    names: object = markets[0].name if len(markets) == 1 else [market.name for market in markets]
     training = plan_training(
-        market,
+        markets,
         policy,
         episodes=episodes,
         rotate=rotate,
@@ -197,7 +201,7 @@ def train(
         rivals=rivals,
         evaluate_every=evaluate_every,
         options=options or {},
-        command=f"flmarket.train({market.name!r}, policy={policy!r}, episodes={episodes}, seed={seed})",
+        command=f"flmarket.train({names!r}, policy={policy!r}, episodes={episodes}, seed={seed})",
     )
     path = place(expanded(out), seed, [seed])
     run_training(training, seed, path, Shelf(), resume=resume, workers=threads(1, workers))

@@ -4,12 +4,11 @@ They play in place of what learns, against the same rivals. No draw of theirs to
 keyed by the market's seed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 
 from des.records import Feedback, Observation, Offer
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.training import Plan, Table, mean_row, play_episode
+from learning.mahdrl.training import OpenTable, Plan, mean_row, play_episode
 from learning.mahdrl.training_log import Row
 from learning.play import decide
 from learning.policy import Policy
@@ -26,7 +25,7 @@ class _Heuristic:
     def __init__(self, name: str, players: Mapping[str, Policy]) -> None:
         self._players, self._labels = players, dict.fromkeys(players, name)
 
-    def begin(self, episode: int) -> None:
+    def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode."""
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
@@ -39,6 +38,11 @@ class _Heuristic:
     ) -> dict[str, float]:
         """Return no losses."""
         return {}
+
+    def remember(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> None:
+        """Remember nothing."""
 
     def end(self) -> dict[str, float]:
         """Return no losses."""
@@ -57,38 +61,29 @@ class _Heuristic:
 
 
 def baselines(
-    scenario: Scenario,
-    learners: Sequence[str],
-    opened: Callable[[int, int, Sequence[str]], AbstractContextManager[Table]],
-    plan: Plan,
+    scenarios: Sequence[Scenario], learners: Sequence[Sequence[str]], opened: OpenTable, plan: Plan
 ) -> dict[str, Row]:
     """Return the row that an evaluation has with each heuristic in place of the learners, by its name.
 
     Args:
-        scenario: what is trained on.
-        learners: names of the services that learn.
-        opened: opens a table; see ``learning.mahdrl.training.OpenTable``.
-        plan: its evaluation seeds and seats.
+        scenarios: what is trained on.
+        learners: of each, names of the services that learn.
+        opened: opens a table.
+        plan: its evaluations.
     """
-    names = HEURISTICS[:1] if plan.seats else HEURISTICS
-    return {name: _evaluated(name, scenario, learners, opened, plan) for name in names}
+    names = HEURISTICS[:1] if plan.seats[0] else HEURISTICS
+    return {name: _evaluated(name, scenarios, learners, opened, plan) for name in names}
 
 
 def _evaluated(
-    name: str,
-    scenario: Scenario,
-    learners: Sequence[str],
-    opened: Callable[[int, int, Sequence[str]], AbstractContextManager[Table]],
-    plan: Plan,
+    name: str, scenarios: Sequence[Scenario], learners: Sequence[Sequence[str]], opened: OpenTable, plan: Plan
 ) -> Row:
     played: dict[str, object] = {"policy": name, "policy_options": {}, "checkpoint": None}
-    services = [service.model_copy(update=played) for service in scenario.services]
     rows = []
-    for seed in plan.evaluation_seeds:
-        for seat in plan.seats or (None,):
-            seats = () if seat is None else (seat,)
-            mine = seats or learners
-            players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
-            with opened(0, seed, seats) as table:
-                rows.append(play_episode(_Heuristic(name, players), table, 0, 0.0, learn=False))
+    for market, seed, seats in plan.evaluations():
+        scenario, mine = scenarios[market], seats or learners[market]
+        services = [service.model_copy(update=played) for service in scenario.services]
+        players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
+        with opened(market, 0, seed, seats) as table:
+            rows.append(play_episode(_Heuristic(name, players), table, 0, 0.0, learn=False))
     return mean_row(rows, 0)

@@ -37,18 +37,23 @@ PRICE = 0.025
 """Money per image. Policies see prices relative to each other, so that one level is as good as another."""
 
 
-def drawn(seed: int, count: int) -> list[Scenario]:
+def drawn(seed: int, count: int, backend: str = "surrogate") -> list[Scenario]:
     """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one.
+
+    Args:
+        seed: which markets.
+        count: how many.
+        backend: of learning curves: ``surrogate``, or ``noiseless``.
 
     Raises:
         InputError: there are to be fewer than one, or too many.
     """
     if not 1 <= count <= LARGEST_INDEX:
         raise InputError(f"--draw {count}: must be from 1 to {LARGEST_INDEX:,}")
-    return [draw(seed, index) for index in range(count)]
+    return [draw(seed, index, backend) for index in range(count)]
 
 
-def draw(seed: int, index: int) -> Scenario:
+def draw(seed: int, index: int, backend: str = "surrogate") -> Scenario:
     """Return one market, ``drawn-SEED-INDEX``."""
     rng = stream(seed, "drawn", index)
     services = SERVICES[0] if rng.random() < ALONE else _count(rng, (SERVICES[0] + 1, SERVICES[1]))
@@ -71,7 +76,7 @@ def draw(seed: int, index: int) -> Scenario:
             "dqi": "published" if rng.random() < 0.5 else "fitted",
             "clients": {"count": clients, "cores": cores, "data_size": sizes, "emd": emds, "cost": cost},
             "market": market,
-            "training": {"backend": "surrogate"},
+            "training": {"backend": backend},
             "services": _services(rng, services, mean_bid),
         }
     )

@@ -1,16 +1,16 @@
 """``flmarket train``: from a scenario to trained agents."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from des.mechanisms import create as create_mechanism
+from fl.backends import BACKENDS
 from fl.errors import InputError
-from fl.streams import stream
 from learning.checks import more_than_one_offer
 from learning.mahdrl import learner
 from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
@@ -20,9 +20,8 @@ from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Plan, Table, train
 from learning.mahdrl.training_log import Row
-from learning.policy import agent_digest
 from scenarios.baselines import baselines
-from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import settings_of
@@ -30,43 +29,11 @@ from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches
-
-PolicyName = Literal["mahdrl", "mahdrl-paper"]
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """What to train on what.
-
-    Attributes:
-        scenario: without a sweep, with the backend that is to be trained on.
-        policy: what is trained.
-        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
-        plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
-        rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies, ``NAME`` or ``NAME:CHECKPOINT``, that the other services draw from in every episode; if empty,
-            they play the scenario's.
-        command: what the user typed, for the agent's description.
-    """
-
-    scenario: Scenario
-    policy: PolicyName
-    options: Mapping[str, Any]
-    plan: Plan
-    rotate: bool = False
-    rivals: tuple[str, ...] = ()
-    command: str = ""
-
-    @property
-    def learners(self) -> tuple[str, ...]:
-        """The services that the scenario gives the trained policy, or all if it gives it to none."""
-        services = self.scenario.services
-        named = tuple(service.name for service in services if service.policy == self.policy)
-        return named or tuple(service.name for service in services)
+from scenarios.training import PolicyName, Training, learned_rivals, open_table
 
 
 def plan_training(
-    scenario: Scenario,
+    scenarios: Sequence[Scenario],
     policy: PolicyName,
     *,
     episodes: int = 200,
@@ -77,38 +44,44 @@ def plan_training(
     options: Mapping[str, Any],
     command: str,
 ) -> Training:
-    """Return what to train; exploration ends half-way, after 100 episodes at the latest.
+    """Return what to train.
+
+    Exploration ends half-way, after 100 episodes at the latest; in several markets, where there is more to explore,
+    after a quarter of the episodes.
 
     Args:
-        scenario, policy, rotate, rivals, options, command: see ``Training``.
-        episodes: markets to learn from.
-        together: with ``rotate``, services that learn in the same episode.
+        scenarios, policy, rotate, rivals, options, command: see ``Training``.
+        episodes: how often a market is played to learn from it.
+        together: with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each.
         evaluate_every: episodes between two evaluations.
 
     Raises:
-        InputError: the policy cannot be trained, a rival's policy is unknown, a number is less than 1, or ``together``
-            is given without ``rotate``.
+        InputError: the policy cannot be trained, or not in several markets; a rival's policy is unknown; a number is
+            too small; or ``together`` is given without ``rotate``.
     """
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():
-        if not isinstance(number, int) or number < 1:
-            raise InputError(f"{name} = {number!r}: must be an integer of at least 1")
+        least = 0 if name == "together" else 1
+        if not isinstance(number, int) or number < least:
+            raise InputError(f"{name} = {number!r}: must be an integer of at least {least}")
+    if len(scenarios) > 1 and policy != "mahdrl":
+        raise InputError(f"policy {policy!r} can only be trained in one market; with several, train mahdrl")
     if isinstance(rivals, str):
         raise InputError(f"rivals = {rivals!r}: must be a list of policies")
     for rival in rivals:
         choice = PolicyChoice.parse(rival, "--rivals")
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
             raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
-    if together > 1 and not rotate:
+    if together != 1 and not rotate:
         raise InputError("--together is the number of services that learn in the same turn; add --rotate")
     plan = Plan(
         episodes=episodes,
-        epsilon_episodes=min(100, max(1, episodes // 2)),
+        epsilon_episodes=max(1, min(100, episodes // 2) if len(scenarios) == 1 else episodes // 4),
         evaluate_every=evaluate_every,
         together=together,
     )
-    return Training(scenario, policy, options, plan, rotate, tuple(rivals), command)
+    return Training(tuple(scenarios), policy, options, plan, rotate, tuple(rivals), command)
 
 
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
@@ -150,26 +123,26 @@ def run(
     """
     if not resume:
         _require_free(out)
-    scenario, names = training.scenario, training.learners
-    if scenario.sweep:
-        raise InputError(f"scenario {scenario.name!r} has a sweep; train on one point of it, with --set")
-    _require_mechanism(scenario)
+    learners = training.learners
+    for scenario in training.scenarios:
+        if scenario.sweep:
+            raise InputError(f"scenario {scenario.name!r} has a sweep; train on one point of it, with --set")
+        _require_mechanism(scenario)
     _require_seats(training)
-    plan = replace(training.plan, seed=seed, seats=names if training.rotate else ())
+    plan = replace(training.plan, seed=seed, seats=learners if training.rotate else ((),) * len(learners))
     new, settings = new_learner(training, seed)
     shared = getattr(settings, "share", False)
     provenance: dict[str, Any] = {
         "policy": training.policy,
-        "agents": None if shared else list(names),
+        "agents": None if shared else list(learners[0]),
         "settings": asdict(settings),
-        "scenario": scenario.name,
-        "scenario_hash": digest(scenario, shelf.digests(scenario)),
-        "backend": scenario.training.backend,
+        **_markets(training.scenarios, shelf),
         "rivals": list(training.rivals),
     }
     if learned := learned_rivals(training):
         provenance["rival_agents"] = learned
-    if plugins := plugins_of(scenario, [PolicyChoice.parse(rival).name for rival in training.rivals]):
+    met = [PolicyChoice.parse(rival).name for rival in training.rivals]
+    if plugins := {name: it for scenario in training.scenarios for name, it in plugins_of(scenario, met).items()}:
         provenance["plugins"] = plugins
     about = {
         "command": training.command,
@@ -179,13 +152,27 @@ def run(
         "git": git_revision(),
     }
 
-    def opened(episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
-        return open_table(training, seats or names, episode, market_seed, shelf, workers)
+    def opened(market: int, episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
+        return open_table(training, market, seats, episode, market_seed, shelf, workers)
 
     levels = None
-    if scenario.training.backend == "surrogate":  # with real training they would take minutes
-        levels = partial(baselines, scenario, names, opened, plan)
+    if not any(BACKENDS[it.training.backend].trains for it in training.scenarios):  # else it takes minutes
+        levels = partial(baselines, training.scenarios, learners, opened, plan)
     train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
+
+
+def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:
+    """Return what an agent's description says of the markets that it was trained in."""
+    hashes = [digest(scenario, shelf.digests(scenario)) for scenario in scenarios]
+    backends = " and ".join(dict.fromkeys(scenario.training.backend for scenario in scenarios))
+    if len(scenarios) == 1:
+        return {"scenario": scenarios[0].name, "scenario_hash": hashes[0], "backend": backends}
+    names = [scenario.name for scenario in scenarios]
+    return {
+        "scenario": f"{len(scenarios)} markets",
+        "scenarios": [list(pair) for pair in zip(names, hashes, strict=True)],
+        "backend": backends,
+    }
 
 
 def _torch_cpu() -> str:
@@ -193,19 +180,6 @@ def _torch_cpu() -> str:
     from torch.backends.cpu import get_cpu_capability  # only training needs torch
 
     return str(get_cpu_capability())
-
-
-def learned_rivals(training: Training) -> dict[str, str]:
-    """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
-    if training.rivals:
-        choices = {rival: PolicyChoice.parse(rival) for rival in training.rivals}
-        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in choices.items()}
-        return {rival: digest for rival, digest in digests.items() if digest is not None}
-    scenario = training.scenario
-    if not training.rotate:  # who learns in every episode never plays an agent of the scenario
-        met = tuple(service for service in scenario.services if service.name not in training.learners)
-        scenario = scenario.model_copy(update={"services": met})
-    return agents_of(scenario)
 
 
 def _require_free(out: Path) -> None:
@@ -231,11 +205,15 @@ def _require_mechanism(scenario: Scenario) -> None:
 
 def _require_seats(training: Training) -> None:
     """Refuse options that would do nothing."""
-    names, services = training.learners, training.scenario.services
-    if training.plan.together > len(names):
-        raise InputError(f"--together {training.plan.together}: only {len(names)} services learn; choose fewer")
-    alone = training.rotate and training.plan.together < len(services)
-    if training.rivals and len(names) == len(services) and not alone:
+    together = training.plan.together
+    most = max(len(names) for names in training.learners)
+    if together > most:
+        raise InputError(f"--together {together}: only {most} services learn; choose fewer")
+    for scenario, names in zip(training.scenarios, training.learners, strict=True):
+        alone = training.rotate and together < len(scenario.services)
+        if len(names) < len(scenario.services) or alone:
+            return
+    if training.rivals:
         raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
 
 
@@ -245,15 +223,19 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     Raises:
         InputError: an option is not one of the policy's hyper-parameters.
     """
-    kind: tuple[Any, Any] = (learner.Learner, learner.Settings)
-    if training.policy == "mahdrl-paper":
-        kind = (paper.Learner, paper_settings.Settings)
-    new, hyper_parameters = kind
-    settings = settings_of(hyper_parameters, training.options, training.policy)
-    if getattr(settings, "selection", None) == "serial":
-        new = SerialLearner
+    shapes = [_shape(scenario) for scenario in training.scenarios]
+    settings: Any
+    if training.policy == "mahdrl":
+        settings = settings_of(learner.Settings, training.options, training.policy)
+        if len(shapes) > 1 and not settings.share:
+            raise InputError("--option share=false: services of several markets have one network; leave it out")
+        make: Callable[[], Learner] = partial(learner.Learner, training.learners, shapes, seed, settings)
+    else:
+        settings = settings_of(paper_settings.Settings, training.options, training.policy)
+        kind = SerialLearner if settings.selection == "serial" else paper.Learner
+        make = partial(kind, training.learners[0], shapes[0], seed, settings)
     try:
-        return new(training.learners, _shape(training.scenario), seed, settings), settings
+        return make(), settings
     except MemoryError as error:
         raise InputError(
             f"--option replay={settings.replay}: does not fit into memory; choose a smaller one"
@@ -268,27 +250,3 @@ def _shape(scenario: Scenario) -> Shape:
         rounds=scenario.rounds,
         reward_bases={service.name: service.reward_base for service in scenario.services},
     )
-
-
-@contextmanager
-def open_table(
-    training: Training, learners: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
-) -> Iterator[Table]:
-    """Open a market of the scenario in which ``learners`` learn and the others play as the training prescribes."""
-    scenario, services = training.scenario, []
-    for service in training.scenario.services:
-        if service.name in learners:
-            service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
-        elif training.rivals:
-            drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
-            choice = PolicyChoice.parse(training.rivals[drawn])
-            rival: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
-            service = service.model_copy(update=rival)
-        services.append(service)
-    scenario = scenario.model_copy(update={"services": tuple(services)})
-    rivals = {s.name: build_policy(scenario, s) for s in scenario.services if s.name not in learners}
-    federation = build_federation(scenario, seed, shelf, workers=workers)
-    try:
-        yield Table(build_market(scenario, seed, federation), tuple(learners), rivals)
-    finally:
-        federation.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +11,7 @@ from des.records import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
 from fl.elementary import sigmoid
 from learning.checks import require_finite
+from learning.mahdrl.context import CONTEXT, FOR_CHANCES, Memory, context
 from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
@@ -31,6 +32,26 @@ WIN = Mlp((RIVAL_FEATURES, 32, 1))
 
 
 @dataclass(frozen=True, slots=True)
+class Networks:
+    """The networks of a design."""
+
+    quality: Mlp
+    count: Mlp
+    win: Mlp
+
+
+PLAIN = Networks(QUALITY, COUNT, WIN)
+"""Of an agent for one market."""
+
+WIDE = Networks(
+    Mlp((CLIENT_FEATURES + len(CONTEXT), 64, 32, 1)),
+    Mlp((2 + len(CONTEXT), 32, 3)),
+    Mlp((RIVAL_FEATURES + len(FOR_CHANCES), 32, 1)),
+)
+"""Of an agent that sees the context, for any market."""
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """What an agent sees and may do. Each departs from Algorithm 1, and can be switched off to see what it is worth.
 
@@ -42,6 +63,8 @@ class Design:
             what an agent learns about budgets is noise, and harms it under another budget.
         count: values the number of clients served, besides who they are.
         stop: may stop before the budget is used up.
+        context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
+            markets.
     """
 
     payments: Payments = "plan"
@@ -50,15 +73,17 @@ class Design:
     budget: bool = False
     count: bool = True
     stop: bool = True
+    context: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the design in a training's settings.
+        """Return the design in a training's settings; those of agents of earlier versions name no ``context``.
 
         Raises:
             ValueError: one of them is missing or invalid.
         """
         chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
+        chosen["context"] = settings.get("context", False)
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
@@ -68,18 +93,43 @@ class Design:
                 raise ValueError(f"{name} must be true or false, not {value!r}")
         return design
 
-    def see(self, observation: Observation) -> Float32Array:
-        """Return the features of all clients, [C, 4]."""
-        return client_features(observation, standardise=self.standardise, schedule=self.schedule, budget=self.budget)
+    @property
+    def networks(self) -> Networks:
+        """The networks' sizes."""
+        return WIDE if self.context else PLAIN
 
-    def situation(self, observation: Observation) -> Float32Array:
-        """Return what the value of a number of clients depends on, [2]: n / N and what the budget can buy."""
+    def see(self, observation: Observation, memory: Memory) -> "Seen":
+        """Return what the networks see."""
+        clients = client_features(observation, standardise=self.standardise, schedule=self.schedule, budget=self.budget)
         time = elapsed(observation) if self.schedule else 0.0
-        return np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
+        situation = np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
+        if not self.context:
+            return Seen(clients, situation, np.zeros(0, dtype=np.float32))
+        known = context(observation, memory)
+        everywhere = np.broadcast_to(known, (len(clients), len(known)))
+        return Seen(np.hstack([clients, everywhere]), np.concatenate([situation, known]), known[list(FOR_CHANCES)])
+
+
+class Seen(NamedTuple):
+    """What the networks see of an observation.
+
+    Attributes:
+        clients: [C, features] of each client.
+        situation: [inputs] what the value of a number of clients depends on: n / N, what the budget can buy, and the
+            context if it is seen.
+        rivalry: [inputs] what is seen beside each rival: a part of the context, or nothing.
+    """
+
+    clients: Float32Array
+    situation: Float32Array
+    rivalry: Float32Array
 
 
 DESIGN = Design()
-"""The design of the agent that comes with flmarket."""
+"""The design of an agent for one market."""
+
+START = Memory()
+"""Before the first round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +150,15 @@ class Brain:
             agents: A.
             design: what the agents see and may do.
         """
-        quality, count, win = (network.initial(rng, agents) for network in (QUALITY, COUNT, WIN))
+        networks = design.networks
+        quality, count, win = (one.initial(rng, agents) for one in (networks.quality, networks.count, networks.win))
         count[:, -COUNT.sizes[-1] :] = 0.0
         return cls(quality, 0.1 * count, win, design)
 
     @classmethod
-    def shapes(cls, agents: int) -> dict[str, tuple[int, ...]]:
+    def shapes(cls, agents: int, design: Design = DESIGN) -> dict[str, tuple[int, ...]]:
         """Return the shape of each tensor, by name."""
-        networks = {"quality": QUALITY, "count": COUNT, "win": WIN}
+        networks = {one.name: getattr(design.networks, one.name) for one in fields(Networks)}
         return {name: (agents, network.parameters) for name, network in networks.items()}
 
     def tensors(self) -> dict[str, Float32Array]:
@@ -119,53 +170,60 @@ class Brain:
         one = slice(index, index + 1)
         return Brain(self.quality[one], self.count[one], self.win[one], self.design)
 
-    def q(self, observation: Observation) -> Any:
-        """Return [C] what each client adds to the quality of a set, to the first agent."""
-        return QUALITY.forward(self.quality, self.design.see(observation)[None])[0, :, 0]
+    def chances(self, standing: FloatArray, cores: int, rivalry: Float32Array) -> Any:
+        """Return the probability [...] that an offer is served.
 
-    def kappa(self, observation: Observation) -> CountValue:
-        """Return what the number of served clients is worth in this round."""
-        if not self.design.count:
-            return CountValue(0.0, 0.0, 0.0)
-        return CountValue(*COUNT.forward(self.count, self.design.situation(observation)[None, None])[0, 0].tolist())
-
-    def chances(self, standing: FloatArray, cores: int) -> Any:
-        """Return the probability [...] that an offer is served, for the standing of its rivals [..., R, 2]."""
-        seen = features(standing, np).astype(np.float32).reshape(1, -1, RIVAL_FEATURES)
-        outbid = sigmoid(WIN.forward(self.win, seen))
+        Args:
+            standing: [..., R, 2] of its rivals.
+            cores: K.
+            rivalry: see ``Seen``.
+        """
+        seen = features(standing, np).astype(np.float32).reshape(-1, RIVAL_FEATURES)
+        beside = np.broadcast_to(rivalry, (len(seen), len(rivalry)))
+        outbid = sigmoid(self.design.networks.win.forward(self.win, np.hstack([seen, beside])[None]))
         return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
 
-    def decide(self, observation: Observation) -> Offer:
+    def decide(self, observation: Observation, memory: Memory = START) -> Offer:
         """Return the offers that the critic thinks best (eq. 7).
+
+        Args:
+            observation: what the service sees.
+            memory: of the rounds before, for designs with ``context``.
 
         Raises:
             ObservationError: the observation holds values that are not finite.
         """
-        prices, chance = self._prices(observation)
-        return self._plan(observation, self.q(observation), prices, chance)
+        return self._decided(observation, memory)[0]
 
-    def reasons(self, observation: Observation) -> Reasons:
-        """Return what ``decide`` returns, and what it follows from. Errors as there."""
-        prices, chance = self._prices(observation)
-        q = self.q(observation)
-        offer = self._plan(observation, q, prices, chance)
+    def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:
+        """Return what ``decide`` returns, and what it follows from. Arguments and errors as there."""
+        offer, q, prices, chance = self._decided(observation, memory)
         level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
         return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
 
-    def _prices(self, observation: Observation) -> tuple[FloatArray, Any]:
-        """Return prices worth considering, and the chance to be served at each, both [C, L]."""
+    def _decided(self, observation: Observation, memory: Memory) -> tuple[Offer, Any, FloatArray, Any]:
+        """Return the offer, q [C], the prices considered [C, L], and the chance to be served at each."""
         require_finite(observation)
+        design = self.design
+        seen = design.see(observation, memory)
+        prices, chance = self._prices(observation, seen.rivalry)
+        q = design.networks.quality.forward(self.quality, seen.clients[None])[0, :, 0]
+        kappa = CountValue(0.0, 0.0, 0.0)
+        if design.count:
+            kappa = CountValue(*design.networks.count.forward(self.count, seen.situation[None, None])[0, 0].tolist())
+        available, budget = observation.available, observation.budget
+        return plan(q, kappa, prices, chance, budget, available=available, stop=design.stop), q, prices, chance
+
+    def _prices(self, observation: Observation, rivalry: Float32Array) -> tuple[FloatArray, Any]:
+        """Return prices worth considering, and the chance to be served at each, both [C, L]."""
         rivals, cores = Rivals.of(observation), observation.cores
         prices = price_levels(observation, rivals.bids)
         if self.design.payments == "bid":
             prices = prices[:, :1]
         if len(rivals) < cores:
             return prices, np.ones(prices.shape)
-        return prices, self.chances(rivals.standing(prices, rivals_kept(len(observation.services), cores)), cores)
-
-    def _plan(self, observation: Observation, q: Any, prices: FloatArray, chance: Any) -> Offer:
-        kappa, available = self.kappa(observation), observation.available
-        return plan(q, kappa, prices, chance, observation.budget, available=available, stop=self.design.stop)
+        standing = rivals.standing(prices, rivals_kept(len(observation.services), cores))
+        return prices, self.chances(standing, cores, rivalry)
 
 
 def random_offer(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:

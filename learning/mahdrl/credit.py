@@ -26,6 +26,12 @@ SMALLEST_ERROR = 1e-4
 SLOWEST_RATE = 0.05
 """Rate per episode at which the baseline forgets once it has seen 20 of them, so that it follows the policy."""
 
+SMALLEST_SIZE = 1e-6
+"""Gains this small are none: nothing was decided in this market."""
+
+LARGEST_GAIN = 3.0
+"""In usual sizes: a rare round must not outweigh all others."""
+
 
 def progress(accuracies: npt.ArrayLike) -> FloatArray:
     """Return y = -log(1 - accuracy), of the same shape."""
@@ -106,3 +112,34 @@ class Baseline:
         """Continue from a ``state``."""
         self.mean[...] = state["baseline.mean"]
         self.episodes[...] = state["baseline.episodes"]
+
+
+class Sizes:
+    """The usual size of each service's gains: the root of their mean square, a running mean over episodes.
+
+    Attributes:
+        square: [M] mean squares.
+        episodes: [M] episodes seen.
+    """
+
+    def __init__(self, services: int) -> None:
+        self.square: FloatArray = np.zeros(services)
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
+
+    def scaled(self, service: int, gains: FloatArray) -> FloatArray:
+        """Return gains [n] of an episode in units of their usual size, at most 3 of them, and take them in."""
+        self.episodes[service] += 1
+        rate = max(1.0 / int(self.episodes[service]), SLOWEST_RATE)
+        self.square[service] += rate * (float(np.mean(gains**2)) - self.square[service])
+        size = max(float(np.sqrt(self.square[service])), SMALLEST_SIZE)
+        scaled: FloatArray = np.clip(gains / size, -LARGEST_GAIN, LARGEST_GAIN)
+        return scaled
+
+    def state(self) -> Tensors:
+        """Return what a checkpoint must hold, by name."""
+        return {"sizes.square": self.square, "sizes.episodes": self.episodes}
+
+    def restore(self, state: Tensors) -> None:
+        """Continue from a ``state``."""
+        self.square[...] = state["sizes.square"]
+        self.episodes[...] = state["sizes.episodes"]

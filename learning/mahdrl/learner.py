@@ -19,14 +19,14 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import Brain, Design, random_offer
-from learning.mahdrl.credit import Baseline, advantages, differences, progress
-from learning.mahdrl.features import CLIENT_FEATURES
+from learning.mahdrl.brain import START, Brain, Design, random_offer
+from learning.mahdrl.context import Memory
+from learning.mahdrl.credit import Baseline, Sizes, advantages, differences, progress
 from learning.mahdrl.losses import critic_loss, win_loss
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.ranges import Count, Positive, Rate
 from learning.mahdrl.replay import Replay
-from learning.mahdrl.rivalry import STANDING, Rivals, rivals_kept
+from learning.mahdrl.rivalry import RIVAL_FEATURES, STANDING, Rivals, rivals_kept
 from learning.mahdrl.shape import Shape
 
 
@@ -44,6 +44,8 @@ class Settings(Design):
         replay: transitions of each service that are kept.
         updates: updates for each round played.
         horizon, scale: the advantage's; see ``credit.advantages``.
+        gain: credit begins where the service stood before the decision, and counts in the usual size of such gains in
+            its market: for trainings in many markets, without noise (backend ``noiseless``).
         weighted: the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count
             the same early and late.
     """
@@ -57,6 +59,7 @@ class Settings(Design):
     replay: Count = 4000
     updates: Positive = 1.0
     horizon: Count = 20
+    gain: bool = False
     weighted: bool = True
     scale: Positive = 3.0
 
@@ -70,51 +73,74 @@ class _Episode:
 
 
 class Learner:
-    """Learns for the services of one market, all at the same time.
+    """Learns for the services of one market, or of several, all at the same time.
 
     Attributes:
-        services: names of all services that may learn; which of them do is up to each episode.
+        services: of each market, the names of all that may learn; which of them do is up to each episode.
         settings: the hyper-parameters.
         brain: the networks that learn, in memory shared with torch; they play while exploring.
         played: their slow average, which plays in evaluations and becomes the trained agent.
     """
 
-    def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
-        self.services, self.settings = tuple(services), settings
-        self._seed, self._episode = seed, 0
-        agents = 1 if settings.share else len(self.services)
-        self._agent = dict.fromkeys(self.services, 0)
-        if not settings.share:
-            self._agent = {name: index for index, name in enumerate(self.services)}
-        self.brain = Brain.initial(stream(seed, "agent"), agents, settings)
+    def __init__(
+        self, services: Sequence[Sequence[str]], shapes: Sequence[Shape], seed: int, settings: Settings
+    ) -> None:
+        """Create a learner that has learned nothing.
+
+        Args:
+            services: of each market, the names of all that may learn.
+            shapes: of each market.
+            seed: the training's.
+            settings: the hyper-parameters; with several markets, services must ``share``.
+        """
+        self.services, self.settings = tuple(tuple(names) for names in services), settings
+        self._seed, self._episode, self._market = seed, 0, 0
+        most = max(len(names) for names in self.services)
+        self._agents = 1 if settings.share else most
+        self.brain = Brain.initial(stream(seed, "agent"), self._agents, settings)
         networks = self.brain.tensors()
         self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=settings)
         self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
         self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
-        self._share = len(self.services) if settings.share else 1
-        self._cores, self._rivals = shape.cores, rivals_kept(len(shape.services), shape.cores)
+        self._share = most if settings.share else 1
+        self._cores = max(shape.cores for shape in shapes)
+        self._rivals = max(rivals_kept(len(shape.services), shape.cores) for shape in shapes)
+        clients = max(shape.clients for shape in shapes)
         self._replay = Replay(
-            agents,
+            self._agents,
             settings.replay * self._share,
             {
-                "clients": (shape.clients, CLIENT_FEATURES),
-                "rivals": (shape.clients, self._rivals, STANDING),
+                "clients": (clients, settings.networks.quality.sizes[0]),
+                "rivals": (clients, self._rivals, STANDING),
                 "active": (self._rivals,),
-                "offered": (shape.clients,),
+                "offered": (clients,),
                 "contested": (1,),
-                "served": (shape.clients,),
-                "won": (shape.clients,),
-                "situation": (2,),
+                "cores": (1,),
+                "served": (clients,),
+                "won": (clients,),
+                "situation": (settings.networks.count.sizes[0],),
+                "rivalry": (settings.networks.win.sizes[0] - RIVAL_FEATURES,),
                 "advantage": (1,),
             },
         )
-        self._baseline = Baseline(len(self.services), shape.rounds)
+        # One row for each service of each market: those of the first market, then those of the second ...
+        self._first = np.cumsum([0, *(len(names) for names in self.services)]).tolist()
+        self._baseline = Baseline(self._first[-1], max(shape.rounds for shape in shapes))
+        self._sizes = Sizes(self._first[-1])
         self._episodes: dict[str, _Episode] = {}
+        self._memories: dict[str, Memory] = {}
         self._due = 0.0
 
-    def begin(self, episode: int) -> None:
-        """Start an episode: every random draw in it depends on its number alone."""
-        self._episode, self._episodes = episode, {}
+    def begin(self, episode: int, market: int = 0) -> None:
+        """Start an episode in one of the markets: every random draw in it depends on its number alone."""
+        self._episode, self._market, self._episodes, self._memories = episode, market, {}, {}
+
+    def _row(self, name: str) -> int:
+        """Return a service's row in what is kept of each service of each market."""
+        return int(self._first[self._market]) + self.services[self._market].index(name)
+
+    def _agent(self, name: str) -> int:
+        return 0 if self.settings.share else self.services[self._market].index(name)
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
@@ -125,8 +151,18 @@ class Learner:
                 offers[name] = random_offer(observation, rng, self.settings.payments)
             else:
                 brain = self.brain if epsilon > 0 else self.played
-                offers[name] = brain.agent(self._agent[name]).decide(observation)
+                memory = self._memories.get(name, START)
+                offers[name] = brain.agent(self._agent(name)).decide(observation, memory)
         return offers
+
+    def remember(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> None:
+        """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
+        if self.settings.context:
+            for name, observation in observations.items():
+                memory = self._memories.get(name, START)
+                self._memories[name] = memory.after(observation, offers[name], feedback[name])
 
     def observe(
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
@@ -139,19 +175,22 @@ class Learner:
             prices[offer.clients, 0] = offer.payments
             against = np.zeros((len(offer.clients), self._rivals, STANDING))
             against[:, : len(rivals)] = rivals.standing(prices, self._rivals)[offer.clients, 0]
+            seen = self.settings.see(observation, self._memories.get(name, START))
             episode = self._episodes.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
                 {
-                    "clients": self.settings.see(observation)[offer.clients],
+                    "clients": seen.clients[offer.clients],
                     "rivals": against,
                     "active": np.ones(min(len(rivals), self._rivals)),
                     "offered": np.ones(len(offer.clients)),
-                    # While an intervention changes K, offers teach nothing about rivals.
-                    "contested": [len(rivals) >= observation.cores == self._cores],
+                    # While an intervention raises K beyond what is counted, offers teach nothing about rivals.
+                    "contested": [len(rivals) >= observation.cores <= self._cores],
+                    "cores": [observation.cores],
                     "served": came.served,
                     "won": came.won,
-                    "situation": self.settings.situation(observation),
+                    "situation": seen.situation,
+                    "rivalry": seen.rivalry,
                 }
             )
         self._due += self.settings.updates
@@ -162,7 +201,8 @@ class Learner:
         s = self.settings
         deviations, weights = {}, {}
         for name, episode in self._episodes.items():
-            service, rounds = self.services.index(name), len(episode.accuracies)
+            service = self._row(name)
+            rounds = len(episode.accuracies)
             weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
             deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
         if s.difference:
@@ -171,8 +211,11 @@ class Learner:
             if (deviation := deviations[name]) is None:
                 continue
             credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
+            if s.gain:
+                gains = credit - s.scale * np.concatenate([[0.0], deviation[:-1]])
+                credit = self._sizes.scaled(self._row(name), gains)
             for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
-                self._replay.add(self._agent[name], advantage=[advantage], **transition)
+                self._replay.add(self._agent(name), advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
         if not self._replay.stored.all():
             return {}
@@ -189,10 +232,11 @@ class Learner:
         for name in ("clients", "rivals", "offered", "served", "won"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
+        networks = self.settings.networks
         quality, count, chance = self._parameters
         valued = tensors if self.settings.served else tensors | {"served": tensors["offered"]}
-        critic = critic_loss(quality, count * float(self.settings.count), valued)
-        win = win_loss(chance, tensors, self._cores)
+        critic = critic_loss(quality, count * float(self.settings.count), valued, networks)
+        win = win_loss(chance, tensors, self._cores, networks)
         gradients = torch.autograd.grad(critic + win, self._parameters)
         for adam, gradient in zip(self._adams, gradients, strict=True):
             adam.step(gradient)
@@ -212,6 +256,7 @@ class Learner:
             "due": np.array([self._due]),
             **self._replay.state(),
             **self._baseline.state(),
+            **self._sizes.state(),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             state |= adam.state(f"adam.{name}")
@@ -226,6 +271,7 @@ class Learner:
         self._due = float(state["due"][0])
         self._replay.restore(state)
         self._baseline.restore(state)
+        self._sizes.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""

@@ -1,11 +1,16 @@
 """`mahdrl` in a market: plays a trained agent. NumPy only."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from des.records import Observation, Offer
+import numpy as np
+
+from des.records import Feedback, Observation, Offer
+from fl.arrays import AnyArray
 from learning.mahdrl import trained
-from learning.mahdrl.brain import Brain, Design, Payments
+from learning.mahdrl.brain import START, Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.context import Memory
 from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
@@ -36,17 +41,17 @@ class Mahdrl(Policy):
         if payments not in ("plan", "bid", None):
             raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
         found = trained.load(checkpoint, NAME, context.service)
-        found.require_shapes(Brain.shapes(found.agents))
-        settings = found.settings
         try:
-            design = Design.of(settings)
+            design = Design.of(found.settings)
         except ValueError as error:
             raise CheckpointError(
                 f"{found.path}: was trained with invalid settings: {error}; train it again"
             ) from error
+        found.require_shapes(Brain.shapes(found.agents, design))
         if payments is not None:
             design = replace(design, payments=payments)
         self._brain = Brain(**{name: found.tensors[name] for name in Brain.shapes(1)}, design=design).agent(found.agent)
+        self._memory = START
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
@@ -55,8 +60,21 @@ class Mahdrl(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
-        return self._brain.decide(observation)
+        return self._brain.decide(observation, self._memory)
 
     def reasons(self, observation: Observation) -> Reasons:
         """Return what ``act`` returns, and what it follows from."""
-        return self._brain.reasons(observation)
+        return self._brain.reasons(observation, self._memory)
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        """Remember what came of the round, if the agent looks at that."""
+        if self._brain.design.context:
+            self._memory = self._memory.after(observation, offer, feedback)
+
+    def state(self) -> dict[str, AnyArray]:
+        """Return what the agent remembers of the run."""
+        return {"memory": self._memory.sums}
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        """Remember what ``state`` returned."""
+        self._memory = Memory(np.asarray(state["memory"], dtype=np.float64))

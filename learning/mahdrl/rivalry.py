@@ -5,7 +5,6 @@ learns from what was served and what was refused. A rival is keen on the clients
 grows with the data, and outbids for sure only where its payment, at least its bid (eq. 5), is above the price.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,12 +118,21 @@ def fewer_than(cores: int, chances: Any) -> Any:
         cores: K.
         chances: [..., R] the probability of each, NumPy or torch.
     """
+    return sum(exactly(cores, chances))
+
+
+def exactly(most: int, chances: Any) -> list[Any]:
+    """Return the probabilities [...] that 0, 1, ... ``most`` - 1 of R independent events happen.
+
+    Args:
+        most: how many probabilities.
+        chances: [..., R] the probability of each, NumPy or torch.
+    """
     nothing = 0.0 * chances.sum(-1)  # of shape [...] even without rivals
-    number: Sequence[Any] = [nothing + 1.0] + [nothing] * (cores - 1)  # P(exactly j so far), j < K
+    number: list[Any] = [nothing + 1.0] + [nothing] * (most - 1)  # of the events so far
     for rival in range(chances.shape[-1]):
         chance = chances[..., rival]
         number = [
-            exactly * (1.0 - chance) + before * chance
-            for exactly, before in zip(number, [0.0, *number[:-1]], strict=True)
+            same * (1.0 - chance) + before * chance for same, before in zip(number, [0.0, *number[:-1]], strict=True)
         ]
-    return sum(number)
+    return number

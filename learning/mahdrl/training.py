@@ -5,7 +5,7 @@ saved between episodes holds everything that learning depends on. Resumed after 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,8 +33,8 @@ from learning.policy import Policy
 class Learner(Protocol):
     """What can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
 
-    def begin(self, episode: int) -> None:
-        """Start an episode."""
+    def begin(self, episode: int, market: int = 0) -> None:
+        """Start an episode in one of the markets that are learned from."""
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return offers, exploring with probability ``epsilon``; with 0, nothing that is learned may change."""
@@ -43,6 +43,11 @@ class Learner(Protocol):
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> dict[str, float]:
         """Take in what came of a round; return the losses by name."""
+
+    def remember(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> None:
+        """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
 
     def end(self) -> dict[str, float]:
         """End the episode; return the losses by name."""
@@ -65,15 +70,20 @@ class Table:
         market: before its first round.
         learners: names of the services that learn.
         rivals: policies of all other services, by name.
+        place: the market's, among those of the training.
     """
 
     market: Market
     learners: tuple[str, ...]
     rivals: Mapping[str, Policy]
+    place: int = 0
 
 
-OpenTable = Callable[[int, int, Sequence[str]], AbstractContextManager[Table]]
-"""Opens a table for (episode, market seed, seats): the services in the seats learn, or all if no seats are given."""
+OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[Table]]
+"""Opens a table for (market, episode, market seed, seats): the services in the seats learn, or all without seats."""
+
+EVALUATED = 16
+"""Most markets that an evaluation plays, evenly spaced among those of the training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +97,8 @@ class Plan:
         epsilon_episodes: episodes over which epsilon falls, on a straight line.
         evaluate_every: episodes between two evaluations; a state to resume from is saved with each.
         evaluation_seeds: seeds of the markets of an evaluation, which no episode plays.
-        seats: services that take turns to learn; if empty, all learn at once.
-        together: how many services of the seats learn in the same episode.
+        seats: of each market, the services that take turns to learn; where that is none, all learn at once.
+        together: how many services of the seats learn in the same episode; 0: a number drawn anew in each.
     """
 
     episodes: int = 200
@@ -97,7 +107,7 @@ class Plan:
     epsilon_episodes: int = 100
     evaluate_every: int = 25
     evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
-    seats: tuple[str, ...] = ()
+    seats: tuple[tuple[str, ...], ...] = ((),)
     together: int = 1
 
     def epsilon_at(self, episode: int) -> float:
@@ -109,12 +119,40 @@ class Plan:
         """Return the seed of an episode's market: at least 2^31, so never that of an evaluation or of a usual run."""
         return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
 
+    def market(self, episode: int) -> int:
+        """Return the place of an episode's market: all are played, in an order drawn anew, before any is again."""
+        turn, place = divmod(episode - 1, len(self.seats))
+        return int(stream(self.seed, "markets", turn).permutation(len(self.seats))[place])
+
     def learners(self, episode: int) -> tuple[str, ...]:
         """Return who learns in an episode: the seats in turn, or some of them drawn at random; none if all learn."""
-        if self.together == 1 or not self.seats:
-            return self.seats[episode % len(self.seats) :][:1] if self.seats else ()
-        drawn = stream(self.seed, "episode", episode, "learners").permutation(len(self.seats))[: self.together]
-        return tuple(self.seats[index] for index in sorted(drawn))
+        market = self.market(episode)
+        seats = self.seats[market]
+        if not seats:
+            return ()
+        if self.together == 1 and len(self.seats) == 1:
+            return seats[episode % len(seats) :][:1]
+        rng = stream(self.seed, "episode", episode, "learners")
+        drawn = rng.permutation(len(seats))
+        number = self.together or int(rng.integers(1, len(seats) + 1))
+        return tuple(seats[index] for index in sorted(drawn[:number]))
+
+    def evaluations(self) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Yield (market, market seed, seats) of each market of an evaluation.
+
+        A single market is played under all evaluation seeds and in all seats. Of several, each is played once: in one
+        seat in turn, if there are any.
+        """
+        if len(self.seats) == 1:
+            for seed in self.evaluation_seeds:
+                for name in self.seats[0] or (None,):
+                    yield 0, seed, () if name is None else (name,)
+            return
+        chosen = range(0, len(self.seats), max(1, -(-len(self.seats) // EVALUATED)))
+        for turn, market in enumerate(chosen):
+            seats = self.seats[market]
+            seed = self.evaluation_seeds[turn % len(self.evaluation_seeds)]
+            yield market, seed, seats[turn % len(seats) :][:1] if seats else ()
 
 
 def train(
@@ -171,7 +209,8 @@ def train(
             record.write_baselines(baselines())
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
-            with open_table(episode, plan.market_seed(episode), plan.learners(episode)) as table:
+            seed, seats = plan.market_seed(episode), plan.learners(episode)
+            with open_table(plan.market(episode), episode, seed, seats) as table:
                 row = play_episode(learner, table, episode, epsilon, learn=True)
             writer.write(row)
             report(row)
@@ -209,8 +248,7 @@ def play_episode(
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
     losses: dict[str, list[float]] = {}
     bid = offered = 0.0
-    if learn:
-        learner.begin(episode)
+    learner.begin(episode, table.place)
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
@@ -227,8 +265,10 @@ def play_episode(
             accuracies[name].append(report.feedback[name].accuracy)
             if noted is not None:
                 noted.add(own[name], offers[name], report.feedback[name])
+        came = {name: report.feedback[name] for name in own}
         if learn and own:
-            _gather(losses, learner.observe(own, offers, {name: report.feedback[name] for name in own}))
+            _gather(losses, learner.observe(own, offers, came))
+        learner.remember(own, offers, came)
     if learn:
         _gather(losses, learner.end())
     specs = {spec.name: spec for spec in market.services}
@@ -249,10 +289,9 @@ def play_episode(
 
 def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, noted: Preferences) -> Row:
     rows = []
-    for seed in plan.evaluation_seeds:
-        for seat in plan.seats or (None,):
-            with open_table(0, seed, () if seat is None else (seat,)) as table:
-                rows.append(play_episode(learner, table, episode, 0.0, learn=False, noted=noted))
+    for market, seed, seats in plan.evaluations():
+        with open_table(market, 0, seed, seats) as table:
+            rows.append(play_episode(learner, table, episode, 0.0, learn=False, noted=noted))
     return mean_row(rows, episode)
 
 

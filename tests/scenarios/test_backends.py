@@ -18,7 +18,7 @@ each = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
 
 
 def test_a_scenario_chooses_among_them_and_gets_the_first_if_it_names_none() -> None:
-    assert list(BACKENDS) == ["real", "surrogate"]
+    assert list(BACKENDS) == ["real", "surrogate", "noiseless"]
     assert get_args(annotation_at(("training", "backend"))) == tuple(BACKENDS)
     assert backend_of(load("quickstart")).name == "real"
     assert backend_of(load("quickstart", ["training.backend=surrogate"])).name == "surrogate"

@@ -9,7 +9,8 @@ from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
-from scenarios.train import Training, run
+from scenarios.train import run
+from scenarios.training import Training
 
 
 def test_hyper_parameters_are_checked():
@@ -32,4 +33,6 @@ def test_hyper_parameters_are_checked():
     ]
     for options, message in wrong:
         with pytest.raises(InputError, match=message):
-            run(Training(load("paper"), "mahdrl", options, Plan(episodes=1)), 0, Path("nowhere.safetensors"), Shelf())
+            run(
+                Training((load("paper"),), "mahdrl", options, Plan(episodes=1)), 0, Path("nowhere.safetensors"), Shelf()
+            )

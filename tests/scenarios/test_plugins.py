@@ -305,7 +305,7 @@ def test_an_agent_says_which_plugins_it_was_trained_against(
     load_plugin(spender)
     scenario = parse(two_services, overrides=["rounds=1", "training.backend=surrogate", "training.local_epochs=2"])
     plan = plan_training(
-        scenario, "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
+        [scenario], "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
     )
     run_training(plan, 0, tmp_path / "agent.safetensors", shelf)
     described = json.loads((tmp_path / "agent.json").read_text())

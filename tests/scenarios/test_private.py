@@ -20,8 +20,8 @@ from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
-from scenarios.train import Training
 from scenarios.train import run as train
+from scenarios.training import Training
 from scenarios.world import World
 from support.runs import interrupt, reseal
 from tui.watching.book import Book
@@ -228,7 +228,7 @@ def test_an_agent_can_be_trained_on_it(tmp_path: Path) -> None:
     schedule = Plan(episodes=4, epsilon_episodes=2, evaluate_every=2, evaluation_seeds=(900_001,))
     for policy in ("mahdrl", "mahdrl-paper"):
         out = tmp_path / f"{policy}.safetensors"
-        train(Training(scenario=scenario, policy=policy, options={}, plan=schedule), 0, out, Shelf())
+        train(Training(scenarios=(scenario,), policy=policy, options={}, plan=schedule), 0, out, Shelf())
         changes = [
             word
             for service in scenario.services

@@ -19,16 +19,18 @@ from learning.mahdrl.trained import shipped
 from learning.mahdrl.training import Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
+from scenarios.drawn import draw, drawn
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
-from scenarios.train import Training, learned_rivals, open_table, place, plan_training, run
+from scenarios.train import place, plan_training, run
+from scenarios.training import Training, learned_rivals, open_table
 from support.shell import CLI, flmarket
 
 
 def small(*overrides, **changes):
     scenario = load("paper", ["training.backend=surrogate", "rounds=8", *overrides])
     plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    return Training(**{"scenario": scenario, "policy": "mahdrl", "options": {}, "plan": plan} | changes)
+    return Training(**{"scenarios": (scenario,), "policy": "mahdrl", "options": {}, "plan": plan} | changes)
 
 
 def files(out):
@@ -100,7 +102,7 @@ def test_taking_turns_against_rivals(tmp_path):
 def test_only_who_is_seated_learns_and_the_rivals_are_drawn():
     training, rivals = small(rotate=True, rivals=("hqfa", "lcfa")), set()
     for episode in range(20):
-        with open_table(training, ("mnist",), episode, 1, Shelf(), 1) as table:
+        with open_table(training, 0, ("mnist",), episode, 1, Shelf(), 1) as table:
             assert table.learners == ("mnist",)
             assert table.rivals.keys() == {"fashion-mnist", "emnist"}
             rivals |= {type(policy).__name__ for policy in table.rivals.values()}
@@ -113,7 +115,10 @@ class Watcher:
     def __init__(self):
         self.played = []
 
-    def begin(self, episode):
+    def begin(self, episode, market=0):
+        pass
+
+    def remember(self, observations, offers, feedback):
         pass
 
     def act(self, observations, epsilon):
@@ -135,11 +140,11 @@ class Watcher:
 def test_training_explores_and_evaluations_do_not(tmp_path):
     watcher, seeds = Watcher(), {}
     training = small(rotate=True)
-    plan = Plan(episodes=4, epsilon_episodes=4, evaluate_every=4, evaluation_seeds=(5, 6), seats=("mnist", "emnist"))
+    plan = Plan(episodes=4, epsilon_episodes=4, evaluate_every=4, evaluation_seeds=(5, 6), seats=(("mnist", "emnist"),))
 
-    def opened(episode, seed, seats):
+    def opened(market, episode, seed, seats):
         seeds.setdefault(episode, []).append(seed)
-        return open_table(training, seats, episode, seed, Shelf(), 1)
+        return open_table(training, market, seats, episode, seed, Shelf(), 1)
 
     rows = []
     train(watcher, opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
@@ -156,10 +161,10 @@ def test_training_explores_and_evaluations_do_not(tmp_path):
 
 def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
     training, rows = small(rotate=True), []
-    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(5,), seats=("mnist",))
+    plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(5,), seats=(("mnist",),))
 
-    def opened(episode, seed, seats):
-        return open_table(training, seats, episode, seed, Shelf(), 1)
+    def opened(market, episode, seed, seats):
+        return open_table(training, market, seats, episode, seed, Shelf(), 1)
 
     for _ in range(2):
         train(Watcher(), opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
@@ -292,13 +297,13 @@ def test_what_is_not_asked_for_is_trained_as_the_shipped_agents_were():
         epsilon_episodes=100,
         evaluate_every=25,
         evaluation_seeds=(900_001, 900_002, 900_003),
-        seats=(),
+        seats=((),),
         together=1,
     )
     assert Plan() == default
-    assert plan_training(load("paper"), "mahdrl", options={}, command="").plan == default
+    assert plan_training([load("paper")], "mahdrl", options={}, command="").plan == default
     # Exploration ends half-way.
-    assert plan_training(load("paper"), "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
+    assert plan_training([load("paper")], "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
 
 
 def test_the_markets_of_a_training_follow_from_its_seed():
@@ -322,9 +327,9 @@ def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
 
 
 def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
-    swept = small().scenario.model_copy(update={"sweep": {"clients.cores": (1, 2)}})
+    swept = small().scenarios[0].model_copy(update={"sweep": {"clients.cores": (1, 2)}})
     with pytest.raises(InputError, match="has a sweep"):
-        run(small(scenario=swept), 0, tmp_path / "agent.safetensors", Shelf())
+        run(small(scenarios=(swept,)), 0, tmp_path / "agent.safetensors", Shelf())
 
 
 @pytest.mark.parametrize(
@@ -346,14 +351,82 @@ def test_a_mechanism_that_learners_cannot_play_is_refused_before_anything_is_wri
 
 
 def test_who_learns_in_an_episode():
-    seats = ("a", "b", "c", "d")
+    names = ("a", "b", "c", "d")
+    seats = (names,)
     alone = Plan(seats=seats)
     assert [alone.learners(episode) for episode in (1, 2, 3, 4)] == [("b",), ("c",), ("d",), ("a",)]
     assert Plan().learners(1) == (), "nobody named: all learn"
     pairs = [Plan(seats=seats, together=2).learners(episode) for episode in range(200)]
     assert all(len(set(pair)) == 2 for pair in pairs)
     assert len(set(pairs)) == 6, "every pair comes up"
-    assert set(Plan(seats=seats, together=9).learners(1)) == set(seats)
+    assert set(Plan(seats=seats, together=9).learners(1)) == set(names)
+    drawn = [len(Plan(seats=seats, together=0).learners(episode)) for episode in range(1, 200)]
+    assert set(drawn) == {1, 2, 3, 4}, "any number of services may learn"
+
+
+def test_all_markets_are_played_before_any_is_again():
+    plan = Plan(seats=((), (), ()), evaluation_seeds=(5, 6))
+    played = [plan.market(episode) for episode in range(1, 31)]
+    turns = [tuple(played[at : at + 3]) for at in range(0, 30, 3)]
+    assert all(set(turn) == {0, 1, 2} for turn in turns)
+    assert len(set(turns)) > 1, "in an order drawn anew"
+    assert list(plan.evaluations()) == [(0, 5, ()), (1, 6, ()), (2, 5, ())]
+
+
+def test_an_evaluation_of_many_markets_plays_some_of_them_and_seats_in_turn():
+    plan = Plan(seats=tuple((f"a{m}", f"b{m}") for m in range(40)), evaluation_seeds=(5,))
+    found = list(plan.evaluations())
+    assert [market for market, _, _ in found] == list(range(0, 40, 3))
+    assert [seats for _, _, seats in found[:3]] == [("a0",), ("b3",), ("a6",)]
+
+
+def markets(*overrides, **changes):
+    """A training in three markets of different sizes; two of them have services of the same names."""
+    other = load("paper", ["training.backend=surrogate", "rounds=6", "clients.count=9", "clients.cores=1"])
+    one = drawn(0, 3)[2].model_copy(update={"rounds": 5})
+    options = {"context": True, "budget": True, "replay": 100}
+    training = small(*overrides, options=options, **changes)
+    return replace(training, scenarios=(*training.scenarios, other, one))
+
+
+def test_one_agent_learns_in_several_markets_and_resumes_to_the_same_bytes(tmp_path):
+    whole, short = tmp_path / "whole.safetensors", tmp_path / "short.safetensors"
+    population = {"rotate": True, "rivals": ("hqfa", "dearest")}
+    plan = Plan(episodes=12, epsilon_episodes=6, evaluate_every=4, evaluation_seeds=(900_001,), together=0)
+    rows = []
+    run(markets(plan=plan, **population), 3, whole, Shelf(), report=rows.append)
+    run(markets(plan=replace(plan, episodes=8), **population), 3, short, Shelf())
+    run(markets(plan=plan, **population), 3, short, Shelf(), resume=True)
+    assert files(short) == files(whole)
+    assert all(row.losses for row in rows if row.phase == "train" and row.episode > 9)
+    described = json.loads(whole.with_suffix(".json").read_text())
+    assert described["scenario"] == "3 markets"
+    assert [name for name, _ in described["scenarios"]] == ["paper", "paper", "drawn-0-2"]
+    run(markets(plan=replace(plan, episodes=13), **population), 3, short, Shelf(), resume=True)
+    assert short.read_bytes() != whole.read_bytes()
+
+
+def test_an_agent_of_several_markets_plays_any_other(tmp_path):
+    out = tmp_path / "agent.safetensors"
+    run(markets(), 3, out, Shelf())
+    for scenario in (load("scarce", ["training.backend=surrogate", "rounds=4"]), draw(1, 5)):
+        scenario = scenario.model_copy(update={"rounds": 4})
+        result = play_batch([scenario], [f"mahdrl:{out}"], [1], tmp_path / "runs", progress=False)
+        assert len(result.complete) == 1
+
+
+def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
+    several = markets().scenarios
+    with pytest.raises(InputError, match="policy 'mahdrl-paper' can only be trained in one market; with several"):
+        plan_training(several, "mahdrl-paper", options={}, command="")
+    apart = replace(markets(), options={"share": False})
+    with pytest.raises(InputError, match="--option share=false: services of several markets have one network"):
+        run(apart, 0, tmp_path / "agent.safetensors", Shelf())
+    nothing = flmarket("train", "--out", str(tmp_path / "agent"))
+    assert (nothing.returncode, nothing.stderr) == (
+        2,
+        "nothing to train in: name a scenario, or draw markets with --draw N\n",
+    )
 
 
 def test_the_agents_that_were_met_are_part_of_what_was_trained_on():
@@ -394,7 +467,7 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
     """As with `--policy NAME:CHECKPOINT`."""
     agent = write_agent(tmp_path / "mine.safetensors", another=True)
     training = small(rotate=True, rivals=(f"mahdrl:{agent}",))
-    with open_table(training, ("mnist",), 0, 1, Shelf(), 1) as table:
+    with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1) as table:
         assert {type(policy).__name__ for policy in table.rivals.values()} == {"Mahdrl"}
     assert learned_rivals(training) == {f"mahdrl:{agent}": POLICIES.load("mahdrl").agent_digest(str(agent))}
     assert learned_rivals(training) != learned_rivals(small(rotate=True, rivals=("mahdrl",)))
@@ -403,7 +476,7 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
         ("mahdrl:", "--rivals mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
     ):
         with pytest.raises(InputError) as caught:
-            plan_training(training.scenario, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
+            plan_training(training.scenarios, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
         assert str(caught.value) == problem
 
 
@@ -429,7 +502,7 @@ def test_baselines_are_those_of_the_evaluations_markets(tmp_path):
     training = small()
     run(training, 3, tmp_path / "agent.safetensors", Shelf())
     level = recorded(tmp_path / "agent.safetensors")["baselines.csv"].decode().splitlines()[1].split(",")
-    result = play_batch([training.scenario], ["hqfa"], [900_001], tmp_path / "runs", progress=False)
+    result = play_batch(training.scenarios, ["hqfa"], [900_001], tmp_path / "runs", progress=False)
     table = pd.read_csv(result.complete[0].directory.path / "rounds.csv")
     assert level[0] == "hqfa"
     assert float(level[2]) == pytest.approx(table["accuracy"].mean(), abs=1e-5)
@@ -449,5 +522,5 @@ def test_turns_record_the_best_heuristic_and_real_training_none(tmp_path):
     assert recorded(tmp_path / "turns.safetensors")["baselines.csv"].count(b"\n") == 2
     real = load("quickstart", ["rounds=1", "clients.count=3", "training.eval_samples=50"])
     plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(900_001,))
-    run(small(scenario=real, plan=plan), 3, tmp_path / "real.safetensors", Shelf())
+    run(small(scenarios=(real,), plan=plan), 3, tmp_path / "real.safetensors", Shelf())
     assert "baselines.csv" not in recorded(tmp_path / "real.safetensors")

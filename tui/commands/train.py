@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.errors import RunError
-from tui.commands.arguments import Assignments, Plugins, Quiet, Source, load_all, load_plugins
+from fl.errors import InputError, RunError
+from tui.commands.arguments import Assignments, Plugins, Quiet, load_all, load_plugins
 from tui.commands.console import note, result, stderr
 
 if TYPE_CHECKING:
@@ -19,16 +19,23 @@ if TYPE_CHECKING:
 
     from learning.mahdrl.training_log import Row
     from scenarios.build import Shelf
-    from scenarios.train import Training
+    from scenarios.training import Training
 
 
 def train(
-    source: Source,
+    *,
+    sources: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Scenario files or built-in names.")
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; log and saved states go beside it.")
     ],
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
-    episodes: Annotated[int, typer.Option(min=1, help="Markets to learn from.")] = 200,
+    draw: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Also train in N markets drawn at random (docs/mahdrl.md).")
+    ] = None,
+    draw_seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="With --draw: which markets are drawn.")] = 0,
+    episodes: Annotated[int, typer.Option(min=1, help="How often a market is played to learn from it.")] = 200,
     backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[
         str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training for each; seed 0 if not given.")
@@ -37,7 +44,10 @@ def train(
         bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
     ] = False,
     together: Annotated[
-        int, typer.Option(min=1, metavar="N", help="With --rotate: services that learn in the same episode.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="With --rotate: services that learn in the same episode; 0: a number drawn anew."
+        ),
     ] = 1,
     rivals: Annotated[
         list[str] | None,
@@ -62,6 +72,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
+    from scenarios.drawn import drawn
     from scenarios.file.policy_choice import parted
     from scenarios.running.rehearsal import Rehearsal
     from scenarios.running.seeds import parse_seeds
@@ -69,15 +80,19 @@ def train(
     backends = [] if backend is None else [f"training.backend={backend}"]
     with Rehearsal(notify=note) as rehearsal:
         load_plugins(plugin, rehearsal)
-        (scenario,) = load_all([source], [*(assignments or []), *backends], rehearsal=rehearsal)
-        rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in scenario.services)])
+        scenarios = load_all(sources or [], [*(assignments or []), *backends], rehearsal=rehearsal)
+        services = [service for scenario in scenarios for service in scenario.services]
+        rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in services)])
+    scenarios += drawn(draw_seed, draw, backend or "surrogate") if draw else []
+    if not scenarios:
+        raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
     from scenarios.hyper_parameters import parse_options
     from scenarios.running.batch import threads  # brings torch
     from scenarios.train import plan_training
 
     training = plan_training(
-        scenario,
+        scenarios,
         policy,
         episodes=episodes,
         rotate=rotate,

@@ -88,7 +88,7 @@ class Learner:
         self._noise: FloatArray = np.zeros((agents, shape.clients))
         self._continuous: dict[str, Float32Array] = {}
 
-    def begin(self, episode: int) -> None:
+    def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode: line 6.
 
         The paper names no random process; this is DDPG's, an Ornstein-Uhlenbeck process for each client of each agent.
@@ -183,6 +183,11 @@ class Learner:
         s = self.settings
         chooser = self.weights.critic if s.target == "double" else None
         return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, most=s.highest_value)
+
+    def remember(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> None:
+        """Remember nothing: the algorithm decides on the state of a round alone."""
 
     def end(self) -> dict[str, float]:
         """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""

@@ -11,7 +11,8 @@ from learning.mahdrl.board import Board
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.train import Training, run
+from scenarios.train import run
+from scenarios.training import Training
 from tui.program import app
 
 accumulator = pytest.importorskip(
@@ -60,7 +61,7 @@ def test_a_resumed_training_goes_on_in_the_same_curves(tmp_path):
     out, folder = tmp_path / "agent.safetensors", tmp_path / "board"
     scenario = load("paper", ["training.backend=surrogate", "rounds=4"])
     plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    training = Training(scenario, "mahdrl", {}, plan)
+    training = Training((scenario,), "mahdrl", {}, plan)
     board = Board(folder)
 
     def stopped(row):

@@ -98,7 +98,7 @@ def test_a_missing_half_is_refused(agent, make_context):
 def test_numbers_that_are_none_are_refused(tmp_path, make_context):
     path = tmp_path / "agent.safetensors"
     tensors = {name: np.full(size, np.nan, np.float32) for name, size in Brain.shapes(1).items()}
-    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())})
     with pytest.raises(CheckpointError, match="holds values that are not finite"):
         Mahdrl(make_context(), checkpoint=str(path))
 
@@ -106,7 +106,7 @@ def test_numbers_that_are_none_are_refused(tmp_path, make_context):
 def test_double_precision_is_refused(tmp_path, make_context):
     path = tmp_path / "agent.safetensors"
     tensors = {name: np.zeros(size) for name, size in Brain.shapes(1).items()}
-    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None})
+    checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())})
     with pytest.raises(CheckpointError, match="tensor 'quality' holds float64, not float32"):
         Mahdrl(make_context(), checkpoint=str(path))
 

@@ -18,6 +18,8 @@ from learning.mahdrl.shape import Shape
 from learning.mahdrl.trained import shipped
 from learning.policy import create
 
+NOTHING = np.zeros(0, dtype=np.float32)
+
 
 def shape(names, clients=20, rounds=6):
     return Shape(tuple(names), clients, 2, rounds, dict.fromkeys(names, 100.0))
@@ -59,12 +61,15 @@ def test_only_contested_offers_teach_the_chance_to_be_served():
         "offered": torch.tensor([[[1.0, 1.0], [1.0, 0.0]]]),
         "won": torch.tensor([[[1.0, 0.0], [0.0, 0.0]]]),
         "contested": torch.tensor([[[1.0], [0.0]]]),
+        "rivalry": torch.zeros(1, 2, 0),
     }
     win = constant(WIN, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
     one = -(np.log(1 / 16) + np.log(15 / 16)) / 2
-    assert win_loss(win, batch, cores=1).item() == pytest.approx(one, rel=1e-5)
+    cores = {"cores": torch.ones(1, 2, 1)}
+    assert win_loss(win, batch | cores, most=1).item() == pytest.approx(one, rel=1e-5)
     two = -(np.log(7 / 16) + np.log(9 / 16)) / 2
-    assert win_loss(win, batch, cores=2).item() == pytest.approx(two, rel=1e-5)
+    cores = {"cores": torch.tensor([[[2.0], [1.0]]])}  # of markets with different K
+    assert win_loss(win, batch | cores, most=2).item() == pytest.approx(two, rel=1e-5)
 
 
 @pytest.mark.parametrize(("cores", "chance"), [(1, 1 / 64), (2, 10 / 64), (3, 37 / 64)])
@@ -72,7 +77,7 @@ def test_the_chance_to_be_served_is_that_of_fewer_than_k_who_outbid(cores, chanc
     # Each of three rivals outbids with a chance of 3/4, at each of 5 prices of each of 3 clients.
     brain = Brain.initial(stream(5, "test"), 1)
     brain = Brain(brain.quality, brain.count, constant(WIN, [np.log(3.0)]).numpy())
-    found = brain.chances(np.zeros((3, 5, 3, STANDING)), cores)
+    found = brain.chances(np.zeros((3, 5, 3, STANDING)), cores, NOTHING)
     np.testing.assert_allclose(found, np.full((3, 5), chance), rtol=1e-5)
 
 
@@ -111,7 +116,7 @@ def test_payments_frozen_at_the_bid(make_observation):
 
 def test_it_plays_the_slow_average_and_explores_with_what_learns(make_observation):
     names = ("alpha",)
-    learner = Learner(names, shape(names), 7, Settings())
+    learner = Learner([names], [shape(names)], 7, Settings())
     learner.played.quality[...] = Brain.initial(stream(9, "test"), 1).quality
     rng = np.random.default_rng(0)
     seen = {"alpha": make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))}
@@ -121,10 +126,10 @@ def test_it_plays_the_slow_average_and_explores_with_what_learns(make_observatio
     assert learner.brain.decide(seen["alpha"]).clients.tolist() != learner.played.decide(seen["alpha"]).clients.tolist()
 
 
-@pytest.mark.parametrize(("cores", "contested"), [(2, 1.0), (1, 0.0), (3, 0.0)])
-def test_while_k_is_changed_offers_teach_nothing_about_rivals(make_market, cores, contested):
+@pytest.mark.parametrize(("cores", "contested"), [(2, 1.0), (1, 1.0), (3, 0.0)])
+def test_while_k_is_raised_offers_teach_nothing_about_rivals(make_market, cores, contested):
     names = ("alpha", "beta", "gamma")
-    learner = Learner(names, shape(names, rounds=2), 7, Settings())  # learns of markets with K = 2
+    learner = Learner([names], [shape(names, rounds=2)], 7, Settings())  # learns of markets with K = 2
     for episode in (1, 2):
         play(learner, make_market(names, seed=episode, rounds=2, cores=cores), episode, 1.0)
     assert (learner._replay.fields["contested"][0, : learner._replay.stored[0]] == contested).all()
@@ -134,12 +139,12 @@ def test_updates_carry_over_from_episode_to_episode(make_market):
     names = ("alpha",)
 
     def learned(*, interrupted):
-        learner = Learner(names, shape(names, rounds=5), 7, Settings(updates=0.3))
+        learner = Learner([names], [shape(names, rounds=5)], 7, Settings(updates=0.3))
         for episode in range(1, 6):
             play(learner, make_market(names, seed=episode, rounds=5), episode, 0.5)
             if interrupted:
                 state = {name: np.array(values) for name, values in learner.state().items()}
-                learner = Learner(names, shape(names, rounds=5), 7, Settings(updates=0.3))
+                learner = Learner([names], [shape(names, rounds=5)], 7, Settings(updates=0.3))
                 learner.restore(state)
         return learner.agent()
 
@@ -162,7 +167,7 @@ def test_nobody_is_affordable(make_observation):
 
 def test_all_leave_in_the_first_round(make_market):
     names = ("alpha", "beta", "gamma")
-    learner = Learner(names, shape(names), 0, Settings())
+    learner = Learner([names], [shape(names)], 0, Settings())
     for episode in (1, 2, 3):
         losses = play(learner, make_market(names, seed=episode, target=0.11), episode, 1.0)
     assert losses.keys() == {"critic_loss", "win_loss"}
@@ -171,7 +176,7 @@ def test_all_leave_in_the_first_round(make_market):
 
 def test_no_offer_is_ever_served(make_market):
     names = ("alpha",)
-    learner = Learner(names, shape(names), 0, Settings())
+    learner = Learner([names], [shape(names)], 0, Settings())
     for episode in (1, 2, 3):
         play(learner, make_market(names, seed=episode, budget=0), episode, 0.5)
     assert all(np.isfinite(values).all() for values in learner.state().values())
@@ -182,7 +187,7 @@ def test_the_same_seed_learns_the_same(make_market, share):
     names = ("alpha", "beta", "gamma")
     states = []
     for _ in range(2):
-        learner = Learner(names, shape(names), 7, Settings(share=share))
+        learner = Learner([names], [shape(names)], 7, Settings(share=share))
         for episode in (1, 2, 3):
             play(learner, make_market(names, seed=episode), episode, 0.5)
         states.append(learner.state())
@@ -193,7 +198,7 @@ def test_the_same_seed_learns_the_same(make_market, share):
 @pytest.mark.parametrize("weighted", [True, False])
 def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, weighted):
     settings = Settings(weighted=weighted, horizon=2)
-    learner, curves = Learner(("s0",), shape(["s0"]), 0, settings), []
+    learner, curves = Learner([("s0",)], [shape(["s0"])], 0, settings), []
     for episode in (1, 2):
         play(learner, make_market(["s0"], seed=episode), episode, epsilon=1.0)
         curves.append(progress(learner._episodes["s0"].accuracies))
@@ -205,7 +210,8 @@ def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, wei
 
 
 def test_the_shipped_agent_was_trained_with_the_defaults():
-    assert asdict(Settings()) == json.loads(shipped("mahdrl").with_suffix(".json").read_text())["settings"]
+    described = json.loads(shipped("mahdrl").with_suffix(".json").read_text())["settings"]
+    assert asdict(Settings()) == {"context": False, **described}
 
 
 def test_it_learns_which_clients_are_worth_it(make_market, make_context):
@@ -218,7 +224,7 @@ def test_it_learns_which_clients_are_worth_it(make_market, make_context):
             market.close_round({name: decide(name, seen) for name, seen in market.open_round().items()})
         return np.mean([state.accuracy for state in market.states])
 
-    learner = Learner(names, shape(names, rounds=8), 0, Settings(updates=4.0))
+    learner = Learner([names], [shape(names, rounds=8)], 0, Settings(updates=4.0))
     for episode in range(1, 31):
         play(learner, make_market(names, seed=1000 + episode, rounds=8), episode, max(0.1, 1 - episode / 20))
     blind = create("random", make_context())
@@ -248,11 +254,13 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
             "offered": torch.ones(1, 40, 1),
             "won": torch.from_numpy((prices > rivals).astype(np.float32)[None, :, None]),
             "contested": torch.ones(1, 40, 1),
+            "cores": torch.ones(1, 40, 1),
+            "rivalry": torch.zeros(1, 40, 0),
         }
-        adam.step(torch.autograd.grad(win_loss(win, batch, cores=1), win)[0])
+        adam.step(torch.autograd.grad(win_loss(win, batch, most=1), win)[0])
     brain = Brain.initial(stream(0, "test"), 1)
     trained = Brain(brain.quality, brain.count, win.detach().numpy())
-    low, high = trained.chances(standing(np.array([4.0, 6.1]), np.array([6.0, 6.0])), cores=1)[:, 0]
+    low, high = trained.chances(standing(np.array([4.0, 6.1]), np.array([6.0, 6.0])), 1, NOTHING)[:, 0]
     assert low < 0.2
     assert high > 0.8
 
@@ -275,7 +283,7 @@ def test_every_departure_can_be_switched_off(make_market, switch):
     names = ("alpha", "beta", "gamma")
     states = []
     for settings in (Settings(), Settings(**switch)):
-        learner = Learner(names, shape(names), 7, settings)
+        learner = Learner([names], [shape(names)], 7, settings)
         for episode in (1, 2, 3):
             play(learner, make_market(names, seed=episode, cores=1), episode, 0.5)
         states.append(learner.agent())
@@ -284,7 +292,7 @@ def test_every_departure_can_be_switched_off(make_market, switch):
 
 def test_what_is_played_follows_what_learns(make_market):
     names = ("alpha", "beta")
-    learner = Learner(names, shape(names), 7, Settings(average=0.5))
+    learner = Learner([names], [shape(names)], 7, Settings(average=0.5))
     for episode in (1, 2):
         play(learner, make_market(names, seed=episode), episode, 1.0)
     before, learning = learner.played.quality.copy(), learner.brain.quality.copy()
@@ -296,7 +304,7 @@ def test_what_is_played_follows_what_learns(make_market):
 def test_a_client_that_left_teaches_nothing_about_rivals(make_market):
     """Its offer won, whatever became of it: the chance to win is learned from defeats alone."""
     market = make_market(["alpha"], departure_rate=1.0)
-    learner = Learner(["alpha"], shape(["alpha"]), 7, Settings())
+    learner = Learner([["alpha"]], [shape(["alpha"])], 7, Settings())
     learner.begin(0)
     seen = market.open_round()
     offers = learner.act(seen, epsilon=0.0)

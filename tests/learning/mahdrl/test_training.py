@@ -13,7 +13,9 @@ class Generous:
     def __init__(self):
         self.accuracies = {}
 
-    def begin(self, episode): ...
+    def begin(self, episode, market=0): ...
+
+    def remember(self, observations, offers, feedback): ...
 
     def act(self, observations, epsilon):
         return {name: Offer(np.array([0]), np.round(1.25 * o.own_bids[:1], 6)) for name, o in observations.items()}

@@ -1,0 +1,148 @@
+"""What an agent knows of its market besides a round's clients: what is scarce, and what came of its offers so far.
+
+Nothing of it has a unit, so that an agent of one market can play another: money counts in mean bids, clients and
+services by their number's logarithm, and DQI by how it goes with the bids. The latter tells which market this is:
+where the DQI falls with the data size, as with the published parameters, the dearest clients are not those of the
+highest DQI.
+"""
+
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+
+from des.records import Feedback, Observation, Offer
+from fl.arrays import Float32Array, FloatArray
+from fl.elementary import log
+from fl.ordered import mean
+from learning.mahdrl.features import SMALLEST_PRICE
+from learning.mahdrl.rivalry import Rivals
+from learning.scaling import standardised
+
+CONTEXT = (
+    "agreement",  # correlation of DQI and bids over the clients, mean over the rounds so far
+    "spread",  # log of the bids' standard deviation over their mean
+    "skewness",  # of the DQI
+    "clients",  # log(C / 20)
+    "cores",  # log K
+    "services",  # log of how many take part
+    "scarcity",  # log of how many clients all could buy, over C K
+    "progress",  # -log(1 - accuracy) / 3
+    "gap",  # target - accuracy
+    "won at bid",  # share of the offers at the bid that won so far
+    "won above bid",  # share of the others
+    "keenness",  # how much higher, in parts of the highest bid, rivals' bids are where an offer lost
+    "public",  # 1 if rivals' bids are
+    "money left",  # share of the budget that the rest of the run can pay
+)
+"""The numbers of a context, in their order."""
+
+FOR_CHANCES = tuple(
+    CONTEXT.index(name)
+    for name in ("cores", "services", "scarcity", "progress", "won at bid", "won above bid", "keenness", "public")
+)
+"""Places of those that say something about rivals."""
+
+SMALLEST_SPREAD = 1e-3
+LARGEST_SCARCITY = 3.0
+
+(_ROUNDS, _AGREEMENT, _PLAIN, _PLAIN_WON, _RAISED, _RAISED_WON, _WON, _WON_KEEN, _LOST, _LOST_KEEN) = range(10)
+
+
+def _nothing() -> FloatArray:
+    return np.zeros(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an agent remembers of its run.
+
+    Attributes:
+        sums: [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those
+            that won; contested offers that won, the highest rival bids for them, and the same of those that lost.
+    """
+
+    sums: FloatArray = field(default_factory=_nothing)
+
+    def after(self, observation: Observation, offer: Offer, feedback: Feedback) -> "Memory":
+        """Return the memory after a round."""
+        sums = self.sums.copy()
+        sums[_ROUNDS] += 1
+        sums[_AGREEMENT] += _agreement(observation)
+        won, raised = feedback.won, offer.payments > observation.own_bids[offer.clients]
+        rivals = Rivals.of(observation)
+        if len(rivals) >= observation.cores:  # else nobody can be outbid
+            keen = rivals.bids[0, offer.clients] / rivals.highest
+            for place, which in ((_PLAIN, ~raised), (_RAISED, raised)):
+                sums[place] += which.sum()
+                sums[place + 1] += (which & won).sum()
+            for place, which in ((_WON, won), (_LOST, ~won)):
+                sums[place] += which.sum()
+                sums[place + 1] += _total(keen[which])
+        return Memory(sums)
+
+
+def context(observation: Observation, memory: Memory) -> Float32Array:
+    """Return the numbers of ``CONTEXT``, [14].
+
+    Args:
+        observation: what the service sees.
+        memory: of the rounds before.
+    """
+    sums, bids = memory.sums, observation.own_bids
+    typical = max(mean(bids), SMALLEST_PRICE)
+    services = len(Rivals.of(observation)) + 1
+    clients, cores = observation.clients, observation.cores
+    demand = services * min(clients, observation.budget / typical)
+    values: FloatArray = np.array(
+        [
+            (sums[_AGREEMENT] + _agreement(observation)) / (sums[_ROUNDS] + 1),
+            log(max(_deviation(bids) / typical, SMALLEST_SPREAD)),
+            mean(standardised(observation.dqi) ** 3),
+            log(clients / 20),
+            log(cores),
+            log(services),
+            min(max(log(max(demand, SMALLEST_PRICE) / (clients * cores)), -LARGEST_SCARCITY), LARGEST_SCARCITY),
+            -log(max(1.0 - observation.accuracy, SMALLEST_SPREAD)) / 3,
+            observation.target_accuracy - observation.accuracy,
+            _share(sums[_PLAIN_WON], sums[_PLAIN]),
+            _share(sums[_RAISED_WON], sums[_RAISED]),
+            _mean(sums[_LOST_KEEN], sums[_LOST]) - _mean(sums[_WON_KEEN], sums[_WON]),
+            float(observation.bids_public),
+            _money_left(observation),
+        ]
+    )
+    seen: Float32Array = np.clip(values, -8.0, 8.0).astype(np.float32)
+    return seen
+
+
+def _agreement(observation: Observation) -> float:
+    """Return the correlation of DQI and bids over the round's clients; 0 if either is the same for all."""
+    return mean(standardised(observation.dqi) * standardised(observation.own_bids))
+
+
+def _deviation(values: FloatArray) -> float:
+    centred = values - mean(values)
+    return sqrt(mean(centred * centred))
+
+
+def _money_left(observation: Observation) -> float:
+    """Return which share of the budget the service can pay in every round that is left, 1 without a limit."""
+    if observation.total_left is None or observation.budget <= 0:
+        return 1.0
+    rounds = observation.rounds - observation.round + 1
+    return min(observation.total_left / (rounds * observation.budget), 1.0)
+
+
+def _share(won: float, offers: float) -> float:
+    """Return the share that won; one half before there were any offers, and near it after few."""
+    return float((won + 1.0) / (offers + 2.0))
+
+
+def _mean(total: float, number: float) -> float:
+    """Return the mean of a sum of values of about one half, shrunk towards that if there are few."""
+    return float((total + 1.0) / (number + 2.0))
+
+
+def _total(values: FloatArray) -> float:
+    return mean(values) * len(values) if len(values) else 0.0

@@ -1,0 +1,97 @@
+"""A training: what is trained on what, and the tables of its episodes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fl.streams import stream
+from learning.mahdrl.training import Plan, Table
+from learning.policy import agent_digest
+from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+
+PolicyName = Literal["mahdrl", "mahdrl-paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What to train on what.
+
+    Attributes:
+        scenarios: the markets, without a sweep, with the backend that is to be trained on; at least one.
+        policy: what is trained.
+        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
+        plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
+        rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
+        rivals: policies, ``NAME`` or ``NAME:CHECKPOINT``, that the other services draw from in every episode; if empty,
+            they play the scenario's.
+        command: what the user typed, for the agent's description.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    policy: PolicyName
+    options: Mapping[str, Any]
+    plan: Plan
+    rotate: bool = False
+    rivals: tuple[str, ...] = ()
+    command: str = ""
+
+    @property
+    def learners(self) -> tuple[tuple[str, ...], ...]:
+        """Of each market, the services that it gives the trained policy, or all if it gives it to none."""
+        found = []
+        for scenario in self.scenarios:
+            named = tuple(service.name for service in scenario.services if service.policy == self.policy)
+            found.append(named or tuple(service.name for service in scenario.services))
+        return tuple(found)
+
+
+def learned_rivals(training: Training) -> dict[str, str]:
+    """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
+    if training.rivals:
+        choices = {rival: PolicyChoice.parse(rival) for rival in training.rivals}
+        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in choices.items()}
+        return {rival: digest for rival, digest in digests.items() if digest is not None}
+    found: dict[str, str] = {}
+    for scenario, learners in zip(training.scenarios, training.learners, strict=True):
+        met = scenario.services
+        if not training.rotate:  # who learns in every episode never plays an agent of the scenario
+            met = tuple(service for service in met if service.name not in learners)
+        found |= agents_of(scenario.model_copy(update={"services": met}))
+    return found
+
+
+@contextmanager
+def open_table(
+    training: Training, market: int, seats: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
+) -> Iterator[Table]:
+    """Open one of the markets, in which the services in the seats learn and the others play as the training prescribes.
+
+    Args:
+        training: what is trained on what.
+        market: its place among the scenarios.
+        seats: who learns; if empty, all that may.
+        episode: decides which rivals are drawn.
+        seed: the market's.
+        shelf: gives the data sets.
+        workers: threads that train clients.
+    """
+    scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
+    for service in scenario.services:
+        if service.name in learners:
+            service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
+        elif training.rivals:
+            drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
+            choice = PolicyChoice.parse(training.rivals[drawn])
+            rival: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
+            service = service.model_copy(update=rival)
+        services.append(service)
+    scenario = scenario.model_copy(update={"services": tuple(services)})
+    rivals = {s.name: build_policy(scenario, s) for s in scenario.services if s.name not in learners}
+    federation = build_federation(scenario, seed, shelf, workers=workers)
+    try:
+        yield Table(build_market(scenario, seed, federation), learners, rivals, market)
+    finally:
+        federation.close()
