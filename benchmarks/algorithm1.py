@@ -28,7 +28,8 @@ from fl.streams import stream
 from learning.evaluation import evaluate as play
 from learning.evaluation import everywhere
 from learning.intervals import holm, paired_interval
-from learning.mahdrl.training import Learner, Plan
+from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import Learner
 from learning.mahdrl.training import train as train_agent
 from learning.mahdrl.training_log import Row
 from scenarios.build import Shelf, build_federation, build_market

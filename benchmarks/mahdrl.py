@@ -22,7 +22,7 @@ from typing import Any
 from mahdrl_table import summary
 
 from learning.evaluation import evaluate, lineup
-from learning.mahdrl.training import Plan
+from learning.mahdrl.plan import Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import parse_options

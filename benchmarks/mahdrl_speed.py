@@ -15,8 +15,8 @@ import torch
 from fl.errors import InputError
 from fl.streams import stream
 from learning.mahdrl.paper import algorithm, settings
+from learning.mahdrl.plan import Plan
 from learning.mahdrl.shape import Shape
-from learning.mahdrl.training import Plan
 from learning.policy import create
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market

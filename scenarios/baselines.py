@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from des.records import Feedback, Observation, Offer
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.training import OpenTable, Plan, mean_row, play_episode
+from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import OpenTable, mean_row, play_episode
 from learning.mahdrl.training_log import Row
 from learning.play import decide
 from learning.policy import Policy

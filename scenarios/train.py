@@ -17,8 +17,9 @@ from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
 from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.paper.serial_learner import SerialLearner
+from learning.mahdrl.plan import Plan
 from learning.mahdrl.shape import Shape
-from learning.mahdrl.training import Learner, Plan, Table, train
+from learning.mahdrl.training import Learner, Table, train
 from learning.mahdrl.training_log import Row
 from scenarios.baselines import baselines
 from scenarios.build import Shelf

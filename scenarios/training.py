@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fl.streams import stream
-from learning.mahdrl.training import Plan, Table
+from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import Table
 from learning.policy import agent_digest
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
 from scenarios.file.policy_choice import PolicyChoice

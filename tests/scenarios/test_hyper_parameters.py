@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from learning.mahdrl.training import Plan
+from learning.mahdrl.plan import Plan
 from scenarios.build import Shelf
 from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load

@@ -9,7 +9,7 @@ import pytest
 
 import flmarket
 from des.money import to_micro
-from learning.mahdrl.training import Plan
+from learning.mahdrl.plan import Plan
 from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
 from scenarios.judging.rerun import rerun

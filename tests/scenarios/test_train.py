@@ -15,8 +15,9 @@ from des.records import Offer
 from fl.errors import InputError, RunError
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.plan import Plan
 from learning.mahdrl.trained import shipped
-from learning.mahdrl.training import Plan, train
+from learning.mahdrl.training import train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.drawn import draw, drawn

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fl.errors import InputError
 from learning.mahdrl.board import Board
-from learning.mahdrl.training import Plan
+from learning.mahdrl.plan import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import run
