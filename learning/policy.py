@@ -129,6 +129,7 @@ BUILTIN: Mapping[str, str] = {
     "greedy": "learning.heuristics:QualityPerCost",
     "d-first": "learning.heuristics:DataFirst",
     "mahdrl": "learning.mahdrl.policy:Mahdrl",
+    "mahdrl-single": "learning.mahdrl.policy:MahdrlSingle",
     "mahdrl-paper": "learning.mahdrl.paper.policy:MahdrlPaper",
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",

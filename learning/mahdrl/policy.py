@@ -14,13 +14,13 @@ from learning.mahdrl.context import Memory
 from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
-NAME = "mahdrl"
+NAME, SINGLE = "mahdrl", "mahdrl-single"
 
 
 class Mahdrl(Policy):
     """The learned policy that comes with flmarket, or one that you trained yourself."""
 
-    summary = "learned: one network for all clients and services, learned payments (MAHDRL, improved)"
+    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
 
     def __init__(
         self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments | None = None
@@ -78,3 +78,18 @@ class Mahdrl(Policy):
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Remember what ``state`` returned."""
         self._memory = Memory(np.asarray(state["memory"], dtype=np.float64))
+
+
+class MahdrlSingle(Mahdrl):
+    """The agent that was trained in the paper's market alone."""
+
+    summary = "learned in the market of `paper` alone, on images; what `mahdrl` was before it could play any market"
+
+    def __init__(self, context: PolicyContext, *, payments: Payments | None = None) -> None:
+        """Load the agent; ``payments`` as in ``Mahdrl``."""
+        super().__init__(context, checkpoint=str(trained.shipped(SINGLE)), payments=payments)
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
+        """Return the SHA-256 of the agent."""
+        return trained.digest(None, SINGLE)

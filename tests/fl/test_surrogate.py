@@ -37,7 +37,7 @@ CURVE = Curve(
     loss_error=0.9,
     loss_emd=-0.5,
 )
-QUIET = replace(CURVE, spread_0=-700.0, spread_progress=0.0, spread_left=0.0, luck=0.0)
+QUIET = CURVE.noiseless()
 
 jobs = st.lists(
     st.builds(
@@ -90,6 +90,15 @@ def test_whatever_is_trained_accuracies_and_losses_are_possible(rounds: list[lis
 def test_the_same_seed_gives_the_same_bits_and_another_one_does_not() -> None:
     assert path(CURVE, [100, 300], 0.8, 20, seed=3) == path(CURVE, [100, 300], 0.8, 20, seed=3)
     assert path(CURVE, [100, 300], 0.8, 20, seed=3) != path(CURVE, [100, 300], 0.8, 20, seed=4)
+
+
+def test_without_noise_rounds_follow_from_their_data_alone() -> None:
+    assert path(QUIET, [100, 300], 0.8, 20, seed=3) == path(QUIET, [100, 300], 0.8, 20, seed=4)
+    assert path(QUIET, [100, 300], 0.8, 20) != path(QUIET, [100, 300], 0.7, 20)
+    noisy = [path(CURVE, [100, 300], 0.8, 20, seed=seed) for seed in range(400)]
+    logs = np.log(1.0 - np.array(noisy) - CURVE.floor)  # noise is on the logarithm of the error, without a mean
+    quiet = np.log(1.0 - np.array(path(QUIET, [100, 300], 0.8, 20)) - CURVE.floor)
+    np.testing.assert_allclose(logs[:, -5:].mean(axis=0), quiet[-5:], atol=5 * logs.std() / np.sqrt(400))
 
 
 def test_services_do_not_disturb_each_other_and_one_without_a_job_keeps_its_model() -> None:

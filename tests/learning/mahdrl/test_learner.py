@@ -209,9 +209,18 @@ def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, wei
     np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
 
 
-def test_the_shipped_agent_was_trained_with_the_defaults():
-    described = json.loads(shipped("mahdrl").with_suffix(".json").read_text())["settings"]
-    assert asdict(Settings()) == {"context": False, **described}
+def test_the_agent_of_a_single_market_was_trained_with_the_defaults():
+    described = json.loads(shipped("mahdrl-single").with_suffix(".json").read_text())["settings"]
+    assert asdict(Settings()) == {"context": False, "gain": False, **described}
+
+
+def test_the_agent_of_any_market_sees_the_context_and_was_trained_in_drawn_markets():
+    described = json.loads(shipped("mahdrl").with_suffix(".json").read_text())
+    assert described["settings"]["context"]
+    assert described["settings"]["gain"]
+    assert described["agents"] is None
+    assert all(name.startswith("drawn-0-") for name, _ in described["scenarios"])
+    assert len(described["scenarios"]) >= 100
 
 
 def test_it_learns_which_clients_are_worth_it(make_market, make_context):

@@ -98,7 +98,7 @@ BAD = [
     ("an unknown choice", "[training]", '[training]\nkernel = "fusd"', [
         "f:12: training.kernel: must be one of auto, fused, reference, not the text \"fusd\"; did you mean 'fused'?"]),
     ("a backend that there is not", "[training]", '[training]\nbackend = "cloud"', [
-        'f:12: training.backend: must be real or surrogate, not the text "cloud"']),
+        'f:12: training.backend: must be one of real, surrogate, noiseless, not the text "cloud"']),
     ("more tests than images", "[training]", "[training]\neval_samples = 361", [
         "f:12: training.eval_samples: must be at most 360, the test images of digits, not 361"]),
     ("a deadline after the slot", "[timeline]", "[timeline]\nslot = 3\ndeadline = 4.5", [

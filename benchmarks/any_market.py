@@ -1,0 +1,218 @@
+r"""Who wins where: policies in a market that is changed in one way at a time, on the surrogate.
+
+    python benchmarks/any_market.py --out docs/results/any-market.csv            # plays what the file lacks, and prints
+    python benchmarks/any_market.py --out docs/results/any-market.csv --print
+    python benchmarks/any_market.py --out validation.csv --drawn 20 --agents a.safetensors b.safetensors
+
+The base market is that of `paper-fitted` with six services (its three, twice) and one core per client, for 40 rounds.
+`resident`: all services play the policy; the score is the AUC (mean accuracy over the rounds), averaged over services.
+`visitor`: the first service plays it, and all others `hqfa`; the score is that service's AUC. All policies meet the
+same worlds under the same market seeds, so differences are paired. One line of the CSV is one run.
+
+`--drawn N` plays N markets drawn as those of trainings are, with a seed that no training uses, as residents, and the
+trained agents that --agents names.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from growing import fill
+
+from learning.evaluation import evaluate, lineup
+from learning.intervals import mean_interval, paired_interval
+from learning.policy import is_privileged
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.drawn import draw
+from scenarios.file.schema import Scenario
+from scenarios.loader import load
+
+SEEDS, ROUNDS = 10, 40
+
+DRAWN_SEED, FEW = 999, 3
+"""Which markets ``--drawn`` plays, and under how many market seeds."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A market.
+
+    Attributes:
+        services: M.
+        cores: K.
+        budget: of each service.
+        dqi: the parameters of the DQI.
+        changes: what else is set.
+    """
+
+    services: int = 6
+    cores: int = 1
+    budget: float = 20.0
+    dqi: str = "fitted"
+    changes: tuple[str, ...] = ()
+
+    def scenario(self) -> Scenario:
+        """Return the market as a scenario."""
+        base = load("paper-fitted", ["training.backend=surrogate", f"rounds={ROUNDS}", *self.changes])
+        found = []
+        for index in range(self.services):
+            service = base.services[index % len(base.services)]
+            found.append(service.model_copy(update={"name": f"{service.name}-{index}", "budget": self.budget}))
+        clients = base.clients.model_copy(update={"cores": self.cores})
+        return base.model_copy(update={"dqi": self.dqi, "clients": clients, "services": tuple(found)})
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A market drawn at random, to choose between trainings; none was trained in it."""
+
+    index: int
+
+    def scenario(self) -> Scenario:
+        """Return the market as a scenario."""
+        return draw(DRAWN_SEED, self.index)
+
+
+POINTS: Mapping[str, Point] = {
+    "paper": Point(3, 2, dqi="published"),
+    "paper-fitted": Point(3, 2),
+    "3 services": Point(3),
+    "6 services": Point(),
+    "9 services": Point(9),
+    "12 services": Point(12),
+    "K = 2": Point(cores=2),
+    "K = 3": Point(cores=3),
+    "budget 5": Point(budget=5.0),
+    "budget 10": Point(budget=10.0),
+    "budget 40": Point(budget=40.0),
+    "published DQI": Point(dqi="published"),
+    "noisy costs, own bids": Point(changes=("clients.cost.noise=0.5", "market.bids=own")),
+}
+"""Markets by name. A name that says one thing is the base market, `6 services`, with that changed."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy with its options."""
+
+    policy: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+PLAYERS: Mapping[str, Player] = {
+    "mahdrl": Player("mahdrl"),
+    "mahdrl at bids": Player("mahdrl", {"payments": "bid"}),
+    "mahdrl-single": Player("mahdrl-single"),
+    "hqfa": Player("hqfa"),
+    "dearest": Player("dearest"),
+    "outbid": Player("outbid"),
+    "pacing": Player("pacing"),
+    "random": Player("random"),
+    "lcfa": Player("lcfa"),
+    "d-first": Player("d-first"),
+    "oracle": Player("oracle"),
+}
+RIVALS = ("hqfa", "dearest", "outbid", "pacing", "random", "lcfa")
+"""What the best unprivileged rival of the learned agents is chosen from, in each market by its mean."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--print", action="store_true", help="play nothing")
+    parser.add_argument("--drawn", type=int, default=0, metavar="N", help="play drawn markets instead")
+    parser.add_argument("--agents", nargs="*", default=(), help="with --drawn: trained agents, besides the shipped one")
+    arguments = parser.parse_args()
+    agents = [f"mahdrl:{agent}" for agent in arguments.agents]
+    if arguments.drawn:
+        names = ["mahdrl-single", *RIVALS, *agents]
+        tasks = [(f"drawn {index}", "resident", name) for name in names for index in range(arguments.drawn)]
+    else:
+        tasks = [(market, mode, name) for mode in ("resident", "visitor") for market in POINTS for name in PLAYERS]
+        tasks = [it for it in tasks if it[1:] != ("resident", "oracle")]  # it would see no rival's offers
+    if not arguments.print:
+        columns = ["market", "mode", "policy", "seed", "auc", "served", "spent"]
+        fill(arguments.out, columns, tasks, play, arguments.jobs)
+    print(validation(arguments.out, ["mahdrl-single", *agents]) if arguments.drawn else tables(arguments.out))
+
+
+def play(task: tuple[str, ...]) -> Iterable[tuple[Any, ...]]:
+    """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round."""
+    market, mode, name = task
+    policy, _, checkpoint = name.partition(":")
+    player = Player(policy, {"checkpoint": checkpoint}) if checkpoint else PLAYERS[name]
+    drawn = market.removeprefix("drawn ")
+    scenario = (POINTS[market] if drawn == market else Drawn(int(drawn))).scenario()
+    shelf, services = Shelf(), [service.name for service in scenario.services]
+    seats = services if mode == "resident" else services[:1]
+    policies = {service: player.policy if service in seats else "hqfa" for service in services}
+    seeds = range(SEEDS if drawn == market else FEW)
+    results = evaluate(
+        lambda seed: build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=0)),
+        {name: lineup(policies, dict.fromkeys(seats, player.options))},
+        seeds,
+    )
+    counted = len(seats)
+    auc = results.auc()[0, :, :counted].mean(axis=1)
+    served = results.served[0, :, :, :counted].mean(axis=(1, 2))
+    spent = results.spent[0, :, :, :counted].mean(axis=(1, 2))
+    rows = zip(seeds, auc, served, spent, strict=True)
+    return [(*task, seed, f"{a:.6f}", f"{n:.4f}", f"{money:.4f}") for seed, a, n, money in rows]
+
+
+def validation(path: Path, agents: Sequence[str]) -> str:
+    """Return, for each trained agent, how far it is from the best rival of each drawn market: means over the markets.
+
+    Markets are what varies here: the interval is over markets, of means over their seeds.
+    """
+    wide = pd.read_csv(path).pivot_table("auc", "market", "policy").dropna()
+    best, lines = wide[list(RIVALS)].max(axis=1), []
+    lines += [f"| agent | AUC - that of the best rival (n = {len(wide)} markets) | worst | behind by more than .002 |"]
+    lines += ["| --- | --- | ---: | ---: |"]
+    for name in ["random", "hqfa", *agents]:
+        gap = wide[name] - best
+        one = mean_interval(gap.to_numpy())
+        ends = f"{one.estimate:+.4f} [{one.low:+.4f}, {one.high:+.4f}]"
+        lines.append(f"| {name} | {ends} | {gap.min():+.4f} ({gap.idxmin()}) | {(gap < -0.002).sum()} |")
+    return "\n".join(lines)
+
+
+def tables(path: Path) -> str:
+    """Return the Markdown tables of a file: the mean AUC of each policy, and what `mahdrl` gains on others."""
+    frame = pd.read_csv(path)
+    shown = []
+    for mode in ("resident", "visitor"):
+        wide = frame[frame["mode"] == mode].pivot_table("auc", ["market", "seed"], "policy")
+        if not len(wide):
+            continue
+        names = [name for name in PLAYERS if name in wide]
+        heads = [f"{name} \\*" if is_privileged(PLAYERS[name].policy) else name for name in names]
+        lines = [f"| {mode} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(names)]
+        gains = [
+            f"| {mode} | best rival | `mahdrl` - it | `mahdrl` - `random` | `mahdrl` - itself at bids |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for market in POINTS:
+            if market not in wide.index.get_level_values(0) or wide.loc[market][names].isna().any(axis=None):
+                continue
+            found = wide.loc[market]
+            lines.append(f"| {market} | " + " | ".join(f"{found[name].mean():.4f}" for name in names) + " |")
+            best = max(RIVALS, key=lambda name: found[name].mean())
+            differences = [difference(found, other) for other in (best, "random", "mahdrl at bids")]
+            gains.append(f"| {market} | `{best}` | " + " | ".join(differences) + " |")
+        shown += ["\n".join(lines), "\n".join(gains)]
+    return "\n\n".join(shown)
+
+
+def difference(found: pd.DataFrame, other: str) -> str:
+    """Return the mean paired difference of `mahdrl` from a policy, with its 95 % t interval."""
+    one = paired_interval(found["mahdrl"].to_numpy(), found[other].to_numpy())
+    return f"{one.estimate:+.4f} ± {one.high - one.estimate:.4f}"
+
+
+if __name__ == "__main__":
+    main()
