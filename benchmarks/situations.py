@@ -94,7 +94,7 @@ def play(brain: Brain, situation: Situation, seed: int) -> Iterator[Decision]:
         offers = {name: brain.decide(it, memories.get(name, Memory())) for name, it in asked.items()}
         feedback = market.close_round(offers).feedback
         for name, observation in asked.items():
-            memories[name] = memories.get(name, Memory()).after(observation, offers[name], feedback[name])
+            memories[name] = memories.get(name, Memory()).after(observation, offers[name], feedback[name].won)
         first = scenario.services[0].name
         if first in asked and asked[first].round in situation.rounds:
             won = int(feedback[first].won.sum())

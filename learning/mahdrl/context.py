@@ -11,8 +11,8 @@ from math import sqrt
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
-from fl.arrays import Float32Array, FloatArray
+from des.records import Observation, Offer
+from fl.arrays import BoolArray, Float32Array, FloatArray
 from fl.elementary import log
 from fl.ordered import mean
 from learning.mahdrl.features import SMALLEST_PRICE
@@ -46,6 +46,9 @@ FOR_CHANCES = tuple(
 SMALLEST_SPREAD = 1e-3
 LARGEST_SCARCITY = 3.0
 
+UNTRAINED = 0.1
+"""The accuracy before the first round, whatever it is: what an untrained model happens to get right says nothing."""
+
 (_ROUNDS, _AGREEMENT, _PLAIN, _PLAIN_WON, _RAISED, _RAISED_WON, _WON, _WON_KEEN, _LOST, _LOST_KEEN) = range(10)
 
 
@@ -64,12 +67,18 @@ class Memory:
 
     sums: FloatArray = field(default_factory=_nothing)
 
-    def after(self, observation: Observation, offer: Offer, feedback: Feedback) -> "Memory":
-        """Return the memory after a round."""
+    def after(self, observation: Observation, offer: Offer, won: BoolArray) -> "Memory":
+        """Return the memory after a round.
+
+        Args:
+            observation: what the service saw.
+            offer: what it offered.
+            won: [k] which of the offers won.
+        """
         sums = self.sums.copy()
         sums[_ROUNDS] += 1
         sums[_AGREEMENT] += _agreement(observation)
-        won, raised = feedback.won, offer.payments > observation.own_bids[offer.clients]
+        raised = offer.payments > observation.own_bids[offer.clients]
         rivals = Rivals.of(observation)
         if len(rivals) >= observation.cores:  # else nobody can be outbid
             keen = rivals.bids[0, offer.clients] / rivals.highest
@@ -93,6 +102,7 @@ def context(observation: Observation, memory: Memory) -> Float32Array:
     typical = max(mean(bids), SMALLEST_PRICE)
     services = len(Rivals.of(observation)) + 1
     clients, cores = observation.clients, observation.cores
+    accuracy = observation.accuracy if observation.round > 1 else UNTRAINED
     demand = services * min(clients, observation.budget / typical)
     values: FloatArray = np.array(
         [
@@ -103,8 +113,8 @@ def context(observation: Observation, memory: Memory) -> Float32Array:
             log(cores),
             log(services),
             min(max(log(max(demand, SMALLEST_PRICE) / (clients * cores)), -LARGEST_SCARCITY), LARGEST_SCARCITY),
-            -log(max(1.0 - observation.accuracy, SMALLEST_SPREAD)) / 3,
-            observation.target_accuracy - observation.accuracy,
+            -log(max(1.0 - accuracy, SMALLEST_SPREAD)) / 3,
+            observation.target_accuracy - accuracy,
             _share(sums[_PLAIN_WON], sums[_PLAIN]),
             _share(sums[_RAISED_WON], sums[_RAISED]),
             _mean(sums[_LOST_KEEN], sums[_LOST]) - _mean(sums[_WON_KEEN], sums[_WON]),

@@ -162,7 +162,7 @@ class Learner:
         if self.settings.context:
             for name, observation in observations.items():
                 memory = self._memories.get(name, START)
-                self._memories[name] = memory.after(observation, offers[name], feedback[name])
+                self._memories[name] = memory.after(observation, offers[name], feedback[name].won)
 
     def observe(
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from des.records import Feedback, Observation, Offer
-from fl.arrays import AnyArray
+from fl.arrays import AnyArray, BoolArray
 from learning.mahdrl import trained
 from learning.mahdrl.brain import START, Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
@@ -68,8 +68,17 @@ class Mahdrl(Policy):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Remember what came of the round, if the agent looks at that."""
-        if self._brain.design.context:
-            self._memory = self._memory.after(observation, offer, feedback)
+        self.remember(observation, offer, feedback.won)
+
+    def remember(self, observation: Observation, offer: Offer, won: BoolArray) -> None:
+        """Remember which offers of a round won [k], if the agent ``remembers`` at all."""
+        if self.remembers:
+            self._memory = self._memory.after(observation, offer, won)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the agent's decisions depend on the rounds before."""
+        return self._brain.design.context
 
     def state(self) -> dict[str, AnyArray]:
         """Return what the agent remembers of the run."""

@@ -7,7 +7,8 @@ import numpy as np
 from des.mechanisms import create as create_mechanism
 from des.money import MICRO, MicroArray, to_micro
 from des.population import Qualities
-from des.records import Observation, Status
+from des.records import Observation, Offer, Status
+from des.rows import Outcome
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.streams import stream_key
@@ -48,6 +49,8 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
         policy = build_policy(logs.scenario, spec)
         assert isinstance(policy, Mahdrl | MahdrlPaper)  # noqa: S101 - as its class
         seen = _observation(logs, number, service, world)
+        if isinstance(policy, Mahdrl) and policy.remembers:
+            _remind(policy, logs, number, service)
         reasons = policy.reasons(seen)
     except InputError as error:
         yield f"What {spec.policy} looked at is not known: {error}."
@@ -67,6 +70,24 @@ def _seat(logs: Logs, number: int, service: str) -> str:
         if begun != name and begun.isdigit() and int(begun) <= number:
             seat = name
     return seat
+
+
+def _remind(policy: Mahdrl, logs: Logs, number: int, service: str) -> None:
+    """Have an agent remember the rounds that it played before this one."""
+    _, _, begun = _seat(logs, number, service).partition("@")
+    for at, world in logs.worlds():
+        if at >= number:
+            return
+        status = next(row["status"] for row in logs.rows_of[at] if row["service"] == service)
+        if at < int(begun or 1) or status == Status.WAITING:
+            continue
+        rows = logs.offers_of.get((at, service), ())
+        offer = Offer(
+            np.array([row["client"] for row in rows], dtype=np.int64),
+            np.array([row["payment"] for row in rows], dtype=np.int64) / MICRO,
+        )
+        won = np.array([row["outcome"] != Outcome.OUTBID for row in rows], dtype=np.bool_)
+        policy.remember(_observation(logs, at, service, world), offer, won)
 
 
 def _listed(reasons: Reasons) -> list[tuple[int, int]]:
@@ -93,7 +114,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         bids=bids,
         budget=rows[service]["budget"] / MICRO,
         cores=conditions.cores,
-        accuracy=before[0] if before else 0.0,  # agents do not look at it
+        accuracy=before[0] if before else 0.0,  # agents do not look at that of the first round
         target_accuracy=rows[service]["target_accuracy"],
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(conditions.offline),

@@ -18,7 +18,7 @@ from learning.policy import BUILTIN, create, load
 from learning.seats import seat
 
 SECRETS = Disclosure(public_bids=False, dqi_rank=True, dqi_noise=0.2)
-LOOKS_AT_RIVALS = {"outbid", "mahdrl", "mahdrl-paper"}
+LOOKS_AT_RIVALS = {"outbid", "mahdrl", "mahdrl-single", "mahdrl-paper"}
 """Built-in policies that look at rivals' bids where they are public."""
 
 
