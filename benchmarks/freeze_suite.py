@@ -9,6 +9,7 @@ is never frozen again.
 
 import argparse
 import hashlib
+from functools import partial
 from pathlib import Path
 
 from scenarios.suite.frozen import FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, manifest_of, unfrozen
@@ -24,15 +25,20 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for what has been played")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    suite = unfrozen(FOLDER)
-    played = references(suite, arguments.work, arguments.jobs)
-    (FOLDER / REFERENCES).write_text(table(suite, played))
-    manifest = manifest_of(FOLDER)
-    (FOLDER / MANIFEST).write_bytes(manifest)
+    print(freeze(FOLDER, arguments.work, arguments.jobs))
+
+
+def freeze(folder: Path, work: Path, jobs: int = 1) -> str:
+    """Play the references of the suite in a folder, write its files, and return its digest."""
+    suite = unfrozen(folder)
+    played = references(suite, work, jobs)
+    (folder / REFERENCES).write_text(table(suite, played))
+    manifest = manifest_of(folder)
+    (folder / MANIFEST).write_bytes(manifest)
     for name in suite.markets:
         found = gap(suite, name, played)
         print(f"{name:24}{found:+.4f}" + ("  too little" if found < GAP else ""))
-    print(hashlib.sha256(manifest).hexdigest())
+    return hashlib.sha256(manifest).hexdigest()
 
 
 def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
@@ -43,9 +49,8 @@ def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
             path = work / f"{policy}.json"
             begun = read(path, suite) if path.exists() else entry(policy, suite)
             cells = suite.cells(seeds=(seed,))
-            found[policy] = play(
-                policy, suite, cells=cells, begun=begun, jobs=jobs, keep=lambda it: it.write(path, suite)
-            )
+            keep = partial(Submission.write, path=path, suite=suite)
+            found[policy] = play(policy, suite, cells=cells, begun=begun, jobs=jobs, keep=keep)
             print(f"seed {seed}: {policy}", flush=True)
     return found
 

@@ -30,6 +30,7 @@ from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches
+from scenarios.suite.reserved import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 
@@ -86,9 +87,10 @@ def plan_training(
         evaluate_every: episodes between two evaluations.
 
     Raises:
-        InputError: the policy cannot be trained, a rival's policy is unknown, a number is less than 1, or ``together``
-            is given without ``rotate``.
+        InputError: the policy cannot be trained, a rival's policy is unknown, a number is less than 1, ``together``
+            is given without ``rotate``, or the market is one of the suite's.
     """
+    require_outside(scenario)
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():

@@ -101,13 +101,19 @@ def page(standings: Sequence[Standing], suite: Suite, made_by: str) -> str:
     parts.append("<h2>Each policy</h2>")
     for it in standings:
         parts.append(f"<details><summary>{html.escape(name(it))}</summary>{html_table(details(it))}</details>")
-    what = [
-        [market.name, market.kind, market.scenario.description, "yes" if market.contested else ""]
-        for market in suite.markets.values()
-    ]
-    parts.append(f"<h2>Markets</h2>{html_table([['market', 'kind', 'what it is for', 'contested'], *what])}")
+    parts.append(f"<h2>Markets</h2>{html_table(contents(suite))}")
     parts.append(f"<h2>Made by</h2><pre>{html.escape(made_by)}</pre>")
     return document("flmarket suite", parts)
+
+
+def contents(suite: Suite) -> Table:
+    """Return what the suite's markets are."""
+    table = [["market", "kind", "services", "clients x cores", "rounds", "contested", "what it is for"]]
+    for market in suite.markets.values():
+        it = market.scenario
+        sizes = [str(len(it.services)), f"{it.clients.count} x {it.clients.cores}", str(it.rounds)]
+        table.append([market.name, market.kind, *sizes, "yes" if market.contested else "", it.description])
+    return table
 
 
 def name(standing: Standing) -> str:

@@ -13,7 +13,7 @@ def market_hash(scenario: Scenario) -> str:
 
     The name, the description, the number of rounds and who plays for the services do not make another market.
     """
-    plays = {"policy": "random", "policy_options": {}, "checkpoint": None}
+    plays: dict[str, object] = {"policy": "random", "policy_options": {}, "checkpoint": None}
     services = [it.model_copy(update={**plays, "name": f"service-{m}"}) for m, it in enumerate(scenario.services)]
     plain = {"name": "market", "description": "", "rounds": 1_000_000, "services": tuple(services)}
     return hashlib.sha256(dumps(settled(scenario.model_copy(update=plain))).encode()).hexdigest()

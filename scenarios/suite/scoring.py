@@ -92,12 +92,12 @@ class Standing:
 
 
 def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]:
-    """Return what each method reached: those that have played everything first, by their scores."""
+    """Return what each method reached: those that have played most first, by their scores."""
     methods: dict[str, list[Submission]] = {}
     for submission in submissions:
         methods.setdefault(submission.method, []).append(submission)
     found = [_standing(method, own, suite) for method, own in methods.items()]
-    return sorted(found, key=lambda it: (it.missing > 0, -it.missing if it.missing else 0, -_estimate(it)))
+    return sorted(found, key=lambda it: (it.missing, -_estimate(it)))
 
 
 def against_zero(values: FloatArray) -> Interval:
@@ -146,9 +146,8 @@ def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], s
 
     reference = best(PRIVILEGED) if mode == RESIDENT else PRIVILEGED[0]
     rival = best(suite.rivals)
-    own = [
-        [[it.results[Cell(market.name, mode, seat, seed)] for seed in seeds] for seat in seats] for it in submissions
-    ]
+    cells = [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in seats]
+    own = [[[it.results[cell] for cell in row] for row in cells] for it in submissions]
     return Result(
         market=market,
         mode=mode,

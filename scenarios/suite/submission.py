@@ -15,7 +15,18 @@ from scenarios.suite.frozen import Cell, Suite
 FORMAT = 1
 """Of the file."""
 
-_TEXTS = ("method", "policy", "flmarket", "digest")
+_KINDS: Mapping[str, Any] = {
+    "suite": int,
+    "digest": str,
+    "method": str,
+    "policy": str,
+    "agent": str | None,
+    "plugins": dict,
+    "privileged": bool,
+    "flmarket": str,
+    "results": dict,
+}
+"""What the file says, and the type of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +69,7 @@ class Submission:
         places: dict[str, dict[str, float]] = {}
         for cell in sorted(self.results, key=order.__getitem__):
             places.setdefault(cell.place, {})[str(cell.seed)] = self.results[cell]
-        head: dict[str, Any] = {
-            "format": FORMAT,
-            "suite": self.suite,
-            "digest": self.digest,
-            "method": self.method,
-            "policy": self.policy,
-            "agent": self.agent,
-            "plugins": self.plugins,
-            "privileged": self.privileged,
-            "flmarket": self.flmarket,
-        }
+        head: dict[str, Any] = {"format": FORMAT, **{key: getattr(self, key) for key in _KINDS if key != "results"}}
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         found = ",\n".join(f"    {json.dumps(place)}: {json.dumps(aucs)}" for place, aucs in places.items())
         return "{\n" + ",\n".join(lines) + ',\n  "results": {\n' + found + "\n  }\n}\n"
@@ -114,9 +115,8 @@ def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
     places = list(places)
     paths = [path for place in places for path in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
     if not paths:
-        raise InputError(
-            f"{', '.join(map(str, places))}: no submissions; `flmarket suite POLICY --out FOLDER` makes them"
-        )
+        named = ", ".join(map(str, places))
+        raise InputError(f"{named}: no submissions; `flmarket suite POLICY --out FOLDER` makes them")
     found: dict[str, Path] = {}
     submissions = []
     for path in dict.fromkeys(paths):
@@ -130,31 +130,14 @@ def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
 
 
 def _submission(found: object, suite: Suite) -> Submission:
-    """Return a submission, or raise a ValueError that says what it lacks."""
+    """Return a submission, or raise a ValueError that says what is wrong."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT}")
-    for key in _TEXTS:
-        if not isinstance(found.get(key), str):
-            raise ValueError(f"{key} must be a text")  # noqa: TRY004 - of the content, not of an argument
-    if found.get("suite") != suite.version or found["digest"] != suite.digest:
+    if wrong := [key for key, kind in _KINDS.items() if not isinstance(found.get(key), kind)]:
+        raise ValueError(f"{wrong[0]} is missing, or of another type")
+    if (found["suite"], found["digest"]) != (suite.version, suite.digest):
         raise ValueError(f"played on another suite than version {suite.version}, digest {suite.digest[:16]}")
-    if not isinstance(found.get("privileged"), bool) or not isinstance(found.get("plugins"), dict):
-        raise ValueError("privileged must be true or false, and plugins a table")
-    if not isinstance(found.get("agent"), str | None):
-        raise ValueError("agent must be a digest or null")
-    if not isinstance(found.get("results"), dict):
-        raise ValueError("results must be a table")  # noqa: TRY004 - see above
-    return Submission(
-        method=found["method"],
-        policy=found["policy"],
-        agent=found["agent"],
-        plugins=found["plugins"],
-        privileged=found["privileged"],
-        flmarket=found["flmarket"],
-        suite=found["suite"],
-        digest=found["digest"],
-        results=dict(_results(found["results"], suite)),
-    )
+    return Submission(**{key: found[key] for key in _KINDS} | {"results": dict(_results(found["results"], suite))})
 
 
 def _results(found: Mapping[str, object], suite: Suite) -> Iterable[tuple[Cell, float]]:
