@@ -44,7 +44,7 @@ def freeze(folder: Path, work: Path, jobs: int = 1) -> str:
 def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
     """Return what each reference reached, a seed at a time."""
     found = {}
-    for seed in (*suite.seeds, *suite.further):
+    for seed in suite.seeds:
         for policy in (FLOOR, *PRIVILEGED, *suite.rivals):
             path = work / f"{policy}.json"
             begun = read(path, suite) if path.exists() else entry(policy, suite)
@@ -58,7 +58,7 @@ def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
 def table(suite: Suite, played: dict[str, Submission]) -> str:
     """Return the references as CSV, a line for each run."""
     lines = [["market", "mode", "seat", "seed", *played]]
-    for cell in suite.cells(seeds=(*suite.seeds, *suite.further)):
+    for cell in suite.cells():
         aucs = [f"{submission.results[cell]:.6f}" for submission in played.values()]
         lines.append([cell.market, cell.mode, cell.seat, str(cell.seed), *aucs])
     return "".join(",".join(line) + "\n" for line in lines)

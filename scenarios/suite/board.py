@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 
 from fl.counting import counted
+from fl.printable import printable
 from learning.intervals import FEWEST, Interval
 from scenarios.judging.page import document, html_table
 from scenarios.judging.render import Table
@@ -118,7 +119,7 @@ def contents(suite: Suite) -> Table:
 
 def name(standing: Standing) -> str:
     """Return a method's name with its marks."""
-    return standing.method + "*" * standing.privileged + "†" * (standing.missing > 0)
+    return printable(standing.method) + "*" * standing.privileged + "†" * (standing.missing > 0)
 
 
 def _cell(interval: Interval | None, form: str) -> str:

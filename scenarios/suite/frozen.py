@@ -103,8 +103,7 @@ class Suite:
         version: its number.
         digest: of its manifest.
         markets: by name, in the order of tables.
-        seeds: those with which policies are compared.
-        further: more seeds that the references were played with.
+        seeds: the market seeds.
         rivals: the unprivileged policies among the references.
         references: the AUC of each reference, by policy, where it was played.
     """
@@ -113,7 +112,6 @@ class Suite:
     digest: str
     markets: Mapping[str, SuiteMarket]
     seeds: tuple[int, ...]
-    further: tuple[int, ...]
     rivals: tuple[str, ...]
     references: Mapping[Cell, Mapping[str, float]]
 
@@ -141,16 +139,11 @@ class Suite:
         for mode in modes:
             if mode not in MODES:
                 raise InputError(unknown("mode", mode, MODES))
-        frozen = (*self.seeds, *self.further)
-        if others := [seed for seed in seeds or () if seed not in frozen]:
-            raise InputError(
-                f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, frozen))}, and the first "
-                f"{len(self.seeds)} are played if none are chosen"
-            )
-        chosen = list(self.markets) if markets is None else markets
+        if others := [seed for seed in seeds or () if seed not in self.seeds]:
+            raise InputError(f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}")
         return [
             Cell(name, mode, seat, seed)
-            for name in chosen
+            for name in (self.markets if markets is None else dict.fromkeys(markets))
             for mode in modes
             for seat in self.market(name).seats(mode)
             for seed in (self.seeds if seeds is None else seeds)
@@ -159,7 +152,7 @@ class Suite:
     @cached_property
     def known(self) -> frozenset[Cell]:
         """All cells that have references."""
-        return frozenset(self.cells(seeds=(*self.seeds, *self.further)))
+        return frozenset(self.cells())
 
 
 def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
@@ -179,7 +172,6 @@ def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
         digest=digest,
         markets=_markets(folder, contents),
         seeds=tuple(contents["seeds"]),
-        further=tuple(contents["further"]),
         rivals=tuple(contents["rivals"]),
         references=_references((folder / REFERENCES).read_text(encoding="utf-8")),
     )
@@ -188,8 +180,8 @@ def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
 def unfrozen(folder: Path) -> Suite:
     """Return a suite that is being made: its files are not checked, and it has no references yet."""
     contents = _contents(folder)
-    seeds, further, rivals = (tuple(contents[key]) for key in ("seeds", "further", "rivals"))
-    return Suite(contents["version"], "", _markets(folder, contents), seeds, further, rivals, {})
+    seeds, rivals = tuple(contents["seeds"]), tuple(contents["rivals"])
+    return Suite(contents["version"], "", _markets(folder, contents), seeds, rivals, {})
 
 
 def require_frozen(folder: Path, digest: str) -> None:

@@ -80,7 +80,6 @@ def play(
     """
     submission = begun or entry(policy, suite)
     todo = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
-    with_policy(next(iter(suite.markets.values())).scenario, policy)  # refuses what is no policy before any process
     tasks = [
         (suite.market(name), policy, tuple(group))
         for (name, _), group in groupby(todo, key=lambda cell: (cell.market, cell.mode))

@@ -61,7 +61,7 @@ class Standing:
         privileged: whether it sees what the paper hides.
         trainings: T, how many submissions it has.
         results: in the suite's order.
-        missing: markets and modes of the suite that not all its submissions have played with all default seeds.
+        missing: markets and modes of the suite that not all its submissions have played with all seeds.
     """
 
     method: str
@@ -118,7 +118,7 @@ def _standing(method: str, submissions: Sequence[Submission], suite: Suite) -> S
             if not market.seats(mode):
                 continue
             result = _result(market, mode, submissions, suite)
-            missing += result is None or not set(suite.seeds) <= set(result.seeds)
+            missing += result is None or result.seeds != suite.seeds
             if result is not None:
                 results.append(result)
     privileged = any(it.privileged for it in submissions)
@@ -133,7 +133,7 @@ def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], s
         cells = [Cell(market.name, mode, seat, seed) for seat in seats]
         return all(cell in submission.results for submission in submissions for cell in cells)
 
-    seeds = tuple(seed for seed in (*suite.seeds, *suite.further) if played(seed))
+    seeds = tuple(seed for seed in suite.seeds if played(seed))
     if not seeds:
         return None
 

@@ -1,7 +1,6 @@
 """Submission files: what one agent or policy reached in the suite, as JSON that others can read without playing."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,7 +64,7 @@ class Submission:
 
     def text(self, suite: Suite) -> str:
         """Return the file's content: a line for each seat, in the suite's order."""
-        order = {cell: place for place, cell in enumerate(suite.cells(seeds=(*suite.seeds, *suite.further)))}
+        order = {cell: place for place, cell in enumerate(suite.cells())}
         places: dict[str, dict[str, float]] = {}
         for cell in sorted(self.results, key=order.__getitem__):
             places.setdefault(cell.place, {})[str(cell.seed)] = self.results[cell]
@@ -110,23 +109,14 @@ def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
     """Read the submissions among some files, and all in some folders, in the order of their paths.
 
     Raises:
-        InputError: as ``read``; or there are none, or the same results are there twice.
+        InputError: as ``read``; or there are none.
     """
     places = list(places)
     paths = [path for place in places for path in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
     if not paths:
         named = ", ".join(map(str, places))
         raise InputError(f"{named}: no submissions; `flmarket suite POLICY --out FOLDER` makes them")
-    found: dict[str, Path] = {}
-    submissions = []
-    for path in dict.fromkeys(paths):
-        submission = read(path, suite)
-        text = submission.text(suite)
-        if submission.agent is not None and text in found:
-            raise InputError(f"{path}: is the same submission as {found[text]}; leave one of them out")
-        found[text] = path
-        submissions.append(submission)
-    return submissions
+    return [read(path, suite) for path in dict.fromkeys(paths)]
 
 
 def _submission(found: object, suite: Suite) -> Submission:
@@ -149,6 +139,6 @@ def _results(found: Mapping[str, object], suite: Suite) -> Iterable[tuple[Cell, 
             cell = Cell(market, mode, seat, int(seed) if seed.isdecimal() else -1)
             if cell not in suite.known:
                 raise ValueError(f"results: the suite has no run {place}, seed {seed}")
-            if isinstance(auc, bool) or not isinstance(auc, int | float) or not (math.isfinite(auc) and 0 <= auc <= 1):
+            if isinstance(auc, bool) or not isinstance(auc, int | float) or not 0 <= auc <= 1:
                 raise ValueError(f"results: {place}, seed {seed}: {auc!r} is no accuracy")
             yield cell, float(auc)

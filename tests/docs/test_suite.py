@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.judging.render import markdown_table
+from scenarios.suite.board import contents
 from scenarios.suite.frozen import Suite, read
 from scenarios.suite.playing import play
 from scenarios.suite.scoring import standings

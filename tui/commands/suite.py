@@ -35,7 +35,7 @@ def suite(
     markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="Of its market seeds, such as `7101,7102`; the default ones if not given."),
+        typer.Option(help="Of its market seeds, such as `7101,7102`; all if not given."),
     ] = None,
     method: Annotated[
         str | None,

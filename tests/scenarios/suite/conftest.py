@@ -11,7 +11,6 @@ from support.scenarios import TWO_SERVICES
 CONTENTS = """\
 version = 1
 seeds = [1, 2, 3]
-further = [4]
 rivals = ["hqfa", "lcfa"]
 
 [markets.pair]

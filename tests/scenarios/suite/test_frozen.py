@@ -99,12 +99,12 @@ def test_visitors_take_each_seat_in_turn(suite: Suite) -> None:
 
 
 def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
-    assert small.cells((RESIDENT,), ("pair",), (4,)) == [Cell("pair", RESIDENT, ALL, 4)]
+    assert small.cells((RESIDENT,), ("pair",), (3,)) == [Cell("pair", RESIDENT, ALL, 3)]
     assert len(small.cells()) == 3 * (1 + 2 + 1)
     assert {cell.seed for cell in small.cells()} == {1, 2, 3}
     with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):
         small.cells(markets=("pear",))
-    with pytest.raises(InputError, match="seed 5 is none of the suite's; they are 1, 2, 3, 4, and the first 3"):
+    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3$"):
         small.cells(seeds=(5,))
 
 
