@@ -22,7 +22,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import load
 
 VERSION = 1
-DIGEST = "unfrozen"
+DIGEST = "bd0b6adbffb2b46b116be9e495a04a1959052032f6593dd0829999bee7baa94d"
 """SHA-256 of version 1's manifest."""
 
 FOLDER = Path(__file__).with_name("version1")

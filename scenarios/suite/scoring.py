@@ -1,8 +1,7 @@
 """What submissions come to: scores between `random` and the privileged reference, with intervals.
 
-In one market and mode a policy's score is (AUC - random) / (reference - random). The divisor is the mean over the
-seeds, so that the score is linear in the AUC and its mean over seeds is the ratio of means. It is not clipped: below 0
-is worse than `random`, above 1 better than the reference.
+In one market and mode a policy's score is (AUC - random) / (reference - random), where numerator and denominator are
+means over the seeds. It is not clipped: below 0 is worse than `random`, above 1 better than the reference.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,8 +42,15 @@ class Result:
 
     @property
     def scores(self) -> FloatArray:
-        """[T, S]."""
-        return np.asarray((self.auc - self.floor) / (self.reference - self.floor).mean())
+        """[T, S] values whose mean is the score, and which vary as much as it does.
+
+        The score is a ratio of two means over the same seeds. What a seed adds to its error is its numerator less the
+        score times its denominator, divided by the mean denominator (Cochran, "Sampling Techniques", 1977, chapter 6).
+        A seed in which all policies do well adds little; `random` is 0 and the reference 1 with certainty.
+        """
+        gained, gap = self.auc - self.floor, self.reference - self.floor
+        score = gained.mean() / gap.mean()
+        return np.asarray(score + (gained - score * gap) / gap.mean())
 
     @property
     def differences(self) -> FloatArray:
