@@ -1,14 +1,15 @@
 r"""Makes a version of the suite what it is: plays the references, and writes the manifest that `flmarket suite` checks.
 
-    python benchmarks/freeze_suite.py --work build/suite --jobs 2
+    python benchmarks/freeze_suite.py --work build/suite --submissions docs/results/suite --jobs 2
 
 Edit `suite.toml` and `markets/` first. All references are played with all seeds; what the folder `--work` has already
-is not played again. The digest that is printed goes into `scenarios/suite/frozen.py`. A version that has been released
-is never frozen again.
+is not played again. The digest that is printed goes into `scenarios/suite/frozen.py`. What was played is also what the
+references would submit, so `--submissions` writes that. A version that has been released is never frozen again.
 """
 
 import argparse
 import hashlib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +24,13 @@ GAP = 0.01
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder for what has been played")
+    parser.add_argument("--submissions", type=Path, help="folder for the references' submissions")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    print(freeze(FOLDER, arguments.work, arguments.jobs))
+    print(freeze(FOLDER, arguments.work, arguments.submissions, arguments.jobs))
 
 
-def freeze(folder: Path, work: Path, jobs: int = 1) -> str:
+def freeze(folder: Path, work: Path, submissions: Path | None = None, jobs: int = 1) -> str:
     """Play the references of the suite in a folder, write its files, and return its digest."""
     suite = unfrozen(folder)
     played = references(suite, work, jobs)
@@ -38,7 +40,11 @@ def freeze(folder: Path, work: Path, jobs: int = 1) -> str:
     for name in suite.markets:
         found = gap(suite, name, played)
         print(f"{name:24}{found:+.4f}" + ("  too little" if found < GAP else ""))
-    return hashlib.sha256(manifest).hexdigest()
+    digest = hashlib.sha256(manifest).hexdigest()
+    if submissions is not None:
+        for policy, submission in played.items():
+            replace(submission, digest=digest).write(submissions / f"{policy}.json", suite)
+    return digest
 
 
 def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:

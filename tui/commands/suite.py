@@ -35,7 +35,7 @@ def suite(
     markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="Of its market seeds, such as `7101,7102`; all if not given."),
+        typer.Option(help="Of its market seeds, such as `7101,7103`; all if not given."),
     ] = None,
     method: Annotated[
         str | None,
@@ -74,7 +74,7 @@ def suite(
         chosen = frozen.cells(
             (mode,) if mode else MODES,
             None if markets is None else tuple(name.strip() for name in markets.split(",")),
-            None if seeds is None else tuple(parse_seeds(seeds)),
+            None if seeds is None else tuple([int(seeds)] if seeds.isdecimal() else parse_seeds(seeds)),
         )
         manner = _Manner(method, out, jobs, fresh, quiet)
         played = [_play(policy, frozen, chosen, manner) for policy in _load(policies, plugin, out)]

@@ -9,8 +9,9 @@ import pytest
 from fl.errors import InputError
 from scenarios.build import Shelf, backend_of
 from scenarios.file.switches import switches
-from scenarios.suite.frozen import ALL, DIGEST, FOLDER, MODES, RESIDENT, VISITOR, Cell, Suite, read
+from scenarios.suite.frozen import ALL, DIGEST, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
 from scenarios.suite.playing import play
+from scenarios.suite.submission import read_all
 from scenarios.trial import obstacles
 from support.benchmarks import benchmark
 
@@ -24,7 +25,7 @@ def test_it_is_frozen(suite: Suite) -> None:
     assert suite.version == 1
     assert suite.digest == DIGEST
     assert len(suite.markets) >= 20
-    assert len(suite.seeds) >= 3
+    assert len(suite.seeds) >= 5
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))
@@ -148,5 +149,9 @@ def test_a_changed_suite_is_refused(
 
 def test_frozen_again_it_has_the_same_digest(small_folder: tuple[Path, str], tmp_path: Path) -> None:
     folder = shutil.copytree(small_folder[0], tmp_path / "version1")
-    assert benchmark("freeze_suite").freeze(folder, tmp_path / "work") == small_folder[1]
-    assert {*MODES} == {cell.mode for cell in read(folder, small_folder[1]).known}
+    digest = benchmark("freeze_suite").freeze(folder, tmp_path / "work", tmp_path / "submissions")
+    assert digest == small_folder[1]
+    small = read(folder, digest)
+    submissions = read_all([tmp_path / "submissions"], small)
+    assert {it.method for it in submissions} == {"random", "oracle", "d-first", "hqfa", "lcfa"}
+    assert all(it.results == {cell: small.references[cell][it.method] for cell in small.known} for it in submissions)
