@@ -35,8 +35,7 @@ def test_the_page_lists_the_markets(suite: Suite) -> None:
 def test_the_page_counts_right(suite: Suite) -> None:
     runs, seeds = len(suite.cells()), len(suite.seeds)
     page = " ".join((ROOT / "docs/suite.md").read_text().split())
-    assert f"{len(suite.markets)} markets of 30 to 60 rounds and five market seeds" in page
-    assert seeds == 5
+    assert f"{len(suite.markets)} markets of 30 to 60 rounds and {seeds} market seeds" in page
     assert f"{runs // seeds} runs for each seed, {runs} in all" in page
 
 

@@ -74,7 +74,7 @@ def suite(
         chosen = frozen.cells(
             (mode,) if mode else MODES,
             None if markets is None else tuple(name.strip() for name in markets.split(",")),
-            None if seeds is None else tuple([int(seeds)] if seeds.isdecimal() else parse_seeds(seeds)),
+            None if seeds is None else tuple(parse_seeds(f"{seeds}..{seeds}" if seeds.isdecimal() else seeds)),
         )
         manner = _Manner(method, out, jobs, fresh, quiet)
         played = [_play(policy, frozen, chosen, manner) for policy in _load(policies, plugin, out)]

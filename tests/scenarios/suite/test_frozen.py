@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
+from learning.intervals import FEWEST
 from scenarios.build import Shelf, backend_of
 from scenarios.file.switches import switches
 from scenarios.suite.frozen import ALL, DIGEST, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
@@ -25,7 +26,7 @@ def test_it_is_frozen(suite: Suite) -> None:
     assert suite.version == 1
     assert suite.digest == DIGEST
     assert len(suite.markets) >= 20
-    assert len(suite.seeds) >= 5
+    assert len(suite.seeds) >= FEWEST
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))

@@ -91,7 +91,7 @@ def test_trainings_of_one_method_are_one_line(
         ([], "name a policy to play, or submissions to compare with --leaderboard"),
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
-        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103, 7104, 7105"),
+        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
         (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
