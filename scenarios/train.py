@@ -30,6 +30,7 @@ from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches
+from scenarios.suite.reserved import require_outside
 from scenarios.training import PolicyName, Training, learned_rivals, open_table
 
 
@@ -58,8 +59,9 @@ def plan_training(
 
     Raises:
         InputError: the policy cannot be trained, or not in several markets; a rival's policy is unknown; a number is
-            too small; or ``together`` is given without ``rotate``.
+            too small; ``together`` is given without ``rotate``; or a market is one of the suite's.
     """
+    require_outside(scenarios)
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():

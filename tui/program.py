@@ -28,6 +28,7 @@ from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
 from tui.commands.streams import guard_streams
+from tui.commands.suite import suite
 from tui.commands.trace import trace
 from tui.commands.train import train
 from tui.commands.tui import tui
@@ -83,6 +84,7 @@ def _options(
 app.command(epilog=_EXAMPLES)(run)
 _LISTED = (
     train,
+    suite,
     report,
     export,
     verify,

@@ -43,22 +43,28 @@ def html_page(report: Report, figures: Mapping[str, tuple[str, str]], made_by: S
     if made_by:
         lines = html.escape("\n".join(made_by))
         parts.append(f"<h2>Made by</h2><pre>{lines}</pre>")
-    head = f'<meta charset="utf-8"><title>flmarket report</title><style>{_STYLE}</style>'
+    return document("flmarket report", parts)
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    """Return a self-contained page of some parts, which are HTML already."""
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _tables(part: Part) -> Iterator[str]:
-    yield f"<h3>{html.escape(part.title)}</h3>{_table(part.table)}"
-    if part.more:
-        yield f"<details><summary>More measures</summary>{_table(part.more)}</details>"
-
-
-def _figure(caption: str, svg: str) -> str:
-    return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>"
-
-
-def _table(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """Return a table as HTML."""
     header, *rows = [[html.escape(cell) for cell in row] for row in table]
     head = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _tables(part: Part) -> Iterator[str]:
+    yield f"<h3>{html.escape(part.title)}</h3>{html_table(part.table)}"
+    if part.more:
+        yield f"<details><summary>More measures</summary>{html_table(part.more)}</details>"
+
+
+def _figure(caption: str, svg: str) -> str:
+    return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>"

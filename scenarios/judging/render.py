@@ -82,9 +82,9 @@ def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
         if part.setting:
             found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
             parts += [f"## {_literal(part.setting.label)}", found]
-        parts += [f"**{_literal(part.title)}**", _markdown_table(part.table)]
+        parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
         if part.more:
-            parts += ["<details><summary>More measures</summary>", _markdown_table(part.more), "</details>"]
+            parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
     parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in glossary(report))]
     if made_by:
         parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
@@ -242,7 +242,8 @@ def glossary(report: Report) -> Iterator[tuple[str, str]]:
         yield measure.name, measure.meaning
 
 
-def _markdown_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """Return a table as Markdown that shows its cells as they are."""
     header, *rows = [[_literal(cell) for cell in row] for row in table]
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -52,6 +52,7 @@ SHORT = {
         "--quiet",
     ],
     "fork": ["--round", "2", "--quiet"],
+    "suite": ["--markets", "alone", "--seeds", "7101", "--quiet"],
     "certify": ["--markets", "1", "--tries", "10", "--quiet"],
 }
 SCREENS = {"tui", "replay"}

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from fl.printable import printable_lines
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from fl.console import SafeConsole
+    from scenarios.judging.render import Table
 
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, which have no width."""
@@ -39,3 +42,17 @@ def note(text: str) -> None:
     """Report progress, unwrapped."""
     sys.stderr.write(printable_lines(text) + "\n")
     sys.stderr.flush()
+
+
+def draw(console: "Console", title: str, table: "Table") -> None:
+    """Draw a table for a terminal; its first row is the header, and its first column names the rows."""
+    from rich import box
+    from rich.table import Table as Drawn
+
+    header, *rows = table
+    drawn = Drawn(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for place, cell in enumerate(header):
+        drawn.add_column(cell, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*row)
+    console.print(drawn)

@@ -10,7 +10,7 @@ import typer
 
 from fl.counting import counted
 from tui.commands.arguments import Plugins, Runs, load_plugins
-from tui.commands.console import note, result, stdout
+from tui.commands.console import draw, note, result, stdout
 from tui.commands.streams import silenced
 
 if TYPE_CHECKING:
@@ -89,9 +89,6 @@ def _made_by(runs: "Sequence[RunResult]") -> list[str]:
 
 def _draw(made: "Report", console: "Console") -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
-    from rich import box
-    from rich.table import Table
-
     from scenarios.judging.render import introduction, tables
     from scenarios.judging.sentences import sentences
 
@@ -102,12 +99,6 @@ def _draw(made: "Report", console: "Console") -> None:
             console.rule(part.setting.label, align="left")
             for text in sentences(made, part.setting):
                 console.print(f"- {text}", markup=False, highlight=False)
-        drawn = Table(title=part.title, title_justify="left", box=box.SIMPLE_HEAD)
-        for n, cells in enumerate(zip(*part.table, strict=True)):
-            if not n:
-                for place, cell in enumerate(cells):
-                    drawn.add_column("" if not place else cell, justify="right" if place else "left", overflow="fold")
-            else:
-                drawn.add_row(*cells)
-        console.print(drawn)
+        (_, *names), *rows = zip(*part.table, strict=True)  # a row for each measure
+        draw(console, part.title, [["", *names], *map(list, rows)])
     console.print("More measures, and what each is: flmarket report --format md", markup=False, highlight=False)

@@ -1,0 +1,81 @@
+r"""Makes a version of the suite what it is: plays the references, and writes the manifest that `flmarket suite` checks.
+
+    python benchmarks/freeze_suite.py --work build/suite --submissions docs/results/suite --jobs 2
+
+Edit `suite.toml` and `markets/` first. All references are played with all seeds; what the folder `--work` has already
+is not played again. The digest that is printed goes into `scenarios/suite/frozen.py`. What was played is also what the
+references would submit, so `--submissions` writes that. A version that has been released is never frozen again.
+"""
+
+import argparse
+import hashlib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from scenarios.suite.frozen import FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, manifest_of, unfrozen
+from scenarios.suite.playing import entry, play
+from scenarios.suite.submission import Submission, read
+
+GAP = 0.01
+"""What the reference of residents must be above `random`, so that scores say something."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder for what has been played")
+    parser.add_argument("--submissions", type=Path, help="folder for the references' submissions")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    print(freeze(FOLDER, arguments.work, arguments.submissions, arguments.jobs))
+
+
+def freeze(folder: Path, work: Path, submissions: Path | None = None, jobs: int = 1) -> str:
+    """Play the references of the suite in a folder, write its files, and return its digest."""
+    suite = unfrozen(folder)
+    played = references(suite, work, jobs)
+    (folder / REFERENCES).write_text(table(suite, played))
+    manifest = manifest_of(folder)
+    (folder / MANIFEST).write_bytes(manifest)
+    for name in suite.markets:
+        found = gap(suite, name, played)
+        print(f"{name:24}{found:+.4f}" + ("  too little" if found < GAP else ""))
+    digest = hashlib.sha256(manifest).hexdigest()
+    if submissions is not None:
+        for policy, submission in played.items():
+            replace(submission, digest=digest).write(submissions / f"{policy}.json", suite)
+    return digest
+
+
+def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
+    """Return what each reference reached, a seed at a time."""
+    found = {}
+    for seed in suite.seeds:
+        for policy in (FLOOR, *PRIVILEGED, *suite.rivals):
+            path = work / f"{policy}.json"
+            begun = read(path, suite) if path.exists() else entry(policy, suite)
+            cells = suite.cells(seeds=(seed,))
+            keep = partial(Submission.write, path=path, suite=suite)
+            found[policy] = play(policy, suite, cells=cells, begun=begun, jobs=jobs, keep=keep)
+            print(f"seed {seed}: {policy}", flush=True)
+    return found
+
+
+def table(suite: Suite, played: dict[str, Submission]) -> str:
+    """Return the references as CSV, a line for each run."""
+    lines = [["market", "mode", "seat", "seed", *played]]
+    for cell in suite.cells():
+        aucs = [f"{submission.results[cell]:.6f}" for submission in played.values()]
+        lines.append([cell.market, cell.mode, cell.seat, str(cell.seed), *aucs])
+    return "".join(",".join(line) + "\n" for line in lines)
+
+
+def gap(suite: Suite, name: str, played: dict[str, Submission]) -> float:
+    """Return how far above `random` the better reference of residents is."""
+    cells = suite.cells(("resident",), (name,))
+    mean = {policy: sum(it.results[cell] for cell in cells) / len(cells) for policy, it in played.items()}
+    return max(mean[policy] for policy in PRIVILEGED) - mean[FLOOR]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Plays a policy in the suite's markets: each run by itself, in this process or in several, with the same results."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from des.market import Market
+from fl.errors import InputError, RunError
+from fl.installation import version
+from fl.ordered import mean
+from learning.evaluation import Results, evaluate, lineup
+from learning.policy import agent_digest, is_privileged
+from scenarios.build import Shelf, build_federation, build_market, policy_options
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+from scenarios.loader import with_policy
+from scenarios.plugins import packed, plugins_of, unpack
+from scenarios.suite.frozen import RESIDENT, Cell, Suite, SuiteMarket
+from scenarios.suite.submission import Submission
+
+DECIMALS = 6
+"""Of an AUC: what sums of floats in another order would change is below that."""
+
+Played = Mapping[Cell, float]
+"""AUCs."""
+
+
+def entry(policy: str, suite: Suite, method: str | None = None) -> Submission:
+    """Return the submission of a policy that has played nothing yet.
+
+    Args:
+        policy: ``NAME`` or ``NAME:CHECKPOINT``.
+        suite: what it is to play.
+        method: what it is called in tables; if not given, the policy with the digest of its checkpoint. Submissions
+            of one method are its training seeds.
+
+    Raises:
+        InputError: the policy is unknown, or cannot be used.
+    """
+    choice = PolicyChoice.parse(policy, "policy")
+    seated = with_policy(next(iter(suite.markets.values())).scenario, policy)
+    return Submission(
+        method=method or choice.label,
+        policy=choice.name,
+        agent=agent_digest(choice.name, choice.checkpoint),
+        plugins=plugins_of(seated, [choice.name]),
+        privileged=is_privileged(choice.name),
+        flmarket=version(),
+        suite=suite.version,
+        digest=suite.digest,
+        results={},
+    )
+
+
+def play(
+    policy: str,
+    suite: Suite,
+    *,
+    cells: Sequence[Cell] | None = None,
+    begun: Submission | None = None,
+    jobs: int = 1,
+    keep: Callable[[Submission], None] = lambda _: None,
+) -> Submission:
+    """Play a policy in the suite.
+
+    Args:
+        policy: ``NAME`` or ``NAME:CHECKPOINT``.
+        suite: the suite.
+        cells: the runs; all of the suite's if not given. See ``Suite.cells``.
+        begun: what has been played already, which is not played again.
+        jobs: processes.
+        keep: called with what has been played so far, after each market and mode.
+
+    Returns:
+        A submission with the results; the same whatever the number of processes.
+
+    Raises:
+        InputError: the policy cannot be used, or cannot play a market.
+        RunError: a run failed; says which one.
+    """
+    submission = begun or entry(policy, suite)
+    todo = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
+    tasks = [
+        (suite.market(name), policy, tuple(group))
+        for (name, _), group in groupby(todo, key=lambda cell: (cell.market, cell.mode))
+    ]
+    for found in _aucs(tasks, jobs):
+        submission = submission.with_results(found)
+        keep(submission)
+    return submission
+
+
+Task = tuple[SuiteMarket, str, tuple[Cell, ...]]
+"""A market, a policy, and runs of one mode."""
+
+
+def _aucs(tasks: Sequence[Task], jobs: int) -> Iterator[Played]:
+    """Yield the AUCs of each task, in their order.
+
+    With plug-ins, one job has a process of its own, too, which is all that they can end.
+    """
+    if not tasks:
+        return
+    sent = packed(with_policy(tasks[0][0].scenario, tasks[0][1]))
+    if jobs == 1 and not sent:
+        yield from map(_play, tasks)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (sent,)) as pool:
+        running = [pool.submit(_play, task) for task in tasks]
+        try:
+            for future in running:
+                yield future.result()
+        except BrokenProcessPool:
+            raise RunError(
+                "the process of a run ended: a plug-in or the system ended it; the same command plays what is missing"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(packages: Sequence[Mapping[str, str]]) -> None:
+    """Prepare a process: Ctrl-C is for the one that started it, which loaded the same plug-ins."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    unpack(packages)
+
+
+def _play(task: Task) -> Played:
+    market, policy, cells = task
+    shelf, seated = Shelf(), with_policy(market.scenario, policy)
+    found = {}
+    for cell in cells:
+        try:
+            found[cell] = auc(market, cell, seated, shelf)
+        except InputError as error:
+            raise InputError(f"{policy} cannot play {cell.place} of the suite: {error}") from error
+        except RunError as error:
+            raise RunError(f"{policy} failed in {cell.place} of the suite, seed {cell.seed}: {error}") from error
+    return found
+
+
+def auc(market: SuiteMarket, cell: Cell, seated: Scenario, shelf: Shelf) -> float:
+    """Return the AUC of one run: the mean over services for residents, that of its seat for a visitor.
+
+    Args:
+        market: the market.
+        cell: one of its runs.
+        seated: its scenario with the policy for all services.
+        shelf: gives the data sets.
+    """
+    names = {service.name: service.policy for service in market.scenario.services}
+    options: dict[str, dict[str, Any]] = {it.name: policy_options(it) for it in market.scenario.services}
+    played = [service for service in seated.services if cell.mode == RESIDENT or service.name == cell.seat]
+    names |= {service.name: service.policy for service in played}
+    options |= {service.name: policy_options(service) for service in played}
+
+    def make(seed: int) -> Market:
+        return build_market(market.scenario, seed, build_federation(market.scenario, seed, shelf))
+
+    results = evaluate(make, {cell.place: lineup(names, options)}, [cell.seed])
+    return round(_mean(results, [service.name for service in played]), DECIMALS)
+
+
+def _mean(results: Results, services: Sequence[str]) -> float:
+    """Return the mean AUC of services, added up in one order everywhere."""
+    return mean(results.auc()[0, 0, [results.services.index(name) for name in services]])

@@ -1,0 +1,183 @@
+"""What submissions come to: scores between `random` and the privileged reference, with intervals.
+
+In one market and mode a policy's score is (AUC - random) / (reference - random), where numerator and denominator are
+means over the seeds. It is not clipped: below 0 is worse than `random`, above 1 better than the reference.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fl.arrays import FloatArray
+from fl.errors import InputError
+from learning.intervals import Interval, paired_interval
+from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Cell, Suite, SuiteMarket
+from scenarios.suite.submission import Submission
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a method reached in one market and mode, means over the seats.
+
+    Attributes:
+        market, mode: where.
+        seeds: [S] the markets' seeds.
+        auc: [T, S] of T submissions, which are trainings of the method with different seeds.
+        floor: [S] the AUC of `random`.
+        reference: [S] the AUC of the privileged reference.
+        rival: [S] the AUC of the best unprivileged reference.
+        reference_name, rival_name: which ones these are.
+    """
+
+    market: SuiteMarket
+    mode: str
+    seeds: tuple[int, ...]
+    auc: FloatArray
+    floor: FloatArray
+    reference: FloatArray
+    rival: FloatArray
+    reference_name: str
+    rival_name: str
+
+    @property
+    def scores(self) -> FloatArray:
+        """[T, S] values whose mean is the score, and which vary as much as it does.
+
+        The score is a ratio of two means over the same seeds. What a seed adds to its error is its numerator less the
+        score times its denominator, divided by the mean denominator (Cochran, "Sampling Techniques", 1977, chapter 6).
+        A seed in which all policies do well adds little; `random` is 0 and the reference 1 with certainty.
+        """
+        gained, gap = self.auc - self.floor, self.reference - self.floor
+        score = gained.mean() / gap.mean()
+        return np.asarray(score + (gained - score * gap) / gap.mean())
+
+    @property
+    def differences(self) -> FloatArray:
+        """[T, S] how much more AUC than the best unprivileged reference has."""
+        return np.asarray(self.auc - self.rival)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a method reached in the suite.
+
+    Attributes:
+        method: its name.
+        privileged: whether it sees what the paper hides.
+        trainings: T, how many submissions it has.
+        results: in the suite's order.
+        missing: markets and modes of the suite that not all its submissions have played with all seeds.
+    """
+
+    method: str
+    privileged: bool
+    trainings: int
+    results: tuple[Result, ...]
+    missing: int
+
+    def chosen(self, mode: str | None = None, *, contested: bool = False) -> list[Result]:
+        """Return the results of a mode, or of contested markets alone."""
+        return [it for it in self.results if mode in (None, it.mode) and (it.market.contested or not contested)]
+
+    def score(self, mode: str | None = None) -> Interval | None:
+        """Return the mean score over markets, of one mode or of both, with its 95 % interval; None without results.
+
+        Seeds vary in the interval, markets do not: it says what other market seeds (and trainings, where there are
+        several) would give in the same markets.
+        """
+        return _mean([(it.seeds, it.scores) for it in self.chosen(mode)])
+
+    def difference(self, mode: str, *, contested: bool = False) -> Interval | None:
+        """Return how much more AUC than the best unprivileged reference of each market it has; as ``score``."""
+        return _mean([(it.seeds, it.differences) for it in self.chosen(mode, contested=contested)])
+
+    def worst(self, mode: str) -> Result | None:
+        """Return the result that is furthest behind the best unprivileged reference."""
+        return min(self.chosen(mode), key=lambda it: float(it.differences.mean()), default=None)
+
+
+def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]:
+    """Return what each method reached: those that have played most first, by their scores."""
+    methods: dict[str, list[Submission]] = {}
+    for submission in submissions:
+        methods.setdefault(submission.method, []).append(submission)
+    found = [_standing(method, own, suite) for method, own in methods.items()]
+    return sorted(found, key=lambda it: (it.missing, -_estimate(it)))
+
+
+def against_zero(values: FloatArray) -> Interval:
+    """Return the mean of [T, S] values with its interval, training and market seeds crossed."""
+    return paired_interval(values, np.zeros_like(values))
+
+
+def _standing(method: str, submissions: Sequence[Submission], suite: Suite) -> Standing:
+    agents = [it.agent for it in submissions]
+    if len(submissions) > 1 and (None in agents or len(set(agents)) < len(agents)):
+        raise InputError(
+            f"method {method!r} has {len(submissions)} submissions that are not of different agents; "
+            "name what differs with --method, or leave out what is the same"
+        )
+    results, missing = [], 0
+    for mode in MODES:
+        for market in suite.markets.values():
+            if not market.seats(mode):
+                continue
+            result = _result(market, mode, submissions, suite)
+            missing += result is None or result.seeds != suite.seeds
+            if result is not None:
+                results.append(result)
+    privileged = any(it.privileged for it in submissions)
+    return Standing(method, privileged, len(submissions), tuple(results), missing)
+
+
+def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], suite: Suite) -> Result | None:
+    """Return the result over the seeds that all submissions have played in all seats, or None if there are none."""
+    seats = market.seats(mode)
+
+    def played(seed: int) -> bool:
+        cells = [Cell(market.name, mode, seat, seed) for seat in seats]
+        return all(cell in submission.results for submission in submissions for cell in cells)
+
+    seeds = tuple(seed for seed in suite.seeds if played(seed))
+    if not seeds:
+        return None
+
+    def references(policy: str, seeds: Sequence[int]) -> FloatArray:
+        cells = [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in seats]
+        return np.asarray(np.mean([[suite.references[cell][policy] for cell in row] for row in cells], axis=0))
+
+    def best(policies: Sequence[str]) -> str:
+        return max(policies, key=lambda policy: float(references(policy, suite.seeds).mean()))
+
+    reference = best(PRIVILEGED) if mode == RESIDENT else PRIVILEGED[0]
+    rival = best(suite.rivals)
+    cells = [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in seats]
+    own = [[[it.results[cell] for cell in row] for row in cells] for it in submissions]
+    return Result(
+        market=market,
+        mode=mode,
+        seeds=seeds,
+        auc=np.mean(own, axis=1),
+        floor=references(FLOOR, seeds),
+        reference=references(reference, seeds),
+        rival=references(rival, seeds),
+        reference_name=reference,
+        rival_name=rival,
+    )
+
+
+def _mean(found: Sequence[tuple[tuple[int, ...], FloatArray]]) -> Interval | None:
+    """Return the interval of the mean over markets, over the seeds that all of them were played with."""
+    if not found:
+        return None
+    common = [seed for seed in found[0][0] if all(seed in seeds for seeds, _ in found)]
+    if not common:
+        return None
+    arrays = [values[:, [seeds.index(seed) for seed in common]] for seeds, values in found]
+    return against_zero(np.mean(arrays, axis=0))
+
+
+def _estimate(standing: Standing) -> float:
+    score = standing.score()
+    return float("-inf") if score is None else score.estimate

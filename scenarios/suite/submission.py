@@ -1,0 +1,144 @@
+"""Submission files: what one agent or policy reached in the suite, as JSON that others can read without playing."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fl.errors import InputError
+from fl.files import asked_for
+from scenarios.plugins import Records
+from scenarios.suite.frozen import Cell, Suite
+
+FORMAT = 1
+"""Of the file."""
+
+_KINDS: Mapping[str, Any] = {
+    "suite": int,
+    "digest": str,
+    "method": str,
+    "policy": str,
+    "agent": str | None,
+    "plugins": dict,
+    "privileged": bool,
+    "flmarket": str,
+    "results": dict,
+}
+"""What the file says, and the type of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What was played, by whom.
+
+    Attributes:
+        method: its name in tables; submissions of one name are trainings of one method with different seeds.
+        policy: the policy's name.
+        agent: SHA-256 of what it has learned; None if it loads nothing.
+        plugins: the plug-ins that it needs, with their SHA-256.
+        privileged: whether it sees what the paper hides.
+        flmarket: the version that played.
+        suite: the suite's version.
+        digest: of the suite.
+        results: the AUC of each run.
+    """
+
+    method: str
+    policy: str
+    agent: str | None
+    plugins: Records
+    privileged: bool
+    flmarket: str
+    suite: int
+    digest: str
+    results: Mapping[Cell, float]
+
+    def with_results(self, found: Mapping[Cell, float]) -> "Submission":
+        """Return the submission with more results."""
+        return replace(self, results={**self.results, **found})
+
+    def continues(self, other: "Submission") -> bool:
+        """Return whether this is of the very thing that the other one is of, so that results can be put together."""
+        return replace(self, results={}) == replace(other, results={})
+
+    def text(self, suite: Suite) -> str:
+        """Return the file's content: a line for each seat, in the suite's order."""
+        order = {cell: place for place, cell in enumerate(suite.cells())}
+        places: dict[str, dict[str, float]] = {}
+        for cell in sorted(self.results, key=order.__getitem__):
+            places.setdefault(cell.place, {})[str(cell.seed)] = self.results[cell]
+        head: dict[str, Any] = {"format": FORMAT, **{key: getattr(self, key) for key in _KINDS if key != "results"}}
+        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        found = ",\n".join(f"    {json.dumps(place)}: {json.dumps(aucs)}" for place, aucs in places.items())
+        return "{\n" + ",\n".join(lines) + ',\n  "results": {\n' + found + "\n  }\n}\n"
+
+    def write(self, path: Path, suite: Suite) -> None:
+        """Write the file, in one step.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path.parent}: cannot be created: {error.strerror}; choose another --out") from error
+        with asked_for(path) as file:
+            file.write(self.text(suite))
+
+
+def read(path: Path, suite: Suite) -> Submission:
+    """Read a submission.
+
+    Raises:
+        InputError: it cannot be read, is no submission, or is one to another suite.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: is no submission: not JSON") from None
+    try:
+        return _submission(found, suite)
+    except ValueError as error:
+        raise InputError(f"{path}: is no submission that can be compared: {error}") from error
+
+
+def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
+    """Read the submissions among some files, and all in some folders, in the order of their paths.
+
+    Raises:
+        InputError: as ``read``; or there are none.
+    """
+    places = list(places)
+    paths = [path for place in places for path in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
+    if not paths:
+        named = ", ".join(map(str, places))
+        raise InputError(f"{named}: no submissions; `flmarket suite POLICY --out FOLDER` makes them")
+    return [read(path, suite) for path in dict.fromkeys(paths)]
+
+
+def _submission(found: object, suite: Suite) -> Submission:
+    """Return a submission, or raise a ValueError that says what is wrong."""
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(f"not of format {FORMAT}")
+    if wrong := [key for key, kind in _KINDS.items() if not isinstance(found.get(key), kind)]:
+        raise ValueError(f"{wrong[0]} is missing, or of another type")
+    if (found["suite"], found["digest"]) != (suite.version, suite.digest):
+        raise ValueError(f"played on another suite than version {suite.version}, digest {suite.digest[:16]}")
+    return Submission(**{key: found[key] for key in _KINDS} | {"results": dict(_results(found["results"], suite))})
+
+
+def _results(found: Mapping[str, object], suite: Suite) -> Iterable[tuple[Cell, float]]:
+    for place, aucs in found.items():
+        if not isinstance(aucs, dict) or place.count("/") != 2:
+            raise ValueError(f"results: {place!r} must be MARKET/MODE/SEAT with a table of seeds")
+        for seed, auc in aucs.items():
+            market, mode, seat = place.split("/")
+            cell = Cell(market, mode, seat, int(seed) if seed.isdecimal() else -1)
+            if cell not in suite.known:
+                raise ValueError(f"results: the suite has no run {place}, seed {seed}")
+            if isinstance(auc, bool) or not isinstance(auc, int | float) or not 0 <= auc <= 1:
+                raise ValueError(f"results: {place}, seed {seed}: {auc!r} is no accuracy")
+            yield cell, float(auc)

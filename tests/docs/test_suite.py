@@ -1,0 +1,66 @@
+"""docs/suite.md and docs/leaderboard.md show what the suite and the kept submissions say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scenarios.judging.render import markdown_table
+from scenarios.suite.board import contents
+from scenarios.suite.frozen import Suite, read
+from scenarios.suite.playing import play
+from scenarios.suite.scoring import standings
+from scenarios.suite.submission import read_all
+from support.shell import flmarket
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "docs/results/suite"
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    return read()
+
+
+def between(page: str, name: str) -> str:
+    found = re.search(rf"<!-- {name}: begin -->\n\n(.*)\n\n<!-- {name}: end -->", (ROOT / page).read_text(), re.S)
+    assert found is not None
+    return found[1]
+
+
+def test_the_page_lists_the_markets(suite: Suite) -> None:
+    assert between("docs/suite.md", "markets") == markdown_table(contents(suite))
+
+
+def test_the_page_counts_right(suite: Suite) -> None:
+    runs, seeds = len(suite.cells()), len(suite.seeds)
+    page = " ".join((ROOT / "docs/suite.md").read_text().split())
+    assert f"{len(suite.markets)} markets of 30 to 60 rounds and {seeds} market seeds" in page
+    assert f"{runs // seeds} runs for each seed, {runs} in all" in page
+
+
+def test_the_leaderboard_is_that_of_the_kept_submissions() -> None:
+    """If this fails: flmarket suite --leaderboard docs/results/suite, and put what it prints between the marks."""
+    done = flmarket("suite", "--leaderboard", str(KEPT))
+    assert done.returncode == 0, done.stderr
+    assert between("docs/leaderboard.md", "leaderboard") == done.stdout.rstrip("\n")
+
+
+def test_kept_submissions_are_complete(suite: Suite) -> None:
+    found = standings(read_all([KEPT], suite), suite)
+    assert {it.method for it in found} >= {"random", "hqfa", "dearest", "pacing", "outbid", "oracle", "d-first"}
+    assert [it.method for it in found if it.missing] == []
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) -> None:
+    [kept] = read_all([path], suite)
+    cell = suite.cells(("visitor",), ("starved",), suite.seeds[:1])[0]
+    found = play(kept.method, suite, cells=[cell]).results
+    assert found[cell] == kept.results[cell]
+
+
+def test_the_program_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    [program] = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/suite.md").read_text(), re.M | re.S)
+    exec(compile(program.replace("jobs=2", "jobs=1"), "suite.md", "exec"), {"__name__": "suite"})  # noqa: S102 - ours
+    assert capsys.readouterr().out.startswith("Interval(")

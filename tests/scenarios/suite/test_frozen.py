@@ -1,0 +1,158 @@
+"""Version 1 of the suite is what it was when it was frozen, and a changed one is refused."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fl.errors import InputError
+from learning.intervals import FEWEST
+from scenarios.build import Shelf, backend_of
+from scenarios.file.switches import switches
+from scenarios.suite.frozen import ALL, DIGEST, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
+from scenarios.suite.playing import play
+from scenarios.suite.submission import read_all
+from scenarios.trial import obstacles
+from support.benchmarks import benchmark
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    return read()
+
+
+def test_it_is_frozen(suite: Suite) -> None:
+    assert suite.version == 1
+    assert suite.digest == DIGEST
+    assert len(suite.markets) >= 20
+    assert len(suite.seeds) >= FEWEST
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))
+def test_each_market_can_be_played(suite: Suite, name: str) -> None:
+    market = suite.market(name)
+    assert market.scenario.name == name
+    assert market.scenario.description.endswith(".")
+    assert 30 <= market.scenario.rounds <= 80
+    assert not market.scenario.sweep
+    assert not [*switches(market.scenario)]
+    assert [*obstacles(Shelf(), market.scenario)] == []
+
+
+def test_it_has_markets_of_all_sorts(suite: Suite) -> None:
+    scenarios = [market.scenario for market in suite.markets.values()]
+    assert {1, 12} <= {len(scenario.services) for scenario in scenarios}
+    assert {1, 2, 3, 4} <= {scenario.clients.cores for scenario in scenarios}
+    assert {scenario.dqi for scenario in scenarios} == {"published", "fitted"}
+    assert max(scenario.clients.count for scenario in scenarios) >= 300
+    assert sum(backend_of(scenario).trains for scenario in scenarios) >= 2
+    assert any(service.total_budget for scenario in scenarios for service in scenario.services)
+    assert any(service.arrival > 1 for scenario in scenarios for service in scenario.services)
+    assert sum(market.contested for market in suite.markets.values()) >= 4
+
+
+def test_rivals_are_unprivileged(suite: Suite) -> None:
+    met = {service.policy for market in suite.markets.values() for service in market.scenario.services}
+    assert met == {"hqfa", "outbid", "dearest", "pacing", "lcfa", "random"}
+
+
+def test_every_run_has_references(suite: Suite) -> None:
+    assert set(suite.references) == suite.known
+    for cell in suite.known:
+        assert set(suite.references[cell]) == {"random", "oracle", "d-first", *suite.rivals}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))
+def test_the_reference_is_clearly_above_random(suite: Suite, name: str) -> None:
+    cells = suite.cells((RESIDENT,), (name,))
+    mean = {
+        policy: sum(suite.references[cell][policy] for cell in cells) / len(cells)
+        for policy in ("random", "oracle", "d-first")
+    }
+    assert max(mean["oracle"], mean["d-first"]) - mean["random"] >= 0.01
+
+
+@pytest.mark.parametrize(
+    ("policy", "market", "mode"),
+    [
+        ("random", "like-paper", RESIDENT),
+        ("oracle", "starved", VISITOR),
+        ("d-first", "lasting", RESIDENT),
+        ("outbid", "secrets", VISITOR),
+        ("hqfa", "real-digits", RESIDENT),
+        ("dearest", "run-long", VISITOR),
+    ],
+)
+def test_references_can_be_played_again(suite: Suite, policy: str, market: str, mode: str) -> None:
+    """To the byte of their file."""
+    cell = suite.cells((mode,), (market,), suite.seeds[:1])[-1]
+    found = play(policy, suite, cells=[cell]).results[cell]
+    text = (FOLDER / "references.csv").read_text().splitlines()
+    row = next(row for row in text if row.startswith(f"{market},{mode},{cell.seat},{cell.seed},"))
+    assert row.split(",")[text[0].split(",").index(policy)] == f"{found:.6f}"
+
+
+def test_visitors_take_each_seat_in_turn(suite: Suite) -> None:
+    assert suite.market("like-paper").visited == ("mnist", "fashion", "emnist")
+    assert suite.market("twelve").visited == ("mnist-1", "fashion-2", "emnist-3")
+    assert suite.market("alone").visited == ()
+    assert [cell.mode for cell in suite.cells(markets=("alone",), seeds=suite.seeds[:1])] == [RESIDENT]
+
+
+def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
+    assert small.cells((RESIDENT,), ("pair",), (3,)) == [Cell("pair", RESIDENT, ALL, 3)]
+    assert len(small.cells()) == 3 * (1 + 2 + 1)
+    assert {cell.seed for cell in small.cells()} == {1, 2, 3}
+    with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):
+        small.cells(markets=("pear",))
+    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3$"):
+        small.cells(seeds=(5,))
+
+
+def change(folder: Path) -> None:
+    path = folder / "markets/pair.toml"
+    path.write_text(path.read_text().replace("budget = 10", "budget = 11"))
+
+
+def add(folder: Path) -> None:
+    shutil.copy(folder / "markets/pair.toml", folder / "markets/other.toml")
+
+
+def lose(folder: Path) -> None:
+    (folder / "references.csv").unlink()
+
+
+def forge(folder: Path) -> None:
+    change(folder)
+    frozen = benchmark("freeze_suite")
+    (folder / "manifest.json").write_bytes(frozen.manifest_of(folder))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (change, "pair.toml: is not as version 1 of the suite was frozen"),
+        (add, "other.toml: is no file of the frozen suite"),
+        (lose, "references.csv: cannot be read: No such file"),
+        (forge, "manifest.json: is not as version 1 of the suite was frozen"),
+    ],
+)
+def test_a_changed_suite_is_refused(
+    damage: Callable[[Path], None], message: str, small_folder: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(small_folder[0], tmp_path / "version1")
+    read(folder, small_folder[1])
+    damage(folder)
+    with pytest.raises(InputError, match=message):
+        read(folder, small_folder[1])
+
+
+def test_frozen_again_it_has_the_same_digest(small_folder: tuple[Path, str], tmp_path: Path) -> None:
+    folder = shutil.copytree(small_folder[0], tmp_path / "version1")
+    digest = benchmark("freeze_suite").freeze(folder, tmp_path / "work", tmp_path / "submissions")
+    assert digest == small_folder[1]
+    small = read(folder, digest)
+    submissions = read_all([tmp_path / "submissions"], small)
+    assert {it.method for it in submissions} == {"random", "oracle", "d-first", "hqfa", "lcfa"}
+    assert all(it.results == {cell: small.references[cell][it.method] for cell in small.known} for it in submissions)

@@ -1,0 +1,100 @@
+"""Policies in the suite: what is played, by whom, and that nothing else matters."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from des.records import Observation, Offer
+from fl.errors import InputError, RunError
+from learning.evaluation import evaluate, everywhere, lineup
+from learning.policy import Policy, register_class
+from scenarios.environments import market_factory
+from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
+from scenarios.suite.playing import entry, play
+from scenarios.suite.submission import Submission, read, read_all
+
+
+def test_residents_all_play_it_and_a_visitor_meets_the_files_policies(small: Suite) -> None:
+    found = play("ucb", small, cells=small.cells(markets=("pair",), seeds=(2,))).results
+    factory = market_factory(small.market("pair").scenario)
+    entrants = {
+        "resident": everywhere("ucb"),
+        "alpha": lineup({"alpha": "ucb", "beta": "ucb"}),  # beta plays ucb in the file
+        "beta": lineup({"alpha": "lcfa", "beta": "ucb"}),
+    }
+    aucs = evaluate(factory, entrants, [2]).auc()[:, 0]
+    assert found == {
+        Cell("pair", RESIDENT, "all", 2): pytest.approx(aucs[0].mean(), abs=1e-6),
+        Cell("pair", VISITOR, "alpha", 2): pytest.approx(aucs[1, 0], abs=1e-6),
+        Cell("pair", VISITOR, "beta", 2): pytest.approx(aucs[2, 1], abs=1e-6),
+    }
+
+
+def test_the_number_of_processes_does_not_matter(small: Suite) -> None:
+    assert play("oort", small, jobs=2).text(small) == play("oort", small).text(small)
+
+
+def test_what_is_there_is_not_played_again(small: Suite) -> None:
+    kept: list[Submission] = []
+    whole = play("hqfa", small, keep=kept.append)
+    assert [len(it.results) for it in kept] == [3, 9, 12]  # residents and visitors of pair, residents of single
+    again: list[Submission] = []
+    assert play("hqfa", small, begun=kept[1], keep=again.append) == whole
+    assert [len(it.results) for it in again] == [12]
+
+
+def test_a_class_of_this_process_can_play(small: Suite) -> None:
+    class Idle(Policy):
+        """Hires nobody."""
+
+        def act(self, observation: Observation) -> Offer:
+            return Offer.none()
+
+    found = play(register_class(Idle), small, cells=small.cells((RESIDENT,), ("single",), (1,)))
+    assert max(found.results.values()) < 0.2
+    assert list(found.plugins) == ["policy idle"]
+
+
+def test_what_cannot_play_is_named_with_where(small: Suite) -> None:
+    class Broken(Policy):
+        """Fails."""
+
+        def act(self, observation: Observation) -> Offer:
+            return Offer(np.array([0]), np.array([1e9]))
+
+    with pytest.raises(InputError, match="unknown policy 'hqfb'; did you mean 'hqfa'"):
+        play("hqfb", small)
+    with pytest.raises(InputError, match="policy 'hqfa' takes no checkpoint"):
+        play("hqfa:agent.safetensors", small, begun=entry("hqfa", small))
+    with pytest.raises(RunError, match=r"broken failed in pair/resident/all of the suite, seed 1: .* round 1"):
+        play(register_class(Broken), small)
+
+
+def test_a_submission_comes_back_from_its_file(small: Suite, tmp_path: Path) -> None:
+    played = play("lcfa", small, cells=small.cells(markets=("pair",)))
+    played.write(tmp_path / "new/lcfa.json", small)
+    assert read(tmp_path / "new/lcfa.json", small) == played
+    assert read_all([tmp_path / "new"], small) == [played]
+    with pytest.raises(InputError, match=r"no submissions; `flmarket suite POLICY --out FOLDER` makes them"):
+        read_all([tmp_path], small)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"format": 1', '"format": 2', "not of format 1"),
+        ('"method": "lcfa"', '"method": 3', "method is missing, or of another type"),
+        ('"digest": "', '"digest": "0', "played on another suite than version 1"),
+        ("pair/resident", "pear/resident", "the suite has no run pear/resident/all, seed 1"),
+        ('"1": 0.', '"1": 7.', r"pair/resident/all, seed 1: 7\.\d+ is no accuracy"),
+        ('"1": 0.', '"1": NaN, "2": 0.', "nan is no accuracy"),
+        ('"results": {', '"results": [', "not JSON"),
+    ],
+)
+def test_what_is_no_submission_is_refused(old: str, new: str, message: str, small: Suite, tmp_path: Path) -> None:
+    text = play("lcfa", small, cells=small.cells((RESIDENT,), ("pair",), (1,))).text(small)
+    assert old in text
+    (tmp_path / "lcfa.json").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "lcfa.json", small)

@@ -1,0 +1,140 @@
+"""`flmarket suite`."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.shell import CLI, Done
+
+FEW = ("--markets", "alone,starved", "--seeds", "7101,7102,7103")
+
+BIG_SPENDER = """\
+import flmarket
+
+
+@flmarket.policy("big-spender")
+class BigSpender(flmarket.Policy):
+    \"\"\"The dearest clients first, each paid its bid.\"\"\"
+
+    def act(self, observation):
+        bids = observation.own_bids
+        return flmarket.fill_budget((-bids).argsort(), bids, observation.budget, available=observation.available)
+"""
+
+
+def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
+    process: Callable[..., Done], tmp_path: Path
+) -> None:
+    (tmp_path / "my_policy.py").write_text(BIG_SPENDER)
+    done = process("suite", "my_policy.py:BigSpender", *FEW, "--html", "page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "**big-spender in each market**" in done.stdout
+    assert "| starved | visitor |" in done.stdout
+    assert "submissions/big-spender.json: the submission of big-spender, 15 runs" in done.stderr
+    found = json.loads((tmp_path / "submissions/big-spender.json").read_text())
+    assert found["plugins"]["policy big-spender"]["file"] == "my_policy.py"
+    assert list(found["results"])[:2] == ["alone/resident/all", "starved/resident/all"]
+    assert "<title>flmarket suite</title>" in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_there_is_not_played_again_unless_it_has_changed(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(BIG_SPENDER)
+    first = flmarket("suite", "mine.py:big-spender", *FEW, "--mode", "resident", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    again = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
+    assert again.stderr.splitlines()[0] == "big-spender: 9 of 9 runs"  # the visitors alone
+    (tmp_path / "mine.py").write_text(BIG_SPENDER + "# changed\n")
+    changed = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
+    assert changed.returncode == 2
+    assert "start over with --fresh" in changed.stderr
+    fresh = flmarket("suite", "mine.py:BigSpender", *FEW, "--fresh", cwd=tmp_path)
+    assert fresh.returncode == 0
+    assert fresh.stdout == again.stdout
+
+
+def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    played = flmarket("suite", "random", "oracle", *FEW, "--out", "all", "--quiet", cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
+    assert played.stderr == ""
+    done = flmarket("suite", "--leaderboard", "all", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("| oracle*†", "| random†"))]
+    assert len(rows) == 2
+    assert rows[0].startswith("| oracle*†")
+    assert rows[1].startswith("| random† | 0.000 [0.000, 0.000] |")
+    assert "Marked †: not all of the suite is played" in done.stdout
+
+
+def test_trainings_of_one_method_are_one_line(
+    flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_agent(tmp_path / "a.safetensors")
+    write_agent(tmp_path / "b.safetensors", another=True)
+    agents = ("mahdrl:a.safetensors", "mahdrl:b.safetensors")
+    done = flmarket(
+        "suite", *agents, "--method", "mine", "--markets", "alone", "--seeds", "7101", "--quiet", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "submissions").iterdir())) == 2
+    assert "| mine† |" in done.stdout.splitlines()[-1]
+    assert done.stdout.splitlines()[-1].endswith("| 2 |")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "name a policy to play, or submissions to compare with --leaderboard"),
+        (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
+        (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
+        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103"),
+        (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
+        (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
+        (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
+        (["mahdrl:", "--seeds", "7101"], "the path of a checkpoint must follow the colon"),
+    ],
+)
+def test_bad_input_is_one_line(
+    flmarket: Callable[..., Done], arguments: list[str], problem: str, tmp_path: Path
+) -> None:
+    done = flmarket("suite", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(BIG_SPENDER)
+    done = flmarket("suite", "mine.py:SmallSpender", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "mine.py:SmallSpender: the file registers no such policy; those that it registers: big-spender" in done.stderr
+    )
+
+
+def test_training_on_a_market_of_the_suite_is_refused(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    from scenarios.suite.frozen import FOLDER
+
+    done = flmarket("train", str(FOLDER / "markets/starved.toml"), "--out", "agent", "--episodes", "1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is the market 'starved' of the suite, on which agents are compared" in done.stderr
+
+
+def test_interrupted_it_keeps_what_it_has_played(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*CLI, "suite", "hqfa", "--jobs", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as running:
+        path, end = tmp_path / "submissions/hqfa.json", time.monotonic() + 120
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        assert running.stderr is not None
+        said = running.stderr.read()
+    assert running.returncode == 130
+    assert "interrupted; the same command plays what is missing" in said
+    assert "Traceback" not in said
+    assert json.loads(path.read_text())["results"]

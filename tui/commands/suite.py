@@ -1,0 +1,195 @@
+"""``flmarket suite``: plays policies in the frozen benchmark, and reads what others played."""
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from fl.counting import counted
+from fl.errors import InputError
+from tui.commands.arguments import Plugins, Quiet, load_plugins
+from tui.commands.console import draw, note, result, stdout
+
+if TYPE_CHECKING:
+    from scenarios.judging.render import Table
+    from scenarios.suite.frozen import Cell, Suite
+    from scenarios.suite.submission import Submission
+
+
+def suite(
+    policies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="POLICY...", help="NAME, NAME:CHECKPOINT, or FILE.py:NAME for one that a plug-in file registers."
+        ),
+    ] = None,
+    mode: Annotated[
+        Literal["resident", "visitor"] | None,
+        typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
+    ] = None,
+    markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Of its market seeds, such as `7101,7103`; all if not given."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What the policies are called together: trainings of one method."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.json|FOLDER", help="The submission, or the folder for one of each policy.")
+    ] = Path("submissions"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there.")] = False,
+    board: Annotated[
+        list[Path] | None,
+        typer.Option("--leaderboard", metavar="PATH", help="Compare submissions, in a file or folder. Repeatable."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a page of it.")] = None,
+    plugin: Plugins = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Play policies in the frozen suite of markets, and compare them: 0 is `random`, 1 a privileged best response.
+
+    What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
+    """
+    from fl.files import asked_for
+    from scenarios.running.seeds import parse_seeds
+    from scenarios.suite.board import details, introduction, leaderboard, tables
+    from scenarios.suite.board import page as page_of
+    from scenarios.suite.frozen import MODES, read
+    from scenarios.suite.scoring import standings
+    from scenarios.suite.submission import read_all
+
+    if not policies and not board:
+        raise InputError("name a policy to play, or submissions to compare with --leaderboard")
+    frozen = read()
+    played: list[Submission] = []
+    if policies:
+        chosen = frozen.cells(
+            (mode,) if mode else MODES,
+            None if markets is None else tuple(name.strip() for name in markets.split(",")),
+            None if seeds is None else tuple(parse_seeds(f"{seeds}..{seeds}" if seeds.isdecimal() else seeds)),
+        )
+        manner = _Manner(method, out, jobs, fresh, quiet)
+        played = [_play(policy, frozen, chosen, manner) for policy in _load(policies, plugin, out)]
+    shown = standings(read_all(board, frozen) if board else played, frozen)
+    parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
+    if not board:
+        parts.append(("All markets", leaderboard(shown)))
+    _print(introduction(shown, frozen), parts)
+    if page is not None:
+        with asked_for(page) as file:
+            file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How policies are played.
+
+    Attributes:
+        method: what they are called in tables, if not by their names.
+        out: a submission's file, or the folder for all.
+        jobs: processes.
+        fresh: start over.
+        quiet: report no progress.
+    """
+
+    method: str | None
+    out: Path
+    jobs: int
+    fresh: bool
+    quiet: bool
+
+
+def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) -> list[str]:
+    """Load plug-in files; return the policies by the names that they are registered with.
+
+    Raises:
+        InputError: a file cannot be used or has no such policy, or there are several policies for one file.
+    """
+    from scenarios.file.policy_choice import parted
+    from scenarios.running.rehearsal import Rehearsal
+
+    if out.suffix == ".json" and len(policies) > 1:
+        raise InputError(f"--out {out}: is one file for {len(policies)} policies; name a folder")
+    asked = [_FILE.fullmatch(policy) for policy in policies]
+    files = dict.fromkeys([*(plugins or ()), *(Path(it["file"]) for it in asked if it)])
+    with Rehearsal(notify=note) as rehearsal:
+        load_plugins(list(files), rehearsal)
+        names = [
+            policy if it is None else _registered(it["file"], it["name"]) + (it["checkpoint"] or "")
+            for policy, it in zip(policies, asked, strict=True)
+        ]
+        rehearsal.policies(map(parted, names))
+    return list(dict.fromkeys(names))
+
+
+_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]+)(?P<checkpoint>:.*)?")
+
+
+def _registered(file: str, name: str) -> str:
+    """Return the name with which a file registers a policy, given that name or the class's."""
+    from learning.policy import POLICIES
+
+    found = {known: it.thing for known, it in POLICIES.registered.items() if it.source == str(Path(file))}
+    for known, thing in found.items():
+        if name in (known, getattr(thing, "__name__", None)):
+            return known
+    known = ", ".join(found) or "none"
+    raise InputError(f"{file}:{name}: the file registers no such policy; those that it registers: {known}")
+
+
+def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
+    """Play what a policy's submission lacks."""
+    from scenarios.file.policy_choice import PolicyChoice
+    from scenarios.suite.playing import entry, play
+    from scenarios.suite.submission import read
+
+    label = PolicyChoice.parse(policy, "policy").label
+    path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
+    begun = entry(policy, frozen, manner.method)
+    if path.exists() and not manner.fresh:
+        there = read(path, frozen)
+        if not there.continues(begun):
+            raise InputError(
+                f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
+                "--method; start over with --fresh, or choose another --out"
+            )
+        begun = there
+    lacking = len([cell for cell in cells if cell not in begun.results])
+    before = len(begun.results)
+
+    def keep(so_far: "Submission") -> None:
+        so_far.write(path, frozen)
+        if not manner.quiet:
+            note(f"{label}: {len(so_far.results) - before} of {counted(lacking, 'run')}")
+
+    try:
+        played = play(policy, frozen, cells=cells, begun=begun, jobs=manner.jobs, keep=keep)
+    except KeyboardInterrupt:
+        note("interrupted; the same command plays what is missing")
+        raise
+    if not manner.quiet:
+        note(f"{path}: the submission of {label}, {counted(len(played.results), 'run')}")
+    return played
+
+
+def _print(texts: Sequence[str], parts: "Sequence[tuple[str, Table]]") -> None:
+    """Print tables: drawn in a terminal, as Markdown elsewhere."""
+    from scenarios.judging.render import markdown_table
+
+    console = stdout()
+    if not sys.stdout.isatty():
+        tables = (text for title, table in parts for text in (f"**{title}**", markdown_table(table)))
+        result("\n\n".join([*texts, *tables]))
+        return
+    for text in texts:
+        console.print(text, markup=False, highlight=False)
+    for title, table in parts:
+        draw(console, title, table)
