@@ -37,6 +37,6 @@ def require_outside(scenarios: Iterable[Scenario]) -> None:
     for scenario in scenarios:
         if (name := reserved.get(market_hash(scenario))) is not None:
             raise InputError(
-                f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so none "
-                "may be trained on it; change it, such as with --set clients.count=25"
+                f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
+                "none may be trained on it; change it, such as with --set clients.count=25"
             )
