@@ -5,8 +5,8 @@
 
 One service is alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), for 80 rounds. A
 tenth of the training images is held out from clients, and what is chosen by is the accuracy on these (at most 6,000 of
-them): test images have no part in it. For each candidate and policy, one row of a Markdown table is printed as soon as it
-is measured: the first round at or above the target by seed, its restricted mean, the mean accuracy over all rounds
+them): test images have no part in it. For each candidate and policy, one row of a Markdown table is printed as soon as
+it is measured: the first round at or above the target by seed, its restricted mean, the mean accuracy over all rounds
 (AUC) and over the last ten, and the CPU time of this process.
 """
 
