@@ -83,7 +83,7 @@ def fill(path: Path) -> None:
     keys = {f"{kind} {w} {n}": (kind, w, n) for kind, w, n in entrants}
     played = {name: entrants[key] for name, key in keys.items()}
     results = evaluate(market, {"base": entrant(0.0, 0), **played}, SEEDS)
-    auc, accuracy = results.auc().mean(axis=-1), results.accuracy.mean(axis=-1)
+    auc, accuracy = results.auc().mean(axis=-1), results.reported.mean(axis=-1)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

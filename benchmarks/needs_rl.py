@@ -211,7 +211,7 @@ def rows(market: Market, policy: str, options: Mapping[str, Any]) -> list[tuple[
     names = [service.name for service in scenario.services]
     for seats in [names] if market.rival is None else [[name] for name in names]:
         results = play(scenario, shelf, dict.fromkeys(seats, (policy, options)), market.rival, list(MARKET_SEEDS))
-        auc, last, spent = results.auc()[0], results.accuracy[0, :, -1], results.spent[0].sum(axis=1)
+        auc, last, spent = results.auc()[0], results.reported[0, :, -1], results.spent[0].sum(axis=1)
         for at, seed in enumerate(MARKET_SEEDS):
             for name in seats:
                 m = results.services.index(name)

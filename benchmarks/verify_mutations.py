@@ -1,6 +1,6 @@
 """What `flmarket verify` finds of single changes to a run's tables, each with a meta.json that was made to fit.
 
-    python benchmarks/verify_mutations.py [--each N] [--seed N]
+    python benchmarks/verify_mutations.py [--each N] [--seed N] [--only RUN]
 
 Plays thirteen runs: real training, deadlines and departures on the surrogate, few cores, data that lasts and budgets
 for the whole run, clients that learn or misreport, other mechanisms, targets that are met, and a fork. Then changes one
@@ -143,8 +143,9 @@ class Mutator:
 
     def respell(self, table: str, count: int) -> Iterator[tuple[str, bool]]:
         """Yield the same for numbers that are written in another way."""
-        names = self.tables[table].names
-        numbers = [at for at, column in enumerate(self.tables[table].columns) if column.type.dtype != "string"]
+        own = self.tables[table].of(self._run)  # some runs lack some columns
+        names = own.names
+        numbers = [at for at, column in enumerate(own.columns) if column.type.dtype != "string"]
         for _ in range(count):
             rows = [list(row) for row in self._rows[table]]
             n, at = self._rng.randrange(1, len(rows)), self._rng.choice(numbers)
@@ -239,12 +240,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=100, help="changes for each column and run")
     parser.add_argument("--seed", type=int, default=0, help="seed of the changes")
+    parser.add_argument("--only", choices=RUNS, help="one of the runs, by what there is in it; all if not given")
     parser.add_argument("--missed", action="store_true", help="print each change that is not found")
     arguments = parser.parse_args()
     tried: Counter[tuple[str, str]] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for name, path in play(Path(folder)):
+        for name, path in play(Path(folder), [arguments.only] if arguments.only else [*RUNS]):
             assert not is_found(path), f"verify finds fault with a run as it was written: {name}"
             mutator = Mutator(path, arguments.seed)
             changes = [

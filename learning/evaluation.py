@@ -48,13 +48,16 @@ def lineup(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | 
 class Results:
     """The outcome of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
 
-    A service that left keeps its accuracy and its reward to the last round, and spends nothing.
+    A service that left keeps its accuracies and its reward to the last round, and spends nothing.
 
     Attributes:
         entrants, seeds, services: labels of the axes; rounds count from 1 to N.
         targets: [service] target accuracies.
         arrivals: [service] the first round in which each takes part.
-        accuracy: accuracy after the round, in [0, 1].
+        accuracy: accuracy after the round, in [0, 1]; targets, exits and rewards go by it. It is on validation images
+            where the market holds some out.
+        reported: the accuracy on test images, which ``auc`` is of, as in reports; ``accuracy`` again where no
+            validation images are held out.
         reward: Omega^accuracy, absorbing.
         spent: money paid to served clients.
         wanted: offers made.
@@ -67,14 +70,15 @@ class Results:
     targets: FloatArray
     arrivals: IntArray
     accuracy: FloatArray
+    reported: FloatArray
     reward: FloatArray
     spent: FloatArray
     wanted: IntArray
     served: IntArray
 
     def auc(self) -> FloatArray:
-        """Return the mean accuracy over all rounds from a service's arrival on, [entrant, seed, service]."""
-        return area_under_curve(self.accuracy, self.arrivals)
+        """Return the mean test accuracy over all rounds from a service's arrival on, [entrant, seed, service]."""
+        return area_under_curve(self.reported, self.arrivals)
 
     def rounds_to_target(self) -> RoundsToTarget:
         """Return when each service met its target, and whether it did; both [entrant, seed, service]."""
@@ -142,7 +146,7 @@ def evaluate(
             if progress is not None:
                 progress(name, seed)
         runs.append(row)
-    accuracy, reward, spent, wanted, served = np.moveaxis(np.array(runs), 2, 0)
+    accuracy, reported, reward, spent, wanted, served = np.moveaxis(np.array(runs), 2, 0)
     return Results(
         entrants=tuple(entrants),
         seeds=seeds,
@@ -150,6 +154,7 @@ def evaluate(
         targets=np.array([spec.target_accuracy for spec in market.services]),
         arrivals=np.array([spec.arrival for spec in market.services]),
         accuracy=accuracy,
+        reported=reported,
         reward=reward,
         spent=spent,
         wanted=wanted.astype(np.int64),
@@ -158,7 +163,7 @@ def evaluate(
 
 
 def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
-    """Return [5, N, M]: a run's accuracy, reward, spent, wanted and served."""
+    """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
     policies = entrant(market)
     missing = [spec.name for spec in market.services if spec.name not in policies]
     if missing:
@@ -166,10 +171,13 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     reports: list[RoundReport] = []
     play(market, policies, [reports.append])
     rows = np.array(
-        [[(s.accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services] for report in reports]
+        [
+            [(s.accuracy, s.reported, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services]
+            for report in reports
+        ]
     )
-    # All have left before round N: accuracy and reward are held, and nothing else happens.
-    held = np.repeat(rows[-1:] * np.array([1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)
+    # All have left before round N: accuracies and reward are held, and nothing else happens.
+    held = np.repeat(rows[-1:] * np.array([1, 1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)
     return np.moveaxis(np.concatenate([rows, held]), -1, 0)
 
 

@@ -4,17 +4,12 @@ It imports little on purpose: the first screen should appear at once. Whatever n
 imported when it is used.
 """
 
-import os
-import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.app import SuspendNotSupported, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
@@ -22,7 +17,7 @@ from textual.screen import Screen
 
 from fl.counting import counted
 from tui.screens.home import HomeScreen
-from tui.settings import Settings, SettingsError, load, save
+from tui.settings import Memory
 from tui.steady import SteadyApp
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
@@ -79,13 +74,8 @@ class MarketApp(SteadyApp):
         self.out, self.folder = out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
-        self._settings_file, self.settings, self._problem = settings, Settings(), ""
-        if settings is not None:
-            try:
-                self.settings = load(settings)
-            except SettingsError as error:  # said once the screen is there; the file stays as it is
-                self._problem = str(error)
-        self._found = deepcopy(self.settings)
+        self._memory = Memory(settings)
+        self.settings = self._memory.settings
 
     @property
     def runs(self) -> "Runs":
@@ -138,8 +128,8 @@ class MarketApp(SteadyApp):
             self.theme = self.settings.theme
         self._began_with = self.theme
         self.set_keymap(self.settings.keys)
-        if self._problem:
-            self.notify(f"{self._problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
+        if problem := self._memory.problem:
+            self.notify(f"{problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
         elif self.settings.keys:
             self.call_after_refresh(self._check_keys)
         if self._scenario is not None or self._run_path is not None or self._batch is not None or self._trainings:
@@ -151,7 +141,7 @@ class MarketApp(SteadyApp):
 
         for name in self.settings.keys:
             if problem := unknown_key(name):
-                self.notify(f"{self._settings_file}: keys: {problem}", severity="error", timeout=12)
+                self.notify(f"{self._memory.file}: keys: {problem}", severity="error", timeout=12)
 
     def _begin(self) -> None:
         if self._run_path is not None:
@@ -204,20 +194,9 @@ class MarketApp(SteadyApp):
 
     def edit_outside(self, path: Path) -> bool:
         """Edit a file in the user's own editor; return whether there was one to do it in."""
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-        if not editor:
-            self.notify("Set VISUAL or EDITOR to the command of your editor.", severity="warning", timeout=5)
-            return False
-        try:
-            with self.suspend():
-                subprocess.run([*editor, str(path)], check=False)  # noqa: S603 - the user's own command
-        except SuspendNotSupported:
-            self.notify("No editor can be opened from here; press e for the form.", severity="warning", timeout=5)
-            return False
-        except OSError as error:
-            self.notify(f"{editor[0]}: cannot be started: {error.strerror}", severity="error", timeout=6)
-            return False
-        return True
+        from tui.editing.outside import edit
+
+        return edit(self, path)
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
         """Edit a scenario in a form; a file that is not TOML has none."""
@@ -267,19 +246,9 @@ class MarketApp(SteadyApp):
     def action_help(self) -> None:
         """Show help for what has the focus."""
         from tui.screens.help import HelpScreen
-        from tui.widgets.keys import working
 
-        if isinstance(self.screen, HelpScreen):
-            return
-        title, words = "flmarket", ""
-        around = self.focused.ancestors_with_self if self.focused else [self.screen]
-        for widget in around:
-            if text := getattr(widget, "HELP", None):
-                title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
-                break
-        found = [active.binding for active in working(self.screen)]
-        keys = dict.fromkeys((self.get_key_display(binding), binding.description) for binding in found)
-        self.push_screen(HelpScreen(title, words, keys))
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen.on(self))
 
     @property
     def home(self) -> HomeScreen:
@@ -313,13 +282,6 @@ class MarketApp(SteadyApp):
         """Leave no process behind, however the app ends."""
         if self._runs is not None:
             self._runs.close()
-        self._remember()
-
-    def _remember(self) -> None:
-        """Write the settings, if there is something new to remember."""
         if self.theme != self._began_with:
             self.settings.theme = self.theme
-        if self._settings_file is None or self._problem or self.settings == self._found:
-            return
-        with suppress(OSError):  # a folder that cannot be written is no reason to end with an error
-            save(self._settings_file, self.settings)
+        self._memory.keep()

@@ -2,6 +2,8 @@
 
 import os
 import tomllib
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -107,3 +109,30 @@ def save(path: Path, settings: Settings) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_text(path) as file:
         file.write(tomlkit.dumps(document))
+
+
+class Memory:
+    """The settings from one start of the app to the next.
+
+    Attributes:
+        file: where they are; None if nothing is remembered.
+        settings: those found, or the defaults; the app changes them.
+        problem: why the file cannot be used, which then stays as it is; empty if it can.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        """Read the file, if there is one."""
+        self.file, self.settings, self.problem = file, Settings(), ""
+        if file is not None:
+            try:
+                self.settings = load(file)
+            except SettingsError as error:
+                self.problem = str(error)
+        self._found = deepcopy(self.settings)
+
+    def keep(self) -> None:
+        """Write the settings, if there is something new to remember."""
+        if self.file is None or self.problem or self.settings == self._found:
+            return
+        with suppress(OSError):  # a folder that cannot be written is no reason to end with an error
+            save(self.file, self.settings)

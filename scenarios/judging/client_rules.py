@@ -43,7 +43,7 @@ def _truth(logs: Logs, row: Row) -> Iterator[str]:
     m = logs.places[row["service"]]
     held, at = logs.held(row["round"]), (m, row["client"])
     expected: dict[str, float] = {"data_size": int(held.data_size[at])}
-    if logs.scenario.services[m].dataset in logs.datasets:
+    if logs.scenario.services[m].dataset in logs.data.datasets:
         expected["emd"] = float(held.emd[at])
     if logs.known:
         expected["cost"] = int(held.cost[at])

@@ -19,19 +19,16 @@ from des.money import Micro
 from des.population import Held, Population, Qualities
 from des.rows import Outcome
 from fl.arrays import UInt32Array
-from fl.dataset import DatasetInfo
-from fl.datasets import DATASETS, info, is_path, load
 from fl.draws import draw_key
 from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
-from fl.shares import held_out
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, is_split, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.judging.conditions import Conditions, conditions
-from scenarios.logs.labels import labels_of
+from scenarios.judging.known_data import KnownData
 from scenarios.plugins import require_same_plugins
 
 Row = Mapping[str, Any]
@@ -99,32 +96,14 @@ class Logs:
         return _by_round_and_service(self.events)
 
     @cached_property
-    def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets: of plug-ins that are loaded, and of what has not changed since."""
-        found = {}
-        for name in dict.fromkeys(service.dataset for service in self.scenario.services):
-            thing = f"{DATASETS.kind} {name}"
-            try:
-                require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
-                if not is_path(name) or self._same_images(name):
-                    found[name] = info(name)
-            except (InputError, KeyError, TypeError, AttributeError):
-                continue
-        return found
-
-    def _same_images(self, path: str) -> bool:
-        """Whether files of a user's own are those of the run."""
-        return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
-
-    @cached_property
-    def labels(self) -> Mapping[str, int]:
-        """L of the services' data sets: of what is in ``datasets``, else as meta.json records it."""
-        return labels_of(self.meta) | {name: found.labels for name, found in self.datasets.items()}
+    def data(self) -> KnownData:
+        """What is known of the services' data sets."""
+        return KnownData(self.scenario, self.meta)
 
     @property
     def known(self) -> bool:
-        """Whether all data sets are in ``labels``."""
-        return all(service.dataset in self.labels for service in self.scenario.services)
+        """Whether the labels of all data sets are."""
+        return all(service.dataset in self.data.labels for service in self.scenario.services)
 
     @cached_property
     def behaviour(self) -> Behaviour | None:
@@ -145,7 +124,7 @@ class Logs:
     def population(self) -> Population:
         """The clients, whose data and bids can be drawn again for each round.
 
-        What depends on labels is meaningless for a service whose data set is not in ``labels``; if there is one, so are
+        What depends on labels is meaningless for a service whose data set has unknown labels; if there is one, so are
         all bids. Without a ``behaviour``, so are bids and reports.
 
         Raises:
@@ -153,7 +132,7 @@ class Logs:
                 is not one that can be played.
         """
         services = self.scenario.services
-        labels = [self.labels.get(it.dataset, _ANY_LABELS) for it in services]
+        labels = [self.data.labels.get(it.dataset, _ANY_LABELS) for it in services]
         spec = population_spec(self.scenario, self.behaviour or Truthful())
         if not self.known:
             spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
@@ -191,7 +170,7 @@ class Logs:
         return {}
 
     def _dqi(self, dataset: str) -> DQIParameters:
-        if self.scenario.dqi == "published" or dataset not in self.labels:
+        if self.scenario.dqi == "published" or dataset not in self.data.labels:
             return PUBLISHED
         key = f"dqi/{dataset}"
         try:
@@ -200,44 +179,13 @@ class Logs:
             raise InputError(f"meta.json: fits: has no parameters {key!r} of eq. (6)") from None
 
     @cached_property
-    def tested(self) -> Mapping[str, int]:
-        """How many test images an accuracy on them stands for, by service; only of services for which that is known."""
-        return {name: self._looked_at(known.test_size) for name, known in self._sizes.items()}
-
-    @cached_property
-    def measured(self) -> Mapping[str, int]:
-        """How many images each ``accuracy`` stands for: validation images where some are held out, else ``tested``."""
-        if not is_split(self.scenario):
-            return self.tested
-        share = self.scenario.training.validation
-        return {name: self._looked_at(held_out(known.train_size, share)) for name, known in self._sizes.items()}
-
-    def _looked_at(self, images: int) -> int:
-        return min(self.scenario.training.eval_samples or images, images)
-
-    @cached_property
-    def _sizes(self) -> Mapping[str, DatasetInfo]:
-        """The data sets that models are trained on, by service; only those whose sizes are known to be the run's."""
-        if not backend_of(self.scenario).trains:
-            return {}
-        found = {service.name: self.datasets.get(service.dataset) for service in self.scenario.services}
-        return {name: known for name, known in found.items() if known is not None and self._official(known)}
-
-    def _official(self, dataset: DatasetInfo) -> bool:
-        """Whether the run's files of a data set have as many images as is known of it."""
-        try:
-            return dataset.source != "download" or self.meta["data"][dataset.name]["official"] is True
-        except (KeyError, TypeError):
-            return False
-
-    @cached_property
     def learned(self) -> Mapping[tuple[int, str], float]:
         """The accuracy by round and service where nothing was trained: that of the learning curves, followed again.
 
         Empty for a run with real training, and where the learning curves here are not those that meta.json records.
         """
         scenario = self.scenario
-        if backend_of(scenario).trains or any(it.dataset not in self.datasets for it in scenario.services):
+        if backend_of(scenario).trains or any(it.dataset not in self.data.datasets for it in scenario.services):
             return {}
         try:
             fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}

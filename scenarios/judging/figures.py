@@ -18,7 +18,8 @@ from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.files import replacing
 from learning.intervals import FEWEST, mean_band, mean_interval
-from scenarios.judging.results import RunResult, Setting, by_policy, by_setting
+from scenarios.judging.results import RunResult, by_policy, by_setting
+from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, colour, mark, numbered, style
 from scenarios.judging.tables import read_table
 

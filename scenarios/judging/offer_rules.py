@@ -68,7 +68,7 @@ def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
     m = logs.places[row["service"]]
     at = m, row["client"]
     expected: dict[str, float] = {"data_size": int(drawn.data_size[at])}
-    if logs.scenario.services[m].dataset in logs.labels:
+    if logs.scenario.services[m].dataset in logs.data.labels:
         expected |= {"emd": float(drawn.emd[at]), "dqi": float(drawn.dqi[at])}
     if logs.known:
         expected["bid"] = int(drawn.bid[at])

@@ -15,8 +15,9 @@ from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
 from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
-from scenarios.judging.results import Setting, mixed
+from scenarios.judging.results import mixed
 from scenarios.judging.sentences import ranked, sentences
+from scenarios.judging.setting import Setting
 
 Table = list[list[str]]
 """Rows of cells; the first row is the header."""

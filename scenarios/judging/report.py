@@ -18,7 +18,8 @@ from learning.statistics import probability_of_improvement
 from learning.targets import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
-from scenarios.judging.results import RunResult, Setting
+from scenarios.judging.results import RunResult
+from scenarios.judging.setting import Setting
 
 if TYPE_CHECKING:
     from scenarios.judging.bounds import Bounds

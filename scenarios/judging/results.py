@@ -3,10 +3,9 @@
 A service that left early counts until the last round of its scenario, with accuracy and reward held and nothing spent.
 """
 
-import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,55 +13,21 @@ from typing import Any
 import numpy as np
 
 from des.records import Status
-from fl.arrays import FloatArray, IntArray
-from fl.errors import InputError, shortened
-from fl.names import folder_problem, name_problem
-from fl.printable import printable
+from fl.arrays import FloatArray
+from fl.errors import InputError
+from fl.names import folder_problem
 from learning.targets import RoundsToTarget
-from scenarios.judging.capacity import cores_by_round
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
+from scenarios.judging.setting import Setting, check_names, folder_of, settings_of
 from scenarios.judging.tables import read_table
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.columns import CLIENTS
-from scenarios.logs.directory import META, SCENARIO, RunDirectory
+from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
-_MOST = 1_000_000
 _QUANTITIES = ("accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all runs of one scenario (with one hash) share.
-
-    Attributes:
-        name: the scenario's name.
-        label: what names it in tables: its name with the sweep values, and with its hash where that alone would not
-            tell the scenarios that were read together apart.
-        folder: the directory of its runs, named after scenario and hash.
-        sweep: values of the sweep point, by key.
-        point: the place of the sweep point in its scenario, from 0.
-        rounds: N.
-        clients, cores: C, and K in each round [N].
-        services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
-        targets: [M] target accuracies.
-        reward_at_target: [M] Omega^target, the highest reward.
-    """
-
-    name: str
-    label: str
-    folder: Path
-    sweep: Mapping[str, Any]
-    point: int
-    rounds: int
-    clients: int
-    cores: IntArray
-    services: tuple[str, ...]
-    arrivals: IntArray
-    targets: FloatArray
-    reward_at_target: FloatArray
 
 
 @dataclass(frozen=True)
@@ -154,11 +119,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
         InputError: a log is not what it should be.
     """
     found = [(run, recorded(run)) for run in runs]
-    settings: dict[Path, Setting] = {}
-    for run, meta in found:
-        if _folder(run) not in settings:
-            settings[_folder(run)] = _setting(run, meta)
-    settings = _told_apart(settings)
+    settings = settings_of(found)
     results = []
     for run, meta in found:
         try:
@@ -167,7 +128,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
             raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
         if problem := folder_problem(policy):
             raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
-        results.append(_result(run, settings[_folder(run)], policy, seed, meta))
+        results.append(_result(run, settings[folder_of(run)], policy, seed, meta))
     return results
 
 
@@ -193,76 +154,6 @@ def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
     return groups
 
 
-def _folder(run: RunDirectory) -> Path:
-    return run.path.parent.parent
-
-
-def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
-    """Give settings whose labels are the same longer ones: with the hash, and if need be with the whole path."""
-    found = dict(settings)
-    for name in (lambda folder: folder.name, str):
-        counts = Counter(setting.label for setting in found.values())
-        for folder, setting in found.items():
-            if counts[setting.label] > 1:
-                found[folder] = replace(setting, label=_label(name(folder), setting.sweep))
-    return found
-
-
-def _label(name: str, sweep: Mapping[str, Any]) -> str:
-    values = ", ".join(f"{key}={value}" for key, value in sweep.items())
-    return printable(f"{name} ({values})" if values else name)
-
-
-def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
-    path = run.path / SCENARIO
-    try:
-        # Not through the schema: it was checked when it ran, and a thousand of them take a while.
-        data = tomllib.loads(run.scenario_text())
-        services = data["services"]
-        _check_names(data["name"], *(service["name"] for service in services))
-        targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
-        return Setting(
-            name=data["name"],
-            label=_label(data["name"], meta.get("sweep", {})),
-            folder=_folder(run),
-            sweep=meta.get("sweep", {}),
-            point=meta.get("point", 0),  # earlier versions do not record it
-            rounds=_count(data["rounds"]),
-            clients=_count(data["clients"]["count"]),
-            cores=cores_by_round(data, _count(data["rounds"])),
-            services=tuple(service["name"] for service in services),
-            arrivals=np.array([_count(service.get("arrival", 1)) for service in services], dtype=np.int64),
-            targets=targets,
-            reward_at_target=bases**targets,
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
-
-
-def _count(value: Any) -> int:
-    """Return a number of rounds or clients that a scenario can have; arrays are made of so many."""
-    if type(value) is not int or not 1 <= value <= _MOST:
-        raise ValueError(f"{value!r} is not a whole number from 1 to {_MOST}")
-    return value
-
-
-def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
-    """Return [M] the services' values of a key; ValueError for one that no scenario may have, or without services."""
-    if not services:
-        raise ValueError("it has no services")
-    found = np.array([service[key] for service in services], dtype=np.float64)
-    if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
-        raise ValueError(f"{key} is out of its range")
-    return found
-
-
-def _check_names(*names: str) -> None:
-    """Raise ValueError for the first that is not a name: reports and figures are made of them, and so are paths."""
-    for name in names:
-        if problem := name_problem(name):
-            raise ValueError(f"{name[:60]!r}: {problem}")
-
-
 def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: Mapping[str, Any]) -> RunResult:
     rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
     m = len(setting.services)
@@ -272,7 +163,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
 
     policies = tuple(rounds["policy"].iloc[:m])
     try:
-        _check_names(*policies)
+        check_names(*policies)
     except (TypeError, ValueError) as error:
         raise InputError(f"{run.path}: rounds.csv: {error}") from error
 

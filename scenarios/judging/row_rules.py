@@ -112,7 +112,7 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
     exact = logs.learned.get((row["round"], service.name))
     if exact is not None and accuracy != _logged("accuracy", exact):
         yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
-    if exact is None and (measured := logs.measured.get(service.name)) is not None:
+    if exact is None and (measured := logs.data.measured.get(service.name)) is not None:
         exact = round(accuracy * measured) / measured
         if accuracy != _logged("accuracy", exact):
             kind = "test" if row.get("test_accuracy") is None else "validation"
@@ -145,7 +145,7 @@ def _test_accuracy(logs: Logs, before: Row | None, row: Row) -> Iterator[str]:
     accuracy = row.get("test_accuracy")
     if accuracy is None:
         return
-    tested = logs.tested.get(row["service"])
+    tested = logs.data.tested.get(row["service"])
     if tested is not None and accuracy != _logged("test_accuracy", round(accuracy * tested) / tested):
         yield f"the test accuracy {accuracy:.6f} is not a share of {tested} test images"
     if not 0.0 <= accuracy <= 1.0:

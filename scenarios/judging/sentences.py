@@ -6,7 +6,7 @@ from learning.intervals import Interval
 from learning.targets import RoundsToTarget
 from scenarios.judging.measures import MARKET, ROUNDS_TO_TARGET
 from scenarios.judging.report import Difference, Estimate, Report
-from scenarios.judging.results import Setting
+from scenarios.judging.setting import Setting
 
 AUC = "AUC"
 

@@ -28,10 +28,13 @@ from scenarios.logs.table import Table
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
 
-FIGURES = ("accuracy", "reward", "spent", "mean_payment", "served", "refused")
-"""Columns of rounds.csv that are looked at for many rounds at once."""
+_COLUMNS = ("accuracy", "reward", "spent", "mean_payment", "served", "refused")
 
-_FIGURES = tuple(map(ROUNDS.names.index, FIGURES))
+FIGURES = (*_COLUMNS, "reported")
+"""What is looked at for many rounds at once: columns of rounds.csv, and the accuracy on test images."""
+
+_PLACES = tuple(map(ROUNDS.names.index, _COLUMNS))
+_ACCURACY, _TEST_ACCURACY = ROUNDS.names.index("accuracy"), ROUNDS.names.index("test_accuracy")
 _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
 
 _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
@@ -97,7 +100,7 @@ class LoggedRound:
                 end=float(rows[0][1]),
                 exits=any(row[_STATUS] == Status.REACHED for row in rows),
                 conflicts=any(row[_REFUSED] != "0" for row in rows),
-                figures=np.array([[float(row[place] or "nan") for place in _FIGURES] for row in rows]).T,
+                figures=np.array([_figures(row) for row in rows]).T,
                 text=text,
             )
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
@@ -167,6 +170,12 @@ def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
 def round_spans(content: bytes) -> dict[bytes, tuple[int, int]]:
     """Return where each round is in the content of a table: its first byte, and the byte after its last."""
     return {found[1]: found.span() for found in _ROUND.finditer(content)}
+
+
+def _figures(row: Sequence[str]) -> list[float]:
+    # Runs that hold out no validation images measure ``accuracy`` itself on test images, and lack the other column.
+    reported = _TEST_ACCURACY if len(row) > _TEST_ACCURACY else _ACCURACY
+    return [float(row[place] or "nan") for place in (*_PLACES, reported)]
 
 
 # Screens look at the same few rounds again and again.

@@ -1,4 +1,4 @@
-"""The runs that are audited: 49 of all built-in scenarios. Only here are the packages used, to play them."""
+"""The runs that are audited: 56 of all built-in scenarios. Only here are the packages used, to play them."""
 
 import shutil
 from pathlib import Path
@@ -13,10 +13,10 @@ SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
 DISTURBED = SURROGATE | {
     "timeline.deadline": 8, "timeline.slot": 9, "clients.departure_rate": 0.2, "clients.speed": [0.5, 1.0, 2.0],
 }  # fmt: skip
-TEST_IMAGES_ALONE = {"training.validation": 0}
-"""The audit does not draw validation splits."""
+MIXED: dict[str, Any] = {"clients.emd": [], "clients.label_mix.dirichlet": 0.3}
+TEST_IMAGES_ALONE: dict[str, Any] = {"training.validation": 0}
 
-ON_DIGITS = TEST_IMAGES_ALONE | {
+ON_DIGITS: dict[str, Any] = {
     "rounds": 3, "services.strokes.dataset": "digits", "services.scribbles.dataset": "digits",
 }  # fmt: skip
 """Real training on images that scikit-learn has: the audit does not draw strokes."""
@@ -33,7 +33,13 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("private", SURROGATE, ("random", "mahdrl"), 1),
     ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
     ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 2),
-    ("quickstart", ON_DIGITS, (), 2),
+    ("scarce", SURROGATE | MIXED, ("hqfa",), 2),
+    ("changing", MIXED | {"rounds": 25, "clients.label_mix.dirichlet": 2.5}, ("hqfa",), 1),
+    ("quickstart", ON_DIGITS | TEST_IMAGES_ALONE, (), 2),
+    ("quickstart", ON_DIGITS | {"training.validation": 0.2, "training.eval_samples": 200}, (), 1),
+    ("quickstart", ON_DIGITS | MIXED | {"clients.data_size": [40, 60, 80]}, (), 1),
+    ("quickstart", ON_DIGITS | {"clients.lasting.persistence": 0.7, "clients.lasting.drift": 0.3}, (), 1),
+    ("quickstart", {"rounds": 4}, ("lcfa",), 1),
     ("quickstart", TEST_IMAGES_ALONE | {"rounds": 4}, ("lcfa",), 1),
 )
 """Scenario, changes that make it last seconds, policies (or the scenario's own), and how many seeds."""

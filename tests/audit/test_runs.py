@@ -1,6 +1,7 @@
 """Every built-in scenario, recomputed from its logs alone: the audit finds nothing, and it could."""
 
 import csv
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from audit.checks import CHECKS, findings
 from audit.files import Run
+from audit.market import World
 
 
 def test_there_are_47_runs_or_more_of_all_built_in_scenarios(runs: list[Run]) -> None:
@@ -39,6 +41,12 @@ def test_what_is_checked_happens_in_the_runs(runs: list[Run]) -> None:
         "pay-as-offered", "uniform-price", "proportional-share", "iterated", "vcg",
     }  # fmt: skip
     assert any(run.scenario["clients"].get("lasting") for run in runs)
+    assert any(run.share for run in runs)
+    mixed = [run for run in runs if "label_mix" in run.scenario["clients"]]
+    assert {run.surrogate for run in mixed} == {True, False}
+    assert any(
+        World(run).since(3, next(iter(run.services)), client) is not None for run in mixed for client in range(9)
+    )
     assert any(run.clients for run in runs)
     assert any("total_budget" in service for run in runs for service in run.services.values())
 
@@ -102,6 +110,29 @@ def test_a_cell_that_was_changed_is_found(
     with path.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([names, *rows])
     assert check in findings(run.path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "other", "check"),
+    [
+        ("scenario.toml", "validation = 0.2", "validation = 0.13", "progress"),
+        ("scenario.toml", "eval_samples = 200", "eval_samples = 201", "progress"),
+        ("scenario.toml", "dirichlet = 0.3", "dirichlet = 0.31", "equations"),
+        ("rounds.csv", ",test_accuracy", ",accuracy_on_tests", "progress"),
+        ("rounds.csv", r"\d(?=\n\d)", "1", "progress"),  # the last digit of a test accuracy
+    ],
+)
+def test_another_split_or_mix_would_be_found(
+    copied: Callable[..., Run], runs: list[Run], file: str, text: str, other: str, check: str
+) -> None:
+    own = [run for run in runs if run.meta["scenario"] == "quickstart"]
+    wanted = "dirichlet" if "dirichlet" in text else "eval_samples"
+    at = next(at for at, run in enumerate(own) if wanted in (run.path / "scenario.toml").read_text())
+    path = copied("quickstart", at).path / file
+    before = path.read_text()
+    path.write_text(re.sub(text, other, before))
+    assert path.read_text() != before
+    assert check in findings(path.parent)
 
 
 def test_another_equation_would_be_found(copied: Callable[..., Run]) -> None:

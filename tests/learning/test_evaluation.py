@@ -1,5 +1,7 @@
 """Policies played against the same worlds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,24 @@ def test_services_that_left_keep_accuracy_and_reward_and_spend_nothing(make_mark
 def test_auc_is_the_mean_over_rounds(factory):
     results = evaluate(factory, {"x": everywhere("random")}, [0, 1])
     np.testing.assert_allclose(results.auc(), results.accuracy.mean(axis=2))
+    np.testing.assert_array_equal(results.reported, results.accuracy)  # there is no other
+
+
+def test_auc_is_of_the_accuracy_on_test_images_and_targets_go_by_the_other(make_market):
+    def factory(seed):
+        market = make_market(seed=seed, speed=2.0, rounds=8, targets={"alpha": 0.1})
+        train = market._federation.train_round
+        market._federation.train_round = lambda *args: {
+            name: replace(outcome, test_accuracy=outcome.accuracy / 2) for name, outcome in train(*args).items()
+        }
+        market._federation.test_accuracy = lambda service: market._federation.accuracy(service) / 2
+        return market
+
+    results = evaluate(factory, {"x": everywhere("hqfa")}, [0])
+    np.testing.assert_allclose(results.reported[..., 1:, :], results.accuracy[..., 1:, :] / 2)
+    np.testing.assert_allclose(results.auc(), results.reported.mean(axis=2))
+    assert results.rounds_to_target().reached.all()
+    assert (results.reported[:, :, -1] < results.targets).any()
 
 
 def test_comparing_is_the_paired_interval_of_auc(factory):

@@ -18,7 +18,7 @@ from learning.intervals import FEWEST
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
-from tui.watching.history import METRICS
+from tui.watching.history import COMPARED
 from tui.watching.seeds import Group, groups, over_seeds
 from tui.watching.session import Phase, Session, SessionChanged
 from tui.widgets.comparecurves import CompareCurves
@@ -49,7 +49,8 @@ class CompareScreen(Screen[None]):
         ],
     )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
-in the plot is the target.
+in the plot is the target. Accuracy is on test images, as in `flmarket report`; where a scenario holds out validation
+images, services meet their targets by the accuracy on those.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
@@ -59,7 +60,7 @@ Runs that differ in their seed alone are shown as one, with means over the seeds
 seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
 Differences are paired by seed.
 
-[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
+[b]tab[/b] next service in the plot   [b]v[/b] test accuracy, reward, spend, price
 [b]space[/b] pause or resume the live runs
 [b]enter[/b] open the run of the chosen row; from a row of means, show each run"""
     CSS_PATH = "compare.tcss"
@@ -69,7 +70,7 @@ Differences are paired by seed.
         super().__init__()
         self.sessions = list(sessions)
         self._navigator, self._runs = navigator, navigator.runs
-        self.service, self.metric, self.aligned = 0, METRICS[0], True
+        self.service, self.metric, self.aligned = 0, COMPARED[0], True
         self.singly = False  # each run by itself, although some differ in their seed alone
         self._baseline: int | None = None
         self._redraw = Redraw(self, self.draw)
@@ -189,7 +190,7 @@ Differences are paired by seed.
 
     def action_next_metric(self) -> None:
         """Show the next curve."""
-        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        self.metric = COMPARED[(COMPARED.index(self.metric) + 1) % len(COMPARED)]
         self.draw()
 
     def action_service(self, steps: int) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 
 from rich.table import Table
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from tui.widgets.keys import working
 
 
 class HelpScreen(ModalScreen[None]):
@@ -18,6 +20,18 @@ class HelpScreen(ModalScreen[None]):
     def __init__(self, title: str, words: str, keys: Iterable[tuple[str, str]]) -> None:
         super().__init__()
         self._title, self._words, self._keys = title, words, list(keys)
+
+    @classmethod
+    def on(cls, app: App[None]) -> "HelpScreen":
+        """Return the help for what has the focus, or else for the screen."""
+        title, words = "flmarket", ""
+        around = app.focused.ancestors_with_self if app.focused else [app.screen]
+        for widget in around:
+            if text := getattr(widget, "HELP", None):
+                title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
+                break
+        keys = [(app.get_key_display(active.binding), active.binding.description) for active in working(app.screen)]
+        return cls(title, words, dict.fromkeys(keys))
 
     def compose(self) -> ComposeResult:
         """Lay out the help."""

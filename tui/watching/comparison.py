@@ -14,7 +14,10 @@ _ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One service in one run at a round. Deltas are None for the baseline, and if one of the two runs has no value."""
+    """One service in one run at a round; ``accuracy`` is on test images.
+
+    Deltas are None for the baseline, and if one of the two runs has no value.
+    """
 
     run: int
     service: str
@@ -47,7 +50,7 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
                 run=run,
                 service=last.service,
                 policy=last.policy,
-                accuracy=last.accuracy,
+                accuracy=last.reported,
                 to_target=history.rounds_to_target(m, number),
                 spent=history.total(m, "spent", number),
                 served=int(history.total(m, "served", number)),

@@ -15,6 +15,10 @@ _ROOM = 256
 """Rounds that there is room for at first; the room doubles."""
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
+"""Curves of one run: services leave by ``accuracy``, which may be on validation images."""
+
+COMPARED = ("reported", *METRICS[1:])
+"""Curves of several runs: ``reported`` is the accuracy on test images, as in reports."""
 
 
 class History:
@@ -90,8 +94,12 @@ class History:
     def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
         """Return when a service met its target, up to round ``last``, counted from its arrival; arrays are [1]."""
         arrival = 1 + np.count_nonzero(self._figures[:last, FIGURES.index("reward"), service] == 0, keepdims=True)
+        return RoundsToTarget.of([self.exit_of(service, last)], last).since(arrival)
+
+    def exit_of(self, service: int, last: int) -> int | None:
+        """Return the round in which a service met its target; None if it did not up to round ``last``."""
         met = (n for n in self.exits if n <= last and self.rounds[n - 1].services[service].status is Status.REACHED)
-        return RoundsToTarget.of([next(met, None)], last).since(arrival)
+        return next(met, None)
 
 
 def after(rounds: Sequence[int], number: int) -> int | None:

@@ -15,7 +15,7 @@ from learning.targets import RoundsToTarget
 from tui.watching.comparison import Row, market_name
 from tui.watching.session import Session
 
-_HELD = frozenset({"accuracy", "reward"})
+_HELD = frozenset({"accuracy", "reported", "reward"})
 """Metrics that a service keeps after it has left; it spends nothing then."""
 
 
@@ -54,7 +54,8 @@ class Mean:
 class GroupRow:
     """One service in a group of runs. Deltas are paired by seed; None for the baseline, and where no seed is shared.
 
-    ``to_target`` holds all runs of the group, [seeds]; ``rounds`` is its restricted mean. Accuracies are in per cent.
+    ``to_target`` holds all runs of the group, [seeds]; ``rounds`` is its restricted mean. Accuracies are on test
+    images, in per cent.
     """
 
     group: int
@@ -170,7 +171,7 @@ def mean_series(
         sessions: the runs.
         rounds: the last round of each that counts; 0 for a run that has none.
         service: the service's name.
-        metric: one of ``history.METRICS``.
+        metric: one of ``history.COMPARED``, or ``accuracy``.
         points: how many points the curve has at most, about.
     """
     found = _values(sessions, rounds, service, metric, points)

@@ -1,6 +1,5 @@
 """A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
-import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from textual.message import Message
-from textual.message_pump import MessagePump
 
 from des.behaviour import BehaviourError
 from scenarios.file.checks import played
@@ -24,6 +22,7 @@ from tui.watching.book import Book
 from tui.watching.history import History
 from tui.watching.pace import Pace
 from tui.watching.stored import Spill, StoredText
+from tui.watching.watched import Watched
 
 
 class Phase(StrEnum):
@@ -57,11 +56,10 @@ class SessionChanged(Message):
         self.session = session
 
 
-class Session:
+class Session(Watched):
     """One run: its scenario, its rounds so far, and its phase.
 
-    A feed fills it from another thread. A screen that watches it gets one ``SessionChanged`` for all changes since it
-    last called ``seen``.
+    A feed fills it from another thread. Screens that watch it get ``SessionChanged``.
 
     Attributes:
         history: the rounds so far.
@@ -82,6 +80,7 @@ class Session:
     """
 
     def __init__(self, label: str, *, hurry: int = 0) -> None:
+        super().__init__(lambda: SessionChanged(self))
         self.history = History()
         self.phase = Phase.STARTING
         self.speed: float | None = None
@@ -104,8 +103,6 @@ class Session:
         self._looked: deque[LoggedRound] = deque()
         self._places: Spill | None = None
         self._kept: deque[tuple[int, dict[str, tuple[int, int]]]] = deque()  # rounds in memory, and where they will be
-        self._watchers: dict[MessagePump, bool] = {}  # whether each has a notification that it has not seen
-        self._lock = threading.Lock()
 
     @property
     def label(self) -> str:
@@ -124,30 +121,6 @@ class Session:
     def catching_up(self) -> bool:
         """Whether a fork still plays the rounds that it shares with its original."""
         return not self.over and len(self.history) < self.hurry
-
-    def watch(self, watcher: MessagePump) -> None:
-        """Notify a screen of changes from now on."""
-        with self._lock:
-            self._watchers[watcher] = False
-
-    def unwatch(self, watcher: MessagePump) -> None:
-        """Stop notifying a screen."""
-        with self._lock:
-            self._watchers.pop(watcher, None)
-
-    def seen(self, watcher: MessagePump) -> None:
-        """Record that a screen is about to show the present state; the next change notifies it again."""
-        with self._lock:
-            if watcher in self._watchers:
-                self._watchers[watcher] = False
-
-    def changed(self) -> None:
-        """Notify all watchers that have seen the last change. From any thread."""
-        with self._lock:
-            waiting = [watcher for watcher, notified in self._watchers.items() if not notified]
-            self._watchers.update(dict.fromkeys(waiting, True))
-        for watcher in waiting:
-            watcher.post_message(SessionChanged(self))
 
     def identify(
         self,

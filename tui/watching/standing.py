@@ -44,7 +44,7 @@ class Standing:
         path: its directory.
         state: one of ``STATES``.
         round: the last round that was played; 0 if none was.
-        accuracy: the services' mean accuracy after it, in [0, 1]; None before the first round.
+        accuracy: the services' mean test accuracy after it, in [0, 1]; None before the first round.
         met: services that have met their targets.
         services: how many services there are; 0 before the first round.
         problem: why it failed, or what is wrong with its files, in a line.
@@ -166,7 +166,7 @@ def _files(path: Path, stamp: Stamp) -> Standing:
     return replace(
         found,
         round=number,
-        accuracy=sum(row.accuracy for row in services) / len(services),
+        accuracy=sum(row.reported for row in services) / len(services),
         met=sum(row.status.gone for row in services),
         services=len(services),
     )

@@ -17,7 +17,7 @@ class Result:
 
     Attributes:
         service: its place.
-        accuracy, target: the accuracy of its model, and the target, in [0, 1].
+        accuracy, target: the accuracy of its model on test images, and the target, in [0, 1].
         reached: the round in which it met the target; None if it did not.
         spent: what it paid altogether, in units of money.
     """
@@ -56,9 +56,7 @@ def results(history: History, rivalry: Rivalry, last: int) -> list[Result]:
     spent = rivalry.at(last).spent.tolist()
     found = []
     for m, row in enumerate(history[last].services):
-        met = history.rounds_to_target(m, last)
-        reached = int(met.rounds[0]) if met.reached[0] else None
-        found.append(Result(m, row.accuracy, row.target_accuracy, reached, spent[m] / MICRO))
+        found.append(Result(m, row.reported, row.target_accuracy, history.exit_of(m, last), spent[m] / MICRO))
     return found
 
 

@@ -65,6 +65,11 @@ class View:
         """
         return self.session.look(self.round) if 0 < self.round <= len(self.session.history) else None
 
+    @property
+    def split(self) -> bool:
+        """Whether accuracies are measured on validation images; the one on test images is logged beside them."""
+        return self.logged is not None and any(row.test_accuracy is not None for row in self.logged.services)
+
     @cached_property
     def book(self) -> Book | None:
         """The round's order book; None before the first round."""

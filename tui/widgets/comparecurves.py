@@ -47,13 +47,13 @@ class CompareCurves(Container):
             return
         self._drawn = drawn
         self.border_title = f"{service}: {TITLES[metric].split(',')[0]} (tab: next service, v: next curve)"
-        scale = 100 if metric == "accuracy" else 1
+        scale = 100 if metric == "reported" else 1
         with plot.drawing():
             plot.clear()
             last = max(10, *rounds, 10)
             plot.set_xlimits(1, last)
-            plot.set_ylimits(0, 100 if metric == "accuracy" else None)
-            for target in _targets(sessions, rounds, service) if metric == "accuracy" else ():
+            plot.set_ylimits(0, 100 if metric == "reported" else None)
+            for target in _targets(sessions, rounds, service) if metric == "reported" else ():
                 plot.level(100 * target, str(tint(self.app, "foreground")))
             of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
             for place, runs in enumerate(of):  # behind all curves

@@ -15,7 +15,7 @@ COLUMNS = {
     "run": "run",
     "service": "service",
     "policy": "policy",
-    "accuracy": "accuracy %",
+    "accuracy": "test accuracy %",
     "accuracy_delta": "Δ",
     "target": "target met in",
     "target_delta": "Δ",

@@ -14,7 +14,8 @@ from tui.widgets.panel import Panel
 from tui.widgets.plot import Plot
 
 TITLES = {
-    "accuracy": "test accuracy %, ┄ targets",
+    "accuracy": "validation accuracy %, ┄ targets",
+    "reported": "test accuracy %, ┄ targets",
     "reward": "reward per round",
     "spent": "money spent per round",
     "mean_payment": "mean price of a client",
@@ -42,8 +43,9 @@ class CurvesPanel(Panel):
 
 [b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
 
-Each curve ends in its service's sign in panel 1. The dotted lines are the targets; with more than four services, only
-the chosen one's is drawn. The price has gaps where a service hired no client."""
+Each curve ends in its service's sign in panel 1. Accuracy is the one by which services leave, as there. The dotted
+lines are the targets; with more than four services, only the chosen one's is drawn. The price has gaps where a service
+hired no client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +71,9 @@ the chosen one's is drawn. The price has gaps where a service hired no client.""
     def show(self, view: View) -> None:
         """Draw the curves up to the round that is shown."""
         self._view = view
-        self.entitle(TITLES[self.metric])
+        # Runs that hold out no validation images go by the accuracy on test images.
+        own = self.metric == "accuracy" and not view.split
+        self.entitle(TITLES["reported" if own else self.metric])
         # In a walk through a round, its results are not known yet.
         last = view.round if view.event is None else view.round - 1
         drawn = (last, view.service, self.metric, self.app.theme)

@@ -188,10 +188,10 @@ def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     number, rows = last_services(entry.path)
     rounds = f"{number} of {counted(scenario.rounds, 'round')}"
     words = f"{state}, {rounds}, policy {entry.path.parent.name}, {entry.path.name}"
-    table = Table("#", "service", "accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
+    table = Table("#", "service", "test accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(
-            sign(m), plain(row.service), percent(row.accuracy), percent(row.target_accuracy), row.status.value,
+            sign(m), plain(row.service), percent(row.reported), percent(row.target_accuracy), row.status.value,
             f"{row.spent / MICRO:.2f}",
         )  # fmt: skip
     return Group(

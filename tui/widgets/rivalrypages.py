@@ -3,6 +3,7 @@
 A page knows how many lines it has, and draws one when it is asked for it: only those on the screen are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,7 +149,7 @@ class Money(Page):
         super().__init__(moment)
         sums = moment.sums
         rows = moment.session.history[moment.last].services
-        points = [100 * row.accuracy for row in rows]
+        points = [100 * row.reported for row in rows]
         columns = [sums.spent, np.array(points), sums.served, sums.outbid, sums.dropped, sums.tied]
         self.rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         self.rows.append([sum(column) for column in zip(*self.rows, strict=True)])
@@ -216,20 +217,18 @@ class Summary(Page):
     """Who reached what, when and at what price, and the rounds that decided it."""
 
     TITLE = "summary"
+    WIDTHS = {"test accuracy %": 15, "target %": 9, "round met": 10, "spent": 9, "a point": 8}
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
         history, scenario = moment.session.history, moment.session.scenario
         self.lines: list[tuple[Text, Text, int | None]] = []
         for result in results(history, moment.rivalry, moment.last):
-            price = f"for {result.spent:.2f}, {result.per_point:.2f} a point"
-            if result.reached is None:
-                words = f"{percent(result.accuracy)} of {percent(result.target)} % after round {moment.last} {price}"
-                self._add(moment.label(result.service), plain(words))
-            else:
-                words = f"✔ {percent(result.target)} % reached in round {result.reached} {price}"
-                style = tint(moment.app, "success")
-                self._add(moment.label(result.service), styled(words, style), result.reached)
+            met = "not met" if result.reached is None else f"✔ {result.reached}"
+            price = (f"{result.spent:.2f}", f"{result.per_point:.2f}")
+            words = self._columns((percent(result.accuracy), percent(result.target), met, *price))
+            style = "" if result.reached is None else tint(moment.app, "success")
+            self._add(moment.label(result.service), styled(words, style), result.reached)
         found = decisive(history, moment.rivalry, scenario, moment.last)
         if found:
             self._add(styled("round ", "bold"), styled("what decided (enter: go there)", "bold"))
@@ -240,6 +239,9 @@ class Summary(Page):
         self.count = len(self.lines)
         self.label = 0  # each line has a label of its own width
         self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)
+
+    def _columns(self, values: Sequence[str]) -> str:
+        return "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
 
     def _add(self, label: Text, words: Text, round_: int | None = None) -> None:
         self.lines.append((label, words, round_))
@@ -253,7 +255,7 @@ class Summary(Page):
 
     def head(self) -> Line:
         """Return the columns' titles."""
-        return styled(fit("service", LABEL), "bold"), styled("result", "bold")
+        return styled(fit("service", LABEL), "bold"), styled(self._columns(tuple(self.WIDTHS)), "bold")
 
     def line(self, index: int) -> Line:
         """Return a service's result, or a decisive round."""

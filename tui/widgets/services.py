@@ -85,7 +85,9 @@ class ServicesPanel(Panel):
     NAME = "Services"
     HELP = """Each row is a federated-learning service that buys training from clients.
 
-[b]accuracy → target[/b]  test accuracy of its model; at the target (│ on the bar) it leaves the market.
+[b]accuracy → target[/b]  accuracy of its model; at the target (│ on the bar) it leaves the market. It is measured on
+validation images where the scenario holds some out, else on test images. The summary (7), comparisons and `flmarket
+report` show the accuracy on test images.
 [b]spent of budget[/b]  what it paid this round; refused offers cost nothing.
 [b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
 [b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.

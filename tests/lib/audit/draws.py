@@ -44,8 +44,12 @@ def pair(seed: int, purpose: tuple[str | int, ...], *counter: int) -> tuple[floa
 
 def normal(seed: int, purpose: tuple[str | int, ...], *counter: int) -> float:
     """Return a standard normal number."""
-    cell = math.floor(pair(seed, purpose, *counter)[0] * 2.0**52)
-    return NormalDist().inv_cdf((cell + 0.5) / 2.0**52)
+    return standard_normal((math.floor(pair(seed, purpose, *counter)[0] * 2.0**52) + 0.5) / 2.0**52)
+
+
+def standard_normal(share: float) -> float:
+    """Return the number that a share of a standard normal distribution is below."""
+    return NormalDist().inv_cdf(share)
 
 
 def words(seed: int, purpose: tuple[str | int, ...], first: int, second: int, third: int) -> Iterator[int]:

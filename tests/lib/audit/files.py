@@ -5,6 +5,7 @@ import json
 import tomllib
 from collections import defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ MICRO = 1_000_000
 TEST_IMAGES = {"digits": 359, "strokes": 2_000, "scribbles": 2_000, "mnist": 10_000, "fashion-mnist": 10_000}
 TEST_IMAGES["emnist-digits"] = 40_000
 """In the test splits, as `flmarket datasets` lists them."""
+
+TRAINING_IMAGES = {"digits": 1_438, "strokes": 12_000, "scribbles": 12_000, "mnist": 60_000, "fashion-mnist": 60_000}
+TRAINING_IMAGES["emnist-digits"] = 240_000
+"""In the training splits, likewise."""
 
 PRINTED = (-0.1922, 0.2613, 0.00063, 0.7084, 0.3189, 1.233)
 """eta1 to eta6 as the paper has them."""
@@ -103,6 +108,19 @@ class Run:
     @property
     def surrogate(self) -> bool:
         return bool(self.meta["backend"] == "surrogate")
+
+    @property
+    def share(self) -> Fraction:
+        """The share of the training images that is held out, as it is written; 0 where nothing is trained."""
+        return Fraction(0) if self.surrogate else Fraction(str(self.scenario["training"]["validation"]))
+
+    def held_out(self, dataset: str) -> int:
+        """Return how many training images of a data set are held out."""
+        return int(self.share * TRAINING_IMAGES[dataset])
+
+    def looked_at(self, images: int) -> int:
+        """Return how many of some images an evaluation looks at."""
+        return min(images, self.scenario["training"].get("eval_samples", images))
 
     def eta(self, dataset: str) -> tuple[float, ...]:
         """Return the six parameters of eq. (6)."""

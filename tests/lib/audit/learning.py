@@ -71,9 +71,12 @@ def initial(seed: int, service: str) -> nn.Module:
     return module
 
 
-def label_counts(size: int, emd: float, seed: int, service: str, number: int, client: int) -> list[int]:
-    """Return the images of each label: docs/decisions/data.md, "Which labels"."""
-    share = [-math.log1p(-pair(seed, ("images", service), number, 0, client, label)[0]) for label in range(LABELS)]
+def label_counts(
+    size: int, emd: float, seed: int, service: str, number: int, client: int, since: int | None = None
+) -> list[int]:
+    """Return the images of each label: docs/decisions/data.md, "Which labels". ``since``: the round of what lasts."""
+    stream, when = (("images", service), number) if since is None else (("mix", service), since)
+    share = [-math.log1p(-pair(seed, stream, when, 0, client, label)[0]) for label in range(LABELS)]
     share = [value / math.fsum(share) for value in share]
     least = size // LABELS
     if emd == 0:
@@ -135,14 +138,17 @@ def train(round_: Round, model: nn.Module) -> nn.Module:
     pixels, targets, _, _ = standardised()
     run, service = round_.run, round_.service
     seed, regime = run.meta["seed"], run.meta["training"]["digits"]
-    pools = [np.flatnonzero(targets.numpy() == label) for label in range(LABELS)]
+    pools, world = left_for_clients(run, targets.numpy()), World(run)
     trained = []
     for row in run.offers_of[round_.number, service]:
         if row["outcome"] != "served":
             continue
         who = {"number": round_.number, "client": int(row["client"]), "size": int(row["data_size"])} | round_.change
         number, client, size = who["number"], who["client"], who["size"]
-        counts = label_counts(size, float(row["emd"]), seed, service, number, client)
+        since = world.since(number, service, client)
+        counts = world.mix(number, service, client, size) or label_counts(
+            size, float(row["emd"]), seed, service, number, client, since
+        )
         chosen = np.concatenate(
             [
                 pool[subset(count, len(pool), words(seed, ("images", service), number, 1 + label, client))]
@@ -158,6 +164,8 @@ def train(round_: Round, model: nn.Module) -> nn.Module:
                 nn.functional.cross_entropy(local(pixels[batch]), targets[batch]).backward()
                 descent.step()
         trained.append((size, local))
+    if not trained:
+        return model
     total = sum(size for size, _ in trained)
     merged = network()
     with torch.no_grad():
@@ -166,11 +174,42 @@ def train(round_: Round, model: nn.Module) -> nn.Module:
     return merged
 
 
-def accuracy(model: nn.Module) -> float:
-    """Return the share of the test images that a model labels correctly."""
-    _, _, tests, labels = standardised()
-    with torch.no_grad():
-        return int((model(tests).argmax(1) == labels).sum()) / len(labels)
+def held_out(run: Run, labels: np.ndarray) -> list[np.ndarray]:
+    """Return for each label the training images that are held out: docs/decisions/data.md, "Which are held out"."""
+    total, seed = int(run.share * len(labels)), run.meta["seed"]
+    pools = [np.flatnonzero(labels == label) for label in range(LABELS)]
+    counts = [total * len(pool) // len(labels) for pool in pools]
+    rest = [total * len(pool) % len(labels) for pool in pools]
+    for label in sorted(range(LABELS), key=lambda label: -rest[label])[: total - sum(counts)]:
+        counts[label] += 1
+    drawn = [
+        subset(count, len(pool), words(seed, ("validation", "digits"), 0, label, 0))
+        for label, (count, pool) in enumerate(zip(counts, pools, strict=True))
+    ]
+    return [pool[own] for pool, own in zip(pools, drawn, strict=True)]
+
+
+def left_for_clients(run: Run, labels: np.ndarray) -> list[np.ndarray]:
+    """Return for each label the training images that clients draw from."""
+    pools = [np.flatnonzero(labels == label) for label in range(LABELS)]
+    return [np.setdiff1d(pool, own) for pool, own in zip(pools, held_out(run, labels), strict=True)]
+
+
+def accuracies(run: Run, service: str, model: nn.Module) -> dict[str, tuple[float, int]]:
+    """Return the accuracies of a model, by their columns in rounds.csv, and the number of images of each."""
+    pixels, targets, tests, labels = standardised()
+    held = np.sort(np.concatenate(held_out(run, targets.numpy())))
+    kinds = {"accuracy": (0, tests, labels)}
+    if run.share:
+        kinds = {"accuracy": (1, pixels[held], targets[held]), "test_accuracy": (0, tests, labels)}
+    found = {}
+    for column, (kind, images, right) in kinds.items():
+        wanted = run.looked_at(len(right))
+        some = subset(wanted, len(right), words(run.meta["seed"], ("evaluation", service), 0, kind, 0))
+        with torch.no_grad():
+            correct = int((model(images[some]).argmax(1) == right[some]).sum())
+        found[column] = correct / wanted, wanted
+    return found
 
 
 def vector(model: nn.Module) -> np.ndarray:

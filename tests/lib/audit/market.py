@@ -7,6 +7,7 @@ from functools import cache
 
 from audit.draws import pair, whole
 from audit.files import LABELS, MICRO, TEST_IMAGES, Row, Run, micro
+from audit.mixes import emd_of, mix_counts
 
 PAY_AS_OFFERED = ("pay-as-offered", "iterated")
 
@@ -56,12 +57,25 @@ class World:
         """Read what the world is drawn from; it is drawn as it is asked for."""
         clients = run.scenario["clients"]
         self._seed, self._places = run.meta["seed"], {name: m for m, name in enumerate(run.services)}
-        self._pairs = [(size, nearest_emd(size, emd)) for size in clients["data_size"] for emd in clients["emd"]]
+        self._concentration = clients.get("label_mix", {}).get("dirichlet")
+        # Where labels are drawn, the EMD follows from them, and a size alone is held.
+        emds = clients["emd"] if self._concentration is None else [0.0]
+        self._pairs = [(size, nearest_emd(size, emd)) for size in clients["data_size"] for emd in emds]
         self._speeds, self._lasting = clients["speed"], clients.get("lasting", {})
 
     def held(self, number: int, service: str, client: int) -> tuple[int, float]:
         """Return D and the EMD."""
-        return self._pairs[whole(self._seed, *self._drawn(number, service, client))]
+        size, emd = self._pairs[whole(self._seed, *self._drawn(number, service, client))]
+        counts = self.mix(number, service, client, size)
+        return size, emd if counts is None else emd_of(counts)
+
+    def mix(self, number: int, service: str, client: int, size: int) -> tuple[int, ...] | None:
+        """Return how many images of each label a client has; None where the EMD was drawn, not the labels."""
+        if self._concentration is None:
+            return None
+        since = self.since(number, service, client)
+        drawn = ("labels", number) if since is None else ("lasting labels", since)
+        return mix_counts(size, self._concentration, self._seed, *drawn, self._places[service], client)
 
     def since(self, number: int, service: str, client: int) -> int | None:
         """Return the round in which a label mix that lasts was drawn; None if it is the round's own."""
@@ -240,17 +254,19 @@ def progress(run: Run) -> Iterator[str]:
     """Services wait, train, reach their target, and leave; the reward is Omega^accuracy, held from the target on."""
     for name, service in run.services.items():
         target, base = service["target_accuracy"], service["reward_base"]
-        held, gone = None, False
+        held, tested, gone = None, None, False
         rows = [(line, row) for line, row in enumerate(run.rounds, start=2) if row["service"] == name]
         for line, row in rows:
             where, status, accuracy = f"rounds.csv, line {line}", row["status"], float(row["accuracy"])
             waits = int(row["round"]) < service.get("arrival", 1)
             exact, slack = accuracy, 5.1e-7
             if not run.surrogate:
-                images = run.scenario["training"].get("eval_samples") or TEST_IMAGES[service["dataset"]]
+                tests = run.looked_at(TEST_IMAGES[service["dataset"]])
+                images = run.looked_at(run.held_out(service["dataset"])) if run.share else tests
                 exact, slack = round(accuracy * images) / images, 0.0
                 if abs(exact - accuracy) > 5.1e-7:
-                    yield f"{where}: the accuracy is no share of {images} test images"
+                    yield f"{where}: the accuracy is no share of {images} images"
+                yield from _tested(where, row, tests if run.share else None, tested)
             if (row["dataset"], float(row["target_accuracy"])) != (service["dataset"], target):
                 yield f"{where}: another data set or target than the scenario's"
             reached = exact >= target - slack
@@ -268,7 +284,20 @@ def progress(run: Run) -> Iterator[str]:
                 status == "training"
             ):
                 yield f"{where}: the reward should be {power}"
-            held, gone = row["accuracy"], gone or status == "reached"
+            held, tested, gone = row["accuracy"], row.get("test_accuracy"), gone or status == "reached"
+
+
+def _tested(where: str, row: Row, images: int | None, before: str | None) -> Iterator[str]:
+    """Yield what is wrong with the accuracy on test images, which only runs with validation images have."""
+    found = row.get("test_accuracy")
+    if images is None or not found:
+        if images is not None or found is not None:
+            yield f"{where}: has a test accuracy, or has none, against the scenario"
+        return
+    if abs(round(float(found) * images) / images - float(found)) > 5.1e-7:
+        yield f"{where}: the test accuracy is no share of {images} images"
+    if not int(row["served"]) and before not in (None, found):
+        yield f"{where}: the test accuracy changes, but nobody was served"
 
 
 def shape(run: Run) -> Iterator[str]:

@@ -24,9 +24,11 @@ def measures(run: Run) -> Mapping[tuple[str, str], float]:
         rows = [row for row in run.rounds if row["service"] == name]
         first, target = service.get("arrival", 1), service["target_accuracy"]
         # After the last round that was played, a service that has left keeps its accuracy and reward.
+        # Reports are of the test images, which ``accuracy`` is on where no others are held out.
+        reported = "test_accuracy" if run.share else "accuracy"
         accuracy, reward = (
             [float(row[key]) for row in rows] + [float(rows[-1][key])] * (last - len(rows))
-            for key in ("accuracy", "reward")
+            for key in (reported, "reward")
         )
         met = [int(row["round"]) for row in rows if row["status"] == "reached"]
         ends.append(met[0] if met else last)

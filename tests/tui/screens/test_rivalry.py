@@ -123,8 +123,24 @@ async def test_the_summary_leads_to_the_decisive_rounds(app: MarketApp, play_sma
         await pilot.press("7")
         assert title(screen) == "7 Rivalry · summary: complete after round 12 (v: next page)"
         rows = shown(screen)
-        assert rows[1].split()[:7] == ["1", "alpha", "✔", "50.0", "%", "reached", "in"]
-        assert " of 90.0 % after round 12 for " in rows[2]
+        assert rows[0].split() == [
+            "service",
+            "test",
+            "accuracy",
+            "%",
+            "target",
+            "%",
+            "round",
+            "met",
+            "spent",
+            "a",
+            "point",
+        ]
+        alpha, beta = (row.split() for row in rows[1:3])
+        accuracy = [100 * service.accuracy for service in session.history[12].services]
+        assert alpha[:6] == ["1", "alpha", f"{accuracy[0]:.1f}", "50.0", "✔", str(exit_)]
+        assert beta[:6] == ["2", "beta", f"{accuracy[1]:.1f}", "90.0", "not", "met"]
+        assert float(beta[7]) == round(float(beta[6]) / accuracy[1], 2)
         place = next(i for i, line in enumerate(rows) if "alpha reaches its target and leaves" in line)
         await hold(pilot, "down", place - 1)
         await pilot.press("enter")

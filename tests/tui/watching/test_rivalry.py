@@ -166,6 +166,11 @@ def test_the_summary_says_who_reached_what_and_which_rounds_decided(play_small: 
     assert (alpha.reached, beta.reached) == (exit_, None)
     assert alpha.spent == sum(logged.services[0].spent for logged in session.history.rounds) / 1e6
     assert alpha.per_point == alpha.spent / (100 * alpha.accuracy)
+    late = play_small(scenario_text.replace('name = "alpha"', 'name = "alpha"\narrival = 3'))
+    assert results(late.history, rivalry_of(late), 0) == []
+    rivalry = rivalry_of(late)
+    rivalry.read(late.history, 12)
+    assert results(late.history, rivalry, 12)[0].reached == late.history.exits[0]  # not counted from its arrival
     found = decisive(session.history, rivalry, session.scenario, 12)
     assert [event.round for event in found] == sorted(event.round for event in found)
     words = {event.words: event.round for event in found}

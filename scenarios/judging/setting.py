@@ -1,0 +1,138 @@
+"""What all runs of one scenario share, read from scenario.toml; and what names it in tables."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fl.arrays import FloatArray, IntArray
+from fl.errors import InputError, shortened
+from fl.names import name_problem
+from fl.printable import printable
+from scenarios.judging.capacity import cores_by_round
+from scenarios.logs.directory import SCENARIO, RunDirectory
+
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all runs of one scenario (with one hash) share.
+
+    Attributes:
+        name: the scenario's name.
+        label: what names it in tables: its name with the sweep values, and with its hash where that alone would not
+            tell the scenarios that were read together apart.
+        folder: the directory of its runs, named after scenario and hash.
+        sweep: values of the sweep point, by key.
+        point: the place of the sweep point in its scenario, from 0.
+        rounds: N.
+        clients, cores: C, and K in each round [N].
+        services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
+        targets: [M] target accuracies.
+        reward_at_target: [M] Omega^target, the highest reward.
+    """
+
+    name: str
+    label: str
+    folder: Path
+    sweep: Mapping[str, Any]
+    point: int
+    rounds: int
+    clients: int
+    cores: IntArray
+    services: tuple[str, ...]
+    arrivals: IntArray
+    targets: FloatArray
+    reward_at_target: FloatArray
+
+
+def folder_of(run: RunDirectory) -> Path:
+    """Return the folder of all runs of a run's scenario."""
+    return run.path.parent.parent
+
+
+def settings_of(runs: Iterable[tuple[RunDirectory, Mapping[str, Any]]]) -> dict[Path, Setting]:
+    """Return the settings of runs, by their folders, with labels that tell them apart.
+
+    Args:
+        runs: each with what its meta.json records.
+
+    Raises:
+        InputError: a scenario is not one that a run can have been of.
+    """
+    found: dict[Path, Setting] = {}
+    for run, meta in runs:
+        if folder_of(run) not in found:
+            found[folder_of(run)] = _setting(run, meta)
+    return _told_apart(found)
+
+
+def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
+    """Give settings whose labels are the same longer ones: with the hash, and if need be with the whole path."""
+    found = dict(settings)
+    for name in (lambda folder: folder.name, str):
+        counts = Counter(setting.label for setting in found.values())
+        for folder, setting in found.items():
+            if counts[setting.label] > 1:
+                found[folder] = replace(setting, label=_label(name(folder), setting.sweep))
+    return found
+
+
+def _label(name: str, sweep: Mapping[str, Any]) -> str:
+    values = ", ".join(f"{key}={value}" for key, value in sweep.items())
+    return printable(f"{name} ({values})" if values else name)
+
+
+def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
+    path = run.path / SCENARIO
+    try:
+        # Not through the schema: it was checked when it ran, and a thousand of them take a while.
+        data = tomllib.loads(run.scenario_text())
+        services = data["services"]
+        check_names(data["name"], *(service["name"] for service in services))
+        targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
+        return Setting(
+            name=data["name"],
+            label=_label(data["name"], meta.get("sweep", {})),
+            folder=folder_of(run),
+            sweep=meta.get("sweep", {}),
+            point=meta.get("point", 0),  # earlier versions do not record it
+            rounds=_count(data["rounds"]),
+            clients=_count(data["clients"]["count"]),
+            cores=cores_by_round(data, _count(data["rounds"])),
+            services=tuple(service["name"] for service in services),
+            arrivals=np.array([_count(service.get("arrival", 1)) for service in services], dtype=np.int64),
+            targets=targets,
+            reward_at_target=bases**targets,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
+
+
+def _count(value: Any) -> int:
+    """Return a number of rounds or clients that a scenario can have; arrays are made of so many."""
+    if type(value) is not int or not 1 <= value <= _MOST:
+        raise ValueError(f"{value!r} is not a whole number from 1 to {_MOST}")
+    return value
+
+
+def _numbers(services: Sequence[Mapping[str, Any]], key: str) -> FloatArray:
+    """Return [M] the services' values of a key; ValueError for one that no scenario may have, or without services."""
+    if not services:
+        raise ValueError("it has no services")
+    found = np.array([service[key] for service in services], dtype=np.float64)
+    if not (np.isfinite(found) & (found > 0) & (found <= 1e9)).all():
+        raise ValueError(f"{key} is out of its range")
+    return found
+
+
+def check_names(*names: str) -> None:
+    """Raise ValueError for the first that is not a name: reports and figures are made of them, and so are paths."""
+    for name in names:
+        if problem := name_problem(name):
+            raise ValueError(f"{name[:60]!r}: {problem}")

@@ -1,0 +1,98 @@
+"""Screens and ``flmarket report`` show the same accuracy of the same runs: that on test images.
+
+Services go by the one on validation images. Only the market screen shows it, by its name.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import flmarket
+from support.scenarios import SMALL
+from support.screens import until, watching
+from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
+from tui.watching.seeds import mean_series
+from tui.watching.session import Phase, Session
+from tui.watching.standing import standing
+from tui.widgets.comparecurves import CompareCurves
+from tui.widgets.comparetable import COLUMNS, CompareTable
+from tui.widgets.curves import CurvesPanel
+from tui.widgets.rivalry import RivalryLines
+from tui.widgets.services import ServicesTable
+
+SPLIT = SMALL.replace("[20]", "[200]").replace("budget = 3", "budget = 30") + "[training]\nvalidation = 0.3\n"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[flmarket.Results, pd.DataFrame]:
+    """Three seeds of two policies, trained on real digits; and the figures of their report."""
+    folder = tmp_path_factory.mktemp("split")
+    (folder / "small.toml").write_text(SPLIT)
+    found = flmarket.run(folder / "small.toml", ["random", "lcfa"], 3, out=folder / "runs", workers=0, progress=False)
+    last = found.rounds[found.rounds["round"] == 2]
+    assert (last["accuracy"] - last["test_accuracy"]).abs().min() > 1e-4, "no test could tell the two apart"
+    return found, found.summary()
+
+
+def opened(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> list[Session]:
+    return [app.runs.open(path) for path in played[0].paths]
+
+
+async def test_the_compare_screen_and_the_report_agree(
+    app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]
+) -> None:
+    async with app.run_test(size=(200, 48)) as pilot:
+        sessions = opened(app, played)
+        await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in sessions))
+        screen = CompareScreen(sessions, app)
+        app.push_screen(screen)
+        await pilot.pause()
+        await until(pilot, lambda: screen.query_one(CompareTable).row_count == 2)
+        table = screen.query_one(CompareTable)
+        assert COLUMNS["accuracy"] == "test accuracy %"
+        assert "test accuracy" in str(screen.query_one(CompareCurves).border_title)
+        for place, group in enumerate(screen.shown):
+            policy = sessions[group.runs[0]].policy
+            [final] = played[1].loc[(slice(None), policy, "one"), "final accuracy"]
+            assert str(table.get_cell(f"one\0{place}", "accuracy")).startswith(f"{final:.1f} [")
+            runs = [sessions[run] for run in group.runs]
+            assert mean_series(runs, [2] * 3, "one", screen.metric)[1][-1] == pytest.approx(final / 100)
+        await pilot.press("s")
+        for place, session in enumerate(sessions):
+            cell = str(table.get_cell(f"one\0{place}", "accuracy")).strip()
+            assert cell == f"{100 * session.history[2].services[0].reported:.1f}"
+
+
+async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> None:
+    session = opened(app, played)[0]
+    async with watching(app, session) as (pilot, screen):
+        await until(pilot, lambda: session.phase is Phase.COMPLETE)
+        await pilot.press("7")
+        lines = screen.query_one(RivalryLines)
+        rows = [strip.text for strip in lines.render_lines(lines.size.region)]
+        row = session.history[2].services[0]
+        assert "test accuracy %" in rows[0]
+        assert rows[1].split()[2] == f"{100 * row.reported:.1f}"
+
+
+@pytest.mark.parametrize(("validation", "word"), [("0.3", "validation accuracy"), ("0", "test accuracy")])
+async def test_the_market_screen_says_which_accuracy_services_go_by(
+    app: MarketApp, tmp_path: Path, validation: str, word: str
+) -> None:
+    (tmp_path / "one.toml").write_text(SPLIT.replace("0.3", validation))
+    [path] = flmarket.run(tmp_path / "one.toml", out=tmp_path / "runs", workers=0, progress=False).paths
+    session = app.runs.open(path)
+    async with watching(app, session) as (pilot, screen):
+        await until(pilot, lambda: session.phase is Phase.COMPLETE)
+        await until(pilot, lambda: word in str(screen.query_one(CurvesPanel).border_title))
+        row = session.history[2].services[0]
+        assert f"{100 * row.accuracy:.1f} → " in screen.query_one(ServicesTable).cells(0)[3].plain
+
+
+def test_a_folder_of_runs_shows_what_the_report_does(played: tuple[flmarket.Results, pd.DataFrame]) -> None:
+    for policy in ("random", "lcfa"):
+        found = [standing(path).accuracy for path in played[0].paths if path.parent.name == policy]
+        [final] = played[1].loc[(slice(None), policy, "market"), "final accuracy"]
+        assert 100 * sum(filter(None, found)) / 3 == pytest.approx(final, abs=1e-4)
