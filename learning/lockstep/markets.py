@@ -248,8 +248,16 @@ class Lockstep:
         )
         return found
 
-    def observation(self, b: int, m: int) -> Observation:
-        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it."""
+    def observation(self, b: int, m: int, *, privileged: bool | None = None) -> Observation:
+        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it.
+
+        Args:
+            b, m: the market and the service.
+            privileged: whether it sees what is private; if not given, it does where its market was made so.
+
+        Raises:
+            LockstepError: no round is open.
+        """
         view = self._view
         if view is None:
             raise LockstepError("no round is open")
@@ -263,7 +271,8 @@ class Lockstep:
         offline = np.flatnonzero(~self.kinds.online(view.round)[b, :clients])
         unwilling = self._clearings.unwilling(b, m)
         tables = view.world.tables
-        privileged = Privileged(tables.data_size[at], tables.emd[at]) if spec.privileged else None
+        sees = spec.privileged if privileged is None else privileged
+        hidden = Privileged(tables.data_size[at], tables.emd[at]) if sees else None
         return Observation(
             round=number,
             rounds=market.rounds,
@@ -277,7 +286,7 @@ class Lockstep:
             target_accuracy=spec.target_accuracy,
             key=stream_key(self.seeds[b], "policy", spec.name, number),
             offline=frozenset(offline.tolist()),
-            privileged=privileged,
+            privileged=hidden,
             unwilling=unwilling,
             over_budget=bool(self._clearings.keeps_budgets[b]),
             bids_public=public,
