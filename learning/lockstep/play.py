@@ -2,9 +2,9 @@
 
     results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
 
-Every service of every market has a ``flmarket.Policy`` of its own, which observes, acts and learns as in a SimPy market,
-privileged ones and those that see offers included; results are equal to the last bit. One service of each market can be
-decided for by a function over all markets instead: see ``Joint``.
+Every service of every market has a ``flmarket.Policy`` of its own, which observes, acts and learns as in a SimPy
+market, privileged ones and those that see offers included; results are equal to the last bit. One service of each
+market can be decided for by a function over all markets instead: see ``Joint``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def evaluate(
     seeds: Iterable[int],
     progress: Callable[[str, int], None] | None = None,
 ) -> Results:
-    """Return what ``learning.evaluation.evaluate`` returns, sooner. Arguments and errors are the same, and besides:
+    """Return what ``learning.evaluation.evaluate`` returns, sooner. Arguments and errors are those of that one.
 
     Raises:
         LockstepError: the market cannot be played in lockstep.
@@ -142,8 +142,8 @@ def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = N
         ]
         offers = _joined([*(offers for *_, offers in made), *([] if theirs is None else [theirs])])
         closed = markets.close(offers)
-        for each in _outcomes(markets, closed, made):
-            _teach(seatings[each[0]], *each)
+        for b, name, decision, feedback in _outcomes(markets, closed, [it for it in made if _learns(seatings, it)]):
+            _teach(seatings[b], name, decision, feedback)
         wanted = np.bincount(offers.market * kinds.services + offers.service, minlength=closed.spent.size)
         columns = (
             markets.curves.accuracy, closed.reward, closed.spent / MICRO, wanted.reshape(closed.spent.shape),
@@ -200,9 +200,7 @@ def _columns(offers: Offers) -> tuple[IntArray, ...]:
     return offers.market, offers.service, offers.client, offers.payment
 
 
-def _outcomes(
-    markets: Lockstep, closed: Closed, made: Sequence[Made]
-) -> Iterator[tuple[int, str, Decision, Feedback]]:
+def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterator[tuple[int, str, Decision, Feedback]]:
     """Yield what each policy decided, and what came of it, as ``des.report`` says it."""
     fate, services = closed.fate, markets.kinds.services
     rows = fate.offers.market * services + fate.offers.service
@@ -223,7 +221,13 @@ def _outcomes(
         yield b, decision.observation.service, decision, feedback
 
 
-def _teach(seating: Seating, b: int, name: str, decision: Decision, feedback: Feedback) -> None:
+def _learns(seatings: Sequence[Seating], made: Made) -> bool:
+    """Return whether the policy that decided does anything when it learns; most do not."""
+    policy = seatings[made[0]].policies[made[2].observation.service]
+    return type(policy).learn is not Policy.learn
+
+
+def _teach(seating: Seating, name: str, decision: Decision, feedback: Feedback) -> None:
     """Let one policy learn."""
     with Foreign(partial(PolicyFailed.to, "learn", seating.labels[name], name, feedback.round)):
         seating.policies[name].learn(decision.observation, decision.offer, feedback)
