@@ -105,8 +105,9 @@ class Record:
         found: dict[Game, float] = {}
         for game, auc in played:
             for seat, value in zip(self._services, auc, strict=True):
-                if game.seat in ("", seat):
-                    found[game._replace(seat=seat)] = value
+                line = game._replace(seat=seat)
+                if game.seat in ("", seat) and line not in self.auc:  # a killed process may have written some seats
+                    found[line] = value
         self.auc |= found
         text = "".join(f"{','.join(map(str, game))},{auc}\n" for game, auc in found.items())
         try:
