@@ -96,6 +96,24 @@ def test_policies_are_told_the_same(kind: dict[str, Any], seed: int) -> None:
                 assert np.array_equal(getattr(left, name), getattr(right, name), equal_nan=name == "losses"), name
 
 
+class Writer(Recorder):
+    """Changes what it sees, which is everybody's."""
+
+    def act(self, observation: Observation) -> Offer:
+        observation.bids[0, 0] = 0.0
+        return Offer.none()
+
+
+@pytest.mark.parametrize("module", [play, evaluation])
+def test_what_policies_see_cannot_be_written_to(module: Any) -> None:
+    def seats(market: Market) -> dict[str, Policy]:
+        found = {**recording([])(market)}
+        return {**found, "s1": Writer(next(iter(found.values())).context)}
+
+    with pytest.raises(PolicyFailed, match="read-only"):
+        module.evaluate(factory(plain()), {"mine": seats}, [0])
+
+
 def test_more_games_than_are_played_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "TOGETHER", 3)
     entrants = {"hqfa": everywhere("hqfa"), "random": everywhere("random")}
