@@ -1,7 +1,7 @@
 """Plays the games of a league: in lockstep where the market allows it, otherwise one after another by SimPy."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
@@ -66,7 +66,7 @@ def play_games(
 def _results(
     task: Callable[[Sequence[Game], Shelf | None], Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
 ) -> Iterator[Played]:
-    """Yield the results of batches as they come.
+    """Yield the results of batches.
 
     Raises:
         RunError: a process ended.
@@ -78,7 +78,7 @@ def _results(
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=unpack, initargs=(packed(),)) as pool:
         running = [pool.submit(task, batch, None) for batch in batches]
         try:
-            for future in as_completed(running):
+            for future in running:  # in their order, so that the record has one
                 yield future.result()
         except BrokenProcessPool:
             raise RunError(

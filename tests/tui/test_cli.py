@@ -17,7 +17,7 @@ from support import shell
 
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
-    "run", "train", "report", "export", "verify", "replay", "tui", "validate", "certify", "explain", "trace", "fork",
+    "run", "train", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain", "trace", "fork",
     "policies", "datasets", "plugins", "scenarios", "calibrate",
 )  # fmt: skip
 

@@ -79,16 +79,20 @@ def league(
     if made.trains:
         count = len(list(made.games()))
         report(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
-    standing = play_league(
-        made,
-        out,
-        Shelf(),
-        exploited=list(dict.fromkeys(exploited)),
-        search=Search(generations, population, training_markets, search_seed),
-        jobs=jobs,
-        workers=threads(jobs, workers),
-        report=report,
-    )
+    try:
+        standing = play_league(
+            made,
+            out,
+            Shelf(),
+            exploited=list(dict.fromkeys(exploited)),
+            search=Search(generations, population, training_markets, search_seed),
+            jobs=jobs,
+            workers=threads(jobs, workers),
+            report=report,
+        )
+    except KeyboardInterrupt:
+        note("interrupted; the same command plays the rest")
+        raise
     written = write(standing, out)
     _show(standing)
     for path in written:
