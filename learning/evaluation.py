@@ -7,7 +7,7 @@ The random numbers are common: under one seed every entrant meets the same clien
 because every draw of the market is keyed by its purpose, and none depends on what a policy did.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from des.market import Market
 from des.money import MICRO
 from des.rows import RoundReport
+from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
 from fl.names import unknown
 from learning.intervals import Interval, Statistic, bootstrap_interval, paired_interval
@@ -75,6 +76,31 @@ class Results:
     spent: FloatArray
     wanted: IntArray
     served: IntArray
+
+    @classmethod
+    def of(
+        cls, entrants: tuple[str, ...], seeds: tuple[int, ...], services: Sequence[ServiceSpec], runs: FloatArray
+    ) -> "Results":
+        """Return the outcome of runs.
+
+        Args:
+            entrants, seeds, services: who and what was played.
+            runs: [entrant, seed, 6, round, service] accuracy, test accuracy, reward, spent, wanted and served.
+        """
+        accuracy, reported, reward, spent, wanted, served = np.moveaxis(runs, 2, 0)
+        return cls(
+            entrants=entrants,
+            seeds=seeds,
+            services=tuple(spec.name for spec in services),
+            targets=np.array([spec.target_accuracy for spec in services]),
+            arrivals=np.array([spec.arrival for spec in services]),
+            accuracy=accuracy,
+            reported=reported,
+            reward=reward,
+            spent=spent,
+            wanted=wanted.astype(np.int64),
+            served=served.astype(np.int64),
+        )
 
     def auc(self) -> FloatArray:
         """Return the mean test accuracy over all rounds from a service's arrival on, [entrant, seed, service]."""
@@ -146,28 +172,25 @@ def evaluate(
             if progress is not None:
                 progress(name, seed)
         runs.append(row)
-    accuracy, reported, reward, spent, wanted, served = np.moveaxis(np.array(runs), 2, 0)
-    return Results(
-        entrants=tuple(entrants),
-        seeds=seeds,
-        services=tuple(spec.name for spec in market.services),
-        targets=np.array([spec.target_accuracy for spec in market.services]),
-        arrivals=np.array([spec.arrival for spec in market.services]),
-        accuracy=accuracy,
-        reported=reported,
-        reward=reward,
-        spent=spent,
-        wanted=wanted.astype(np.int64),
-        served=served.astype(np.int64),
-    )
+    return Results.of(tuple(entrants), seeds, market.services, np.array(runs))
 
 
-def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
-    """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
+def seated(market: Market, name: str, entrant: Entrant) -> Mapping[str, Policy]:
+    """Seat an entrant of this name in a market that has not begun; return its policies by service.
+
+    Raises:
+        ValueError: it leaves a service without a policy.
+    """
     policies = entrant(market)
     missing = [spec.name for spec in market.services if spec.name not in policies]
     if missing:
         raise ValueError(f"entrant {name!r} has no policy for {', '.join(missing)}")
+    return policies
+
+
+def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
+    """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
+    policies = seated(market, name, entrant)
     reports: list[RoundReport] = []
     play(market, policies, [reports.append])
     rows = np.array(

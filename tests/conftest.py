@@ -32,7 +32,7 @@ def pytest_configure() -> None:
 
 LONG = (
     "docs", "examples", "learning/mahdrl", "scenarios/certify", "scenarios/running", "scenarios/judging",
-    "scenarios/suite", "scenarios/test_train.py", "tui/screens", "tui/watching", "tui/commands",
+    "scenarios/league", "scenarios/suite", "scenarios/test_train.py", "tui/screens", "tui/watching", "tui/commands",
 )  # fmt: skip
 """Where the tests are that take seconds."""
 

@@ -21,6 +21,7 @@ from tui.commands.doctor import doctor
 from tui.commands.explain import explain
 from tui.commands.export import export
 from tui.commands.fork import fork
+from tui.commands.league import league
 from tui.commands.plugins import plugins
 from tui.commands.policies import policies
 from tui.commands.replay import replay
@@ -92,6 +93,7 @@ _LISTED = (
     tui,
     validate,
     certify,
+    league,
     explain,
     value,
     fork,

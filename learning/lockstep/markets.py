@@ -11,6 +11,7 @@ rewards and exits are equal to the last bit. What SimPy adds, simulated time and
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -120,6 +121,7 @@ class Lockstep:
         self.status = np.full((b, m), LEFT)
         self.paid, self.income = np.zeros((b, m), dtype=np.int64), np.zeros((b, c), dtype=np.int64)
         self._view: View | None = None
+        self._shown: dict[int, tuple[tuple[str, ...], FloatArray, frozenset[int]]] = {}
         self._playing = np.zeros(b, dtype=np.bool_)
         self.reset(range(b), seeds)
 
@@ -187,6 +189,7 @@ class Lockstep:
         available = asked[:, :, None] & kinds.online(number)[:, None, :]
         if willing is not None:
             available &= willing
+        self._shown.clear()
         self._view = View(number, asked, available, world.seen, asks, budget, kinds.cores(number), world)
         return self._view
 
@@ -248,38 +251,61 @@ class Lockstep:
         )
         return found
 
-    def observation(self, b: int, m: int) -> Observation:
-        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it."""
+    def observation(self, b: int, m: int, *, privileged: bool | None = None) -> Observation:
+        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it.
+
+        Args:
+            b, m: the market and the service.
+            privileged: whether it sees what is private; if not given, it does where its market was made so.
+
+        Raises:
+            LockstepError: no round is open.
+        """
         view = self._view
         if view is None:
             raise LockstepError("no round is open")
         market = self.kinds.each[b]
-        names = tuple(spec.name for spec in market.services)
+        if b not in self._shown:
+            self._shown[b] = self._show(view, b)
+        names, bids, offline = self._shown[b]
         clients, spec = market.population.spec.count, market.services[m]
-        bids = np.where(view.asked[b, :, None], view.asks[b] / MICRO, 0.0)[: len(names), :clients]
         public = market.population.spec.disclosure.public_bids
-        at = view.world.at[b, m, :clients]
         number, total = int(view.round[b]), int(self.kinds.total[b, m])
-        offline = np.flatnonzero(~self.kinds.online(view.round)[b, :clients])
         unwilling = self._clearings.unwilling(b, m)
-        tables = view.world.tables
-        privileged = Privileged(tables.data_size[at], tables.emd[at]) if spec.privileged else None
+        hidden = None
+        if spec.privileged if privileged is None else privileged:
+            at, tables = view.world.at[b, m, :clients], view.world.tables
+            hidden = Privileged(_read_only(tables.data_size[at]), _read_only(tables.emd[at]))
         return Observation(
             round=number,
             rounds=market.rounds,
             service=spec.name,
             services=names,
-            dqi=view.dqi[b, m, :clients],
+            dqi=_read_only(view.dqi[b, m, :clients]),
             bids=bids if public else only(bids, m),
             budget=int(view.budget[b, m]) / MICRO,
             cores=int(view.cores[b]),
             accuracy=float(self.curves.accuracy[b, m]),
             target_accuracy=spec.target_accuracy,
             key=stream_key(self.seeds[b], "policy", spec.name, number),
-            offline=frozenset(offline.tolist()),
-            privileged=privileged,
-            unwilling=unwilling,
+            offline=offline,
+            privileged=hidden,
+            unwilling=None if unwilling is None else _read_only(unwilling),
             over_budget=bool(self._clearings.keeps_budgets[b]),
             bids_public=public,
             total_left=None if total == ENDLESS else (total - int(self.paid[b, m])) / MICRO,
         )
+
+    def _show(self, view: View, b: int) -> tuple[tuple[str, ...], FloatArray, frozenset[int]]:
+        """Return what all services of a market see of a round: their names, the bids [M, C] and who is offline."""
+        market = self.kinds.each[b]
+        names, clients = tuple(spec.name for spec in market.services), market.population.spec.count
+        bids = np.where(view.asked[b, :, None], view.asks[b] / MICRO, 0.0)[: len(names), :clients]
+        offline = np.flatnonzero(~self.kinds.online(view.round)[b, :clients])
+        return names, _read_only(bids), frozenset(offline.tolist())
+
+
+def _read_only(array: Any) -> Any:
+    """Return an array that policies cannot write to, as in a market."""
+    array.setflags(write=False)
+    return array

@@ -54,6 +54,19 @@ SHORT = {
     "fork": ["--round", "2", "--quiet"],
     "suite": ["--markets", "alone", "--seeds", "7101", "--quiet"],
     "certify": ["--markets", "1", "--tries", "10", "--quiet"],
+    "league": [
+        "--seeds",
+        "1",
+        "--rounds",
+        "2",
+        "--generations",
+        "1",
+        "--population",
+        "2",
+        "--training-markets",
+        "1",
+        "--quiet",
+    ],
 }
 SCREENS = {"tui", "replay"}
 LONG = {"calibrate"}  # hours of training; tests/tui/commands/test_calibrate.py runs small ones

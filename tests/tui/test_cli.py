@@ -17,7 +17,7 @@ from support import shell
 
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
-    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "explain", "trace",
+    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain", "trace",
     "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
 )  # fmt: skip
 

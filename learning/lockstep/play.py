@@ -1,0 +1,233 @@
+"""Policies play in lockstep: what ``learning.evaluation`` plays one market after another, many markets at once.
+
+    results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
+
+Every service of every market has a ``flmarket.Policy`` of its own, which observes, acts and learns as in a SimPy
+market, privileged ones and those that see offers included; results are equal to the last bit. One service of each
+market can be decided for by a function over all markets instead: see ``Joint``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from des.market import Market
+from des.money import MICRO
+from des.offers import check_offer
+from des.records import Feedback, Offer
+from fl.arrays import FloatArray, IntArray
+from fl.blame import Foreign
+from learning.evaluation import Entrant, Results, seated
+from learning.lockstep.markets import STATUS, Closed, Lockstep, View
+from learning.lockstep.offers import Offers
+from learning.play import Decision, PolicyFailed, decide
+from learning.policy import Policy
+from learning.seats import MarketFactory
+
+TOGETHER = 128
+"""Markets that are played at once where there are more: enough for speed, and little memory."""
+
+MEASURES = 6
+"""What is kept of each service and round: accuracy, that on test images, reward, money spent, offers made and clients that served."""
+
+Made = tuple[int, int, Decision, Offers]
+"""The market, the service, what it observed and offered, and the same as the market takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """Who plays one market.
+
+    Attributes:
+        policies: by service.
+        labels: the policies' names, by service, for messages.
+        privileged: the services that see what is private.
+    """
+
+    policies: Mapping[str, Policy]
+    labels: Mapping[str, str]
+    privileged: frozenset[str]
+
+    @classmethod
+    def of(cls, market: Market, name: str, entrant: Entrant) -> "Seating":
+        """Return who plays a market that has not begun, once an entrant of this name has seated its policies.
+
+        Raises:
+            ValueError: it leaves a service without a policy.
+        """
+        policies = seated(market, name, entrant)
+        labels = {spec.name: spec.policy for spec in market.services}
+        return cls(policies, labels, frozenset(spec.name for spec in market.services if spec.privileged))
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Decides for one service of each market, in place of its policy, for all markets at once.
+
+    Attributes:
+        seats: [B] the service, by its index.
+        decide: returns the offers of these services, market by market; none where a service does not take part.
+    """
+
+    seats: IntArray
+    decide: Callable[[View], Offers]
+
+
+def evaluate(
+    factory: MarketFactory,
+    entrants: Mapping[str, Entrant],
+    seeds: Iterable[int],
+    progress: Callable[[str, int], None] | None = None,
+) -> Results:
+    """Return what ``learning.evaluation.evaluate`` returns, sooner. Arguments and errors are those of that one.
+
+    Raises:
+        LockstepError: the market cannot be played in lockstep.
+    """
+    seeds = tuple(seeds)
+    if not entrants or not seeds:
+        raise ValueError("an evaluation needs at least one entrant and one seed")
+    games = [(name, seed) for name in entrants for seed in seeds]
+    runs: list[FloatArray] = []
+    for start in range(0, len(games), TOGETHER):
+        batch = games[start : start + TOGETHER]
+        seatings = [seating(factory, seed, name, entrants[name]) for name, seed in batch]
+        markets = Lockstep([factory] * len(batch), [seed for _, seed in batch])
+        runs.extend(play(markets, seatings))
+        for name, seed in batch:
+            if progress is not None:
+                progress(name, seed)
+    played = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)
+    return Results.of(tuple(entrants), seeds, markets.kinds.markets[0].services, played)
+
+
+def seating(factory: MarketFactory, seed: int, name: str, entrant: Entrant) -> Seating:
+    """Return who plays the market of a seed. Errors as in ``Seating.of``."""
+    market = factory(seed)
+    try:
+        return Seating.of(market, name, entrant)
+    finally:
+        market.close()
+
+
+def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = None) -> FloatArray:
+    """Play markets that have just begun to their end.
+
+    Args:
+        markets: B.
+        seatings: [B] who plays each.
+        joint: who decides for one service of each.
+
+    Returns:
+        [B, MEASURES, N, M] what is kept of each round. A service that left keeps its accuracy and its reward.
+
+    Raises:
+        OfferError: a policy's offer breaks a constraint.
+        LockstepOfferError: one of ``joint`` does.
+        PolicyFailed: a policy raised an exception.
+        ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
+    """
+    kinds = markets.kinds
+    kept = np.zeros((len(seatings), MEASURES, int(kinds.rounds.max()), kinds.services))
+    while not (over := markets.finished).all():
+        playing = np.flatnonzero(~over)
+        view = markets.open()
+        theirs = None if joint is None else joint.decide(view)
+        made = [
+            each
+            for b in playing.tolist()
+            for each in _decisions(markets, view, b, seatings[b], None if joint is None else joint.seats[b], theirs)
+        ]
+        offers = _joined([*(offers for *_, offers in made), *([] if theirs is None else [theirs])])
+        closed = markets.close(offers)
+        for b, name, decision, feedback in _outcomes(markets, closed, [it for it in made if _learns(seatings, it)]):
+            _teach(seatings[b], name, decision, feedback)
+        wanted = np.bincount(offers.market * kinds.services + offers.service, minlength=closed.spent.size)
+        accuracy = markets.curves.accuracy  # nothing is trained, so that on test images is the same
+        columns = (
+            accuracy, accuracy, closed.reward, closed.spent / MICRO, wanted.reshape(closed.spent.shape), closed.served,
+        )  # fmt: skip
+        for kind, column in enumerate(columns):
+            kept[playing, kind, closed.round[playing] - 1] = column[playing]
+    for row, last in zip(kept, markets.round.tolist(), strict=True):
+        row[:3, last:] = row[:3, last - 1, None]
+    return kept
+
+
+def _decisions(
+    markets: Lockstep, view: View, b: int, seating: Seating, joint: int | None, theirs: Offers | None
+) -> Iterator[Made]:
+    """Yield what the policies of one market decide."""
+    names = [spec.name for spec in markets.kinds.each[b].services]
+    asked = np.flatnonzero(view.asked[b, : len(names)]).tolist()
+    seen = {names[m]: markets.observation(b, m, privileged=names[m] in seating.privileged) for m in asked}
+    given = {} if theirs is None or joint not in asked else {names[joint]: _offer(theirs, b)}
+    for name, decision in decide(seating.policies, seating.labels, seen, given).items():
+        m, observation = names.index(name), decision.observation
+        checked = check_offer(
+            decision.offer,
+            policy=seating.labels[name],
+            service=name,
+            round_=observation.round,
+            bids=view.asks[b, m, : observation.clients],
+            budget=int(view.budget[b, m]),
+            offline=observation.offline,
+            unwilling=observation.unwilling,
+            over_budget=observation.over_budget,
+        )
+        count = len(checked.clients)
+        yield b, m, decision, Offers(np.full(count, b), np.full(count, m), checked.clients, checked.payments)
+
+
+def _offer(offers: Offers, b: int) -> Offer:
+    """Return the offer of the one service of market ``b`` that is among these."""
+    mine = offers.market == b
+    return Offer(offers.client[mine], offers.payment[mine] / MICRO)
+
+
+def _joined(parts: Sequence[Offers]) -> Offers:
+    """Return all offers, market by market and service by service."""
+    columns = [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*map(_columns, parts), strict=True)]
+    if not columns:
+        columns = [np.empty(0, np.int64)] * 4
+    order = np.lexsort((columns[1], columns[0]))
+    return Offers(*(column[order] for column in columns))
+
+
+def _columns(offers: Offers) -> tuple[IntArray, ...]:
+    return offers.market, offers.service, offers.client, offers.payment
+
+
+def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterator[tuple[int, str, Decision, Feedback]]:
+    """Yield what each policy decided, and what came of it, as ``des.report`` says it."""
+    fate, services = closed.fate, markets.kinds.services
+    rows = fate.offers.market * services + fate.offers.service
+    for b, m, decision, offers in made:
+        first = int(np.searchsorted(rows, b * services + m))
+        mine = np.arange(first, first + len(offers.client))
+        served = fate.served[mine]
+        feedback = Feedback(
+            round=int(closed.round[b]),
+            accuracy=float(markets.curves.accuracy[b, m]),
+            reward=float(closed.reward[b, m]),
+            served=served,
+            dropped=fate.awarded[mine] & ~served,
+            paid=np.where(served, fate.price[mine], 0) / MICRO,
+            losses=markets.losses(closed, b, mine),
+            status=STATUS[int(closed.status[b, m])],
+        )
+        yield b, decision.observation.service, decision, feedback
+
+
+def _learns(seatings: Sequence[Seating], made: Made) -> bool:
+    """Return whether the policy that decided does anything when it learns; most do not."""
+    policy = seatings[made[0]].policies[made[2].observation.service]
+    return type(policy).learn is not Policy.learn
+
+
+def _teach(seating: Seating, name: str, decision: Decision, feedback: Feedback) -> None:
+    """Let one policy learn."""
+    with Foreign(partial(PolicyFailed.to, "learn", seating.labels[name], name, feedback.round)):
+        seating.policies[name].learn(decision.observation, decision.offer, feedback)

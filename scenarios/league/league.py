@@ -1,0 +1,158 @@
+"""What a league is: one market, its policies, and the games that they play."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from des.market import Market
+from fl.errors import InputError
+from learning.evaluation import Entrant
+from learning.lockstep.templates import LockstepError, curves_of
+from learning.policy import Policy, is_privileged
+from learning.seats import MarketFactory
+from scenarios.build import Shelf, agents_of, backend_of, build_policy
+from scenarios.environments import market_factory
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+from scenarios.loader import digest, with_policy
+from scenarios.plugins import plugins_of
+from scenarios.running.provenance import versions
+from scenarios.seats import require_no_switches
+
+ORACLE = "oracle"
+"""The privileged policy that gains are shown beside."""
+
+
+class Game(NamedTuple):
+    """One run of the market: a policy visits one seat, and all other services play the resident policy.
+
+    Attributes:
+        visitor, resident: labels of policies.
+        seat: the visitor's service, by its name; empty where the resident plays all seats.
+        seed: the market's.
+    """
+
+    visitor: str
+    resident: str
+    seat: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class League:
+    """A market, and the policies that play it.
+
+    Attributes:
+        scenario: the market.
+        played: the scenario with each policy in all seats, by the policy's label; all that a game may name.
+        policies: labels of those that are in the league.
+        seeds: the markets' seeds.
+    """
+
+    scenario: Scenario
+    played: Mapping[str, Scenario]
+    policies: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, scenario: Scenario, policies: Iterable[str], seeds: Sequence[int], beside: Iterable[str] = ()
+    ) -> "League":
+        """Return the league of some policies.
+
+        Args:
+            scenario: its services' own policies are not used.
+            policies: ``NAME`` or ``NAME:CHECKPOINT``.
+            seeds: the markets'.
+            beside: policies that visit and are not in the league.
+
+        Raises:
+            InputError: the scenario has one service, or several points; or a policy or the mechanism changes in the
+                middle of it.
+            ScenarioError, UnknownPluginError, PluginError, CheckpointError: a policy cannot be used.
+        """
+        if len(scenario.services) < 2:
+            raise InputError(
+                f"a league needs rivals, but scenario {scenario.name!r} has one service; choose one with at least two"
+            )
+        require_no_switches(scenario, "a league")
+        if scenario.sweep or scenario.runs:
+            keys = ", ".join(scenario.sweep or scenario.runs[0])
+            raise InputError(
+                f"a league is played in one market, but scenario {scenario.name!r} varies {keys}; "
+                "give one value in a file of your own"
+            )
+        chosen = [PolicyChoice.parse(policy) for policy in policies]
+        played: dict[str, Scenario] = {}
+        for choice in [*chosen, *(PolicyChoice.parse(policy) for policy in beside)]:
+            played.setdefault(choice.label, with_policy(scenario, str(choice)))
+        labels = tuple(dict.fromkeys(choice.label for choice in chosen))
+        return cls(scenario, played, labels, tuple(seeds))
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The seats, by name."""
+        return tuple(service.name for service in self.scenario.services)
+
+    @property
+    def trains(self) -> bool:
+        """Whether games train models."""
+        return backend_of(self.scenario).trains
+
+    def is_privileged(self, label: str) -> bool:
+        """Return whether a policy sees what is private."""
+        return is_privileged(self.played[label].services[0].policy)
+
+    def games(self) -> Iterator[Game]:
+        """Yield the games of the cross-play, seed by seed."""
+        for seed in self.seeds:
+            for resident in self.policies:
+                yield from self.visits(resident, self.policies, seed)
+
+    def visits(self, resident: str, visitors: Iterable[str], seed: int) -> Iterator[Game]:
+        """Yield the games among services that play one policy: that of all seats alike, and those of the visitors."""
+        yield Game(resident, resident, "", seed)
+        for visitor in visitors:
+            if visitor != resident:
+                yield from (Game(visitor, resident, seat, seed) for seat in self.services)
+
+    def entrant(self, game: Game) -> Entrant:
+        """Return who plays a game."""
+
+        def take_seats(market: Market) -> dict[str, Policy]:
+            found = {}
+            for name in self.services:
+                scenario = self.played[game.visitor if name == game.seat else game.resident]
+                service = scenario.service(name)
+                policy = found[name] = build_policy(scenario, service)
+                market.seat(name, service.policy, privileged=policy.privileged)
+            return found
+
+        return take_seats
+
+    def factory(self, shelf: Shelf, *, workers: int = 1) -> MarketFactory:
+        """Return what makes the market from a seed."""
+        return market_factory(self.scenario, shelf, workers=workers)
+
+    def why_one_by_one(self, shelf: Shelf) -> str | None:
+        """Return why the market cannot be played in lockstep; None if it can."""
+        if self.trains:
+            return "it trains models"
+        market = self.factory(shelf)(0)
+        try:
+            curves_of(market)
+        except LockstepError as error:
+            return str(error)
+        finally:
+            market.close()
+        return None
+
+    def identity(self, shelf: Shelf) -> dict[str, str]:
+        """Return what the results of games depend on, as digests: of the market, and of each policy by its label."""
+        found = {"flmarket": versions()["flmarket"], "market": digest(self.scenario, shelf.digests(self.scenario))}
+        for label, scenario in self.played.items():
+            made_of = {"plugins": plugins_of(scenario), "agents": agents_of(scenario)}
+            found[f"policy {label}"] = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+        return found

@@ -1,0 +1,110 @@
+"""Plays the games of a league: in lockstep where the market allows it, otherwise one after another by SimPy."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+
+from fl.arrays import FloatArray
+from fl.errors import RunError
+from learning import evaluation
+from learning.lockstep.markets import Lockstep
+from learning.lockstep.play import TOGETHER, play, seating
+from learning.seats import MarketFactory
+from learning.statistics import area_under_curve
+from scenarios.build import Shelf
+from scenarios.league.league import Game, League
+from scenarios.league.record import Record
+from scenarios.plugins import packed, unpack
+
+Played = list[tuple[Game, list[float]]]
+"""Games, and the AUC of all services in each."""
+
+
+def play_games(
+    league: League,
+    games: Iterable[Game],
+    record: Record,
+    shelf: Shelf,
+    *,
+    jobs: int = 1,
+    workers: int = 1,
+    report: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Play the games that the record does not have.
+
+    Args:
+        league: who plays where.
+        games: each once.
+        record: gets the results.
+        shelf: gives the data sets.
+        jobs: processes that play at a time.
+        workers: training threads of each.
+        report: called with a line of progress now and then.
+
+    Raises:
+        RunError: a game failed; those before it are kept.
+    """
+    due = [game for game in games if not record.has(game)]
+    if not due:
+        return
+    lockstep = league.why_one_by_one(shelf) is None
+    size = 1 if league.trains else TOGETHER
+    batches = [due[start : start + size] for start in range(0, len(due), size)]
+    done, told = 0, 0
+    for played in _results(partial(_play, league, lockstep=lockstep, workers=workers), batches, shelf, jobs):
+        record.add(played)
+        done += len(played)
+        if league.trains or done == len(due) or done - told >= len(due) / 20:
+            told = done
+            report(f"{done} of {len(due)} games played")
+
+
+def _results(
+    task: Callable[[Sequence[Game], Shelf | None], Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
+) -> Iterator[Played]:
+    """Yield the results of batches.
+
+    Raises:
+        RunError: a process ended.
+    """
+    if jobs == 1 or len(batches) == 1:
+        yield from (task(batch, shelf) for batch in batches)
+        return
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=unpack, initargs=(packed(),)) as pool:
+        running = [pool.submit(task, batch, None) for batch in batches]
+        try:
+            for future in running:  # in their order, so that the record has one
+                yield future.result()
+        except BrokenProcessPool:
+            raise RunError(
+                "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _play(league: League, games: Sequence[Game], shelf: Shelf | None, *, lockstep: bool, workers: int) -> Played:
+    factory = league.factory(shelf or Shelf(), workers=workers)
+    played = _together(league, games, factory) if lockstep else _one_by_one(league, games, factory)
+    return [(game, auc.tolist()) for game, auc in zip(games, played, strict=True)]
+
+
+def _together(league: League, games: Sequence[Game], factory: MarketFactory) -> FloatArray:
+    """Return the AUC [game, M] of games in lockstep."""
+    seatings = [seating(factory, game.seed, game.visitor, league.entrant(game)) for game in games]
+    markets = Lockstep([factory] * len(games), [game.seed for game in games])
+    arrivals = [spec.arrival for spec in markets.kinds.markets[0].services]
+    return area_under_curve(play(markets, seatings)[:, 0], arrivals)
+
+
+def _one_by_one(league: League, games: Sequence[Game], factory: MarketFactory) -> FloatArray:
+    """Return the AUC [game, M] of games that SimPy plays."""
+    found = [
+        evaluation.evaluate(factory, {game.visitor: league.entrant(game)}, [game.seed]).auc()[0, 0] for game in games
+    ]
+    return np.array(found)

@@ -1,0 +1,137 @@
+"""Markets of all kinds, for tests that play them in lockstep and one after another."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from des.availability import Availability, Interval
+from des.behaviours import create as create_behaviour
+from des.client import Timeline
+from des.conditions import Intervention
+from des.holdings import Lasting
+from des.market import Market
+from des.mechanisms import create as create_mechanism
+from des.population import PopulationSpec
+from des.secrets import Disclosure
+from des.service import ServiceSpec
+from fl.fitted import surrogate_fit
+from fl.quality import PUBLISHED
+from fl.surrogate import Curve, SurrogateFederation
+from scenarios.loader import load
+
+PAPER = load("paper")
+CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for name in ("mnist", "fashion-mnist")]
+
+MECHANISMS: list[tuple[str, dict[str, Any]]] = [
+    ("pay-as-offered", {}),
+    ("uniform-price", {}),
+    ("posted-price", {"price_per_sample": 0.025, "step": 0.2}),
+    ("proportional-share", {}),
+    ("fair-queue", {}),
+    ("score-auction", {}),
+    ("vcg", {}),
+]
+BEHAVIOURS: list[tuple[str, dict[str, Any]]] = [
+    ("truthful", {}),
+    ("truthful", {}),
+    ("markup", {}),
+    ("adaptive", {}),
+    ("misreport", {"size": 0.5, "emd": -0.2, "share": 0.5}),
+    ("ring", {}),
+]
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> dict[str, Any]:
+    """What a market is, apart from its seed: any size, mechanism, behaviour, clock and changes in the middle."""
+    rounds, count = draw(st.integers(1, 5)), draw(st.integers(1, 7))
+    services = [
+        ServiceSpec(
+            name=f"s{m}",
+            dataset="digits",
+            labels=10,
+            dqi=replace(PUBLISHED, eta1=draw(st.sampled_from([0.1922, -0.1922]))),
+            budget=draw(st.integers(0, 40_000_000)),
+            target_accuracy=draw(st.sampled_from([0.2, 0.5, 0.97])),
+            reward_base=draw(st.sampled_from([30.0, 100.0])),
+            local_epochs=draw(st.integers(1, 2)),
+            policy="by hand",
+            privileged=True,
+            arrival=draw(st.sampled_from([1, 1, 1, 2, 3])),
+            total_budget=draw(st.sampled_from([None, None, 30_000_000])),
+        )
+        for m in range(draw(st.integers(1, 4)))
+    ]
+    changes = [
+        Intervention(
+            round=draw(st.integers(1, 5)),
+            budgets={draw(st.sampled_from(services)).name: draw(st.integers(0, 30_000_000))},
+            cores=draw(st.sampled_from([None, 1, 3])),
+            offline=draw(st.sampled_from([None, frozenset({0})])),
+        )
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    return {
+        "population": PopulationSpec(
+            count=count,
+            cores=draw(st.integers(1, 3)),
+            data_sizes=draw(st.sampled_from([(100, 200, 300, 400), (200,)])),
+            emds=draw(st.sampled_from([(0.4, 0.6, 0.8, 1.0), (0.5, 1.0)])),
+            cost_per_sample=0.025,
+            cost_per_emd=1.0,
+            speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
+            departure_rate=draw(st.sampled_from([0.0, 0.5])),
+            lasting=draw(st.sampled_from([Lasting(), Lasting(), Lasting(0.7, 0.2)])),
+            concentration=draw(st.sampled_from([None, None, 0.3])),
+            cost_noise=draw(st.sampled_from([0.0, 0.0, 0.4])),
+            disclosure=draw(st.sampled_from([Disclosure(), Disclosure(), Disclosure(False, True, 0.2)])),
+        ),
+        "services": services,
+        "timeline": draw(
+            st.sampled_from([Timeline(0.01, 0.5), Timeline(0.01, 0.5, slot=3.0), Timeline(0.01, 0.5, deadline=2)])
+        ),
+        "rounds": rounds,
+        "interventions": changes,
+        "availability": draw(st.sampled_from([None, Availability(count, [Interval(0, 1, 3)])])),
+        "mechanism": draw(st.sampled_from(MECHANISMS)),
+        "behaviour": draw(st.sampled_from(BEHAVIOURS)),
+        "curves": {spec.name: draw(st.sampled_from(CURVES)) for spec in services},
+    }
+
+
+def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
+    def make(seed: int) -> Market:
+        return Market(
+            replace(kind["population"], behaviour=create_behaviour(*kind["behaviour"])),
+            kind["services"],
+            kind["timeline"],
+            kind["rounds"],
+            SurrogateFederation(kind["curves"], seed),
+            seed,
+            kind["interventions"],
+            create_mechanism(*kind["mechanism"]),
+            kind["availability"],
+        )
+
+    return make
+
+
+def plain(**changes: Any) -> dict[str, Any]:
+    """The paper's market, small."""
+    kind: dict[str, Any] = {
+        "population": PopulationSpec(6, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),
+        "services": [
+            ServiceSpec(f"s{m}", "digits", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "by hand", privileged=True)
+            for m in range(3)
+        ],
+        "timeline": Timeline(0.001, 0.5),
+        "rounds": 4,
+        "interventions": [],
+        "availability": None,
+        "mechanism": ("pay-as-offered", {}),
+        "behaviour": ("truthful", {}),
+    }
+    kind |= changes
+    return {"curves": {spec.name: CURVES[0] for spec in kind["services"]}, **kind}

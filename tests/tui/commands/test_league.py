@@ -1,0 +1,89 @@
+"""`flmarket league`."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from support.shell import Done
+
+SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
+PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
+
+
+def test_a_league_and_what_it_leaves(process: Callable[..., Done], tmp_path: Path) -> None:
+    arguments = ["league", "paper", *SURROGATE, *PAIR, "--policy", "d-first", "--seeds", "3", "--out", "mine"]
+    search = ["--exploit", "lcfa", "--generations", "1", "--population", "3", "--training-markets", "1"]
+    done = process(*arguments, *search, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("paper (surrogate): 3 policies, 3 seats, 3 seeds\n")
+    assert "72 of 72 games played" in done.stderr
+    assert "lcfa: generation 1 of 1, best AUC" in done.stderr
+    assert "* sees what the paper hides from services" in done.stdout
+    assert re.search(r"d-first\* ", done.stdout)
+    cross = pd.read_csv(tmp_path / "mine" / "cross-play.csv")
+    assert list(cross.groupby("resident").size()) == [3, 3, 3]
+    assert cross.loc[cross.visitor == "d-first", "visitor_privileged"].all()
+    assert (cross.gain_low <= cross.gain)[cross.visitor != cross.resident].all()
+    ratings = pd.read_csv(tmp_path / "mine" / "ratings.csv")
+    assert ratings.share.sum() == pytest.approx(1)
+    assert ratings.rating.max() == pytest.approx(0, abs=1e-6)
+    exploits = pd.read_csv(tmp_path / "mine" / "exploitability.csv")
+    assert exploits.policy.tolist() == ["lcfa"]
+    assert exploits.visitor.tolist() == ["hqfa"]  # not d-first, which is privileged
+    before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    again = process(*arguments, *search, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr == ""
+    assert again.stdout == done.stdout
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+
+def test_a_policy_of_your_own_on_real_training(
+    flmarket: Callable[..., Done], tmp_path: Path, two_services: str
+) -> None:
+    (tmp_path / "market.toml").write_text(two_services)
+    (tmp_path / "mine.py").write_text(
+        "import flmarket\nfrom learning.heuristics import LowCostFirst\n\n\n"
+        '@flmarket.policy("mine")\nclass Mine(LowCostFirst):\n    """As lcfa."""\n'
+    )
+    policies = ["--plugin", "mine.py", "--policy", "mine", "--policy", "lcfa"]
+    done = flmarket("league", "market.toml", *policies, "--seeds", "1", "--rounds", "2", "--jobs", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith('6 games with real training; --set training.backend="surrogate" takes minutes')
+    ratings = pd.read_csv(tmp_path / "league" / "ratings.csv")
+    assert ratings.rating.tolist() == [0, 0]
+    assert ratings.share.tolist() == [0.5, 0.5]
+    assert ratings.rating_low.isna().all()
+
+
+def test_a_market_that_lockstep_does_not_play(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    iterated = ["league", "paper", *SURROGATE, *PAIR, "--set", "market.mechanism=iterated", "--seeds", "1", "--quiet"]
+    done = flmarket(*iterated, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = flmarket(*iterated, "--exploit", "hqfa", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "takes offers in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["paper"], "a league needs at least two policies; give --policy for each"),
+        (["paper", "--policy", "hqfa", "--policy", "hqfa"], "a league needs at least two policies"),
+        (["paper", "--policy", "hqfa", "--policy", "lcfb"], "unknown policy 'lcfb'; did you mean 'lcfa'?"),
+        (["paper", *PAIR, "--exploit", "random"], "--exploit random: is not in the league; name it with --policy, too"),
+        (["paper", *PAIR, "--exploit", "hqfa"], "--exploit plays thousands of markets in lockstep, which train no"),
+        (["paper", *PAIR, "--seeds", "no"], "--seeds 'no'"),
+        (["paper-cores", *PAIR], "a league is played in one market, but scenario 'paper-cores' varies clients.cores"),
+    ],
+)
+def test_nonsense_is_bad_input(
+    flmarket: Callable[..., Done], tmp_path: Path, arguments: list[str], problem: str
+) -> None:
+    done = flmarket("league", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert not (tmp_path / "league").exists()
