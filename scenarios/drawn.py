@@ -1,0 +1,125 @@
+"""Markets drawn at random, to train and to tune policies on: never those that policies are compared in.
+
+Each is a scenario of the surrogate. What is drawn: how many services, clients and cores there are; budgets, from two to
+thirty mean bids, equal or not; sizes and EMDs of the clients' data; how closely prices follow both; which parameters
+the DQI has, and whether services see it, and their rivals' bids, in full; data sets, and targets in and out of reach.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from fl.elementary import exp, log
+from fl.errors import InputError
+from fl.ordered import mean
+from fl.streams import stream
+from scenarios.file.schema import Scenario
+
+ROUNDS = 40
+"""N of a drawn market: half of the paper's, by which time most of what can be learned has been."""
+
+LARGEST_INDEX = 1_000_000
+
+SERVICES, CLIENTS, CORES = (1, 12), (8, 80), (1, 4)
+
+ALONE = 0.08
+"""Share of the markets with a single service, in which nobody can be outbid."""
+
+BUDGETS = (2.0, 30.0)
+"""A service's budget, in mean bids."""
+
+DATASETS = {"mnist": (0.97, 60), "fashion-mnist": (0.85, 100), "emnist-digits": (0.97, 30)}
+"""Data sets with a learning curve: the paper's target, which is often out of reach, and its Omega."""
+
+MOST_EMD = 1.6
+"""Data with ten labels can have an EMD of up to 1.8."""
+
+PRICE = 0.025
+"""Money per image. Policies see prices relative to each other, so that one level is as good as another."""
+
+
+def drawn(seed: int, count: int) -> list[Scenario]:
+    """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one.
+
+    Raises:
+        InputError: there are to be fewer than one, or too many.
+    """
+    if not 1 <= count <= LARGEST_INDEX:
+        raise InputError(f"--draw {count}: must be from 1 to {LARGEST_INDEX:,}")
+    return [draw(seed, index) for index in range(count)]
+
+
+def draw(seed: int, index: int) -> Scenario:
+    """Return one market, ``drawn-SEED-INDEX``."""
+    rng = stream(seed, "drawn", index)
+    services = SERVICES[0] if rng.random() < ALONE else _count(rng, (SERVICES[0] + 1, SERVICES[1]))
+    clients, cores = _count(rng, CLIENTS), int(rng.integers(CORES[0], CORES[1] + 1))
+    sizes, emds = _sizes(rng), _emds(rng)
+    # At most so much is taken off for EMD that the worst data is not free. Some clients ask more for lopsided data.
+    follows = float(rng.uniform(-0.3, 0.9)) * PRICE * sizes[0] / emds[-1]
+    cost = {"per_sample": PRICE, "per_emd": round(follows, 6)}
+    if rng.random() < 0.3:
+        cost["noise"] = round(float(rng.uniform(0.05, 0.6)), 3)
+    mean_bid = PRICE * mean(np.array(sizes)) - cost["per_emd"] * mean(np.array(emds))
+    market = {"bids": "own"} if rng.random() < 0.15 else {}
+    if rng.random() < 0.15:
+        market["dqi"] = "rank"
+    return Scenario.model_validate(
+        {
+            "name": f"drawn-{seed}-{index}",
+            "description": "Drawn at random, to train on.",
+            "rounds": ROUNDS,
+            "dqi": "published" if rng.random() < 0.5 else "fitted",
+            "clients": {"count": clients, "cores": cores, "data_size": sizes, "emd": emds, "cost": cost},
+            "market": market,
+            "training": {"backend": "surrogate"},
+            "services": _services(rng, services, mean_bid),
+        }
+    )
+
+
+def _count(rng: Generator, limits: tuple[int, int]) -> int:
+    """Draw a number whose logarithm is uniform: twice as many make as much of a difference at any size."""
+    low, high = limits
+    return min(int(_log_uniform(rng, low, high + 1)), high)
+
+
+def _log_uniform(rng: Generator, low: float, high: float) -> float:
+    return float(exp(rng.uniform(log(low), log(high))))
+
+
+def _sizes(rng: Generator) -> list[int]:
+    """Draw what data sizes are drawn from, ascending: one size for all, or up to five, evenly spaced."""
+    least, levels = int(_log_uniform(rng, 40, 161)), int(rng.integers(2, 6))
+    if rng.random() < 0.1:
+        return [2 * least]
+    step = float(rng.uniform(0.3, 1.3)) * least
+    return [round(least + step * level) for level in range(levels)]
+
+
+def _emds(rng: Generator) -> list[float]:
+    """Draw what EMDs are drawn from, ascending: two to five, evenly spaced."""
+    least, levels = float(rng.uniform(0.0, 0.9)), int(rng.integers(2, 6))
+    step = float(rng.uniform(0.1, (MOST_EMD - least) / (levels - 1)))
+    return [round(least + step * level, 2) for level in range(levels)]
+
+
+def _services(rng: Generator, count: int, mean_bid: float) -> list[dict[str, object]]:
+    """Draw the services, all with a policy that whoever plays the market replaces."""
+    level, equal = _log_uniform(rng, *BUDGETS), rng.random() < 0.4
+    easier = float(rng.uniform(0.0, 0.08)) if rng.random() < 0.5 else 0.0
+    found: list[dict[str, object]] = []
+    for index in range(count):
+        means = level if equal else float(np.clip(level * _log_uniform(rng, 1 / 3, 3.0), *BUDGETS))
+        dataset = list(DATASETS)[int(rng.integers(len(DATASETS)))]
+        target, base = DATASETS[dataset]
+        found.append(
+            {
+                "name": f"service-{index}",
+                "dataset": dataset,
+                "budget": round(means * mean_bid, 2),
+                "target_accuracy": round(target - easier, 3),
+                "reward_base": base,
+                "policy": "random",
+            }
+        )
+    return found
