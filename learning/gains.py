@@ -6,6 +6,7 @@ noise of one round's log error is about five times the mean fall. Regressing eac
 is explained rather than its changes, because noise does not add up and progress does; and the prior says something.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -40,10 +41,15 @@ _FLAT: Final = 1e-6
 class Gains:
     """Values of clients, ``exp(theta . z)``, z being a client's bid and its DQI, standardised over the round's clients.
 
-    The prior of theta is ``[steepness, steepness * trust * max(0, r)]``. r is the correlation of bids and DQI over
-    clients, mean of the rounds so far. Data that are worth something cost something, so bids show what is bought, and a
-    DQI counts as far as it agrees with them: with the published parameters of eq. 6 it does not, and the dearest
-    clients are worth the most; with fitted ones it does, and counts ``trust`` times as much as the bid.
+    The prior of theta is ``steepness * [s, 1 - s + trust * max(0, r)]``:
+
+    * Data that are worth something cost something, so bids show what is bought. That is so as far as clients with the
+      same DQI, and so in general the same data, ask the same: s is 1 less their mean squared difference from each other
+      as a part of that of all clients, over the rounds so far. Where costs vary, or clients learn what to ask, s is
+      lower, and the DQI takes the place of the bid.
+    * r is the correlation of bids and DQI over clients, mean of the rounds so far. A DQI counts as far as it agrees
+      with the bids: with the published parameters of eq. 6 it does not, and the dearest clients are worth the most;
+      with fitted ones it does.
 
     Learning: errors fall like a power of the progress made (``fl.surrogate``), each round's step being proportional to
     the values of those who served. To first order, with n for the number that served, and means over the rounds so far:
@@ -73,6 +79,7 @@ class Gains:
         self._gram, self._moment = np.zeros((5, 5)), np.zeros(5)
         self._shown = np.zeros(3)  # sums over rounds of the served clients' mean bid and DQI, and log n
         self._served = self._rounds = self._agreement = 0.0
+        self._apart = self._pairs = 0.0  # clients of the same DQI: their bids' squared deviations, and how many count
 
     def values(self, seen: Observation, width: float = 0.0) -> FloatArray:
         """Return what each client is worth, [C]; only ratios mean anything.
@@ -97,6 +104,8 @@ class Gains:
         z = contexts(seen)
         self._agreement += mean(z[:, 0] * z[:, 1])
         self._rounds += 1
+        apart, pairs = _within(z)
+        self._apart, self._pairs = self._apart + apart, self._pairs + pairs
         served = offer.clients[feedback.served]
         if not len(served):
             return
@@ -110,14 +119,14 @@ class Gains:
 
     def state(self) -> dict[str, FloatArray]:
         """Return what is known, as arrays by name; see ``Policy.state``."""
-        counts = np.array([self._served, self._rounds, self._agreement])
+        counts = np.array([self._served, self._rounds, self._agreement, self._apart, self._pairs])
         return {"gram": self._gram, "moment": self._moment, "shown": self._shown, "counts": counts}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Remember what ``state`` returned."""
         self._gram, self._moment = np.array(state["gram"]), np.array(state["moment"])
         self._shown = np.array(state["shown"])
-        self._served, self._rounds, self._agreement = state["counts"].tolist()
+        self._served, self._rounds, self._agreement, self._apart, self._pairs = state["counts"].tolist()
 
     @property
     def _precision(self) -> FloatArray:
@@ -126,5 +135,22 @@ class Gains:
     def _mean(self, z: FloatArray) -> FloatArray:
         """Return the prior's mean, given the round's contexts [C, 2]."""
         agreement = (self._agreement + mean(z[:, 0] * z[:, 1])) / (self._rounds + 1)
-        bid = SPEED * self._steepness
-        return np.array([0.0, SPEED, bid, bid * self._trust * max(agreement, 0.0), 0.0])
+        apart, pairs = _within(z)
+        same = max(1 - (self._apart + apart) / (self._pairs + pairs + 1), 0.0)  # 1 where nobody can be compared
+        whole = SPEED * self._steepness
+        return np.array([0.0, SPEED, whole * same, whole * (1 - same + self._trust * max(agreement, 0.0)), 0.0])
+
+
+def _within(z: FloatArray) -> tuple[float, int]:
+    """Return how far the bids of clients with the same DQI are from their mean, squared and summed, and how many count.
+
+    Args:
+        z: [C, 2] bids and DQI, standardised.
+
+    Returns:
+        The sum of squares, and its degrees of freedom.
+    """
+    _, group, size = np.unique(z[:, 1], return_inverse=True, return_counts=True)
+    middle = np.bincount(group, weights=z[:, 0]) / size  # added in the clients' order
+    away = z[:, 0] - middle[group]
+    return math.fsum((away * away).tolist()), len(z) - len(size)
