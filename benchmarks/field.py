@@ -38,8 +38,14 @@ MARKETS = {
 }
 """Markets: a built-in scenario, and what is set in it."""
 
-TOO_SLOW = {("big", "mahdrl"), ("scarce", "mahdrl")}
-"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`."""
+LEARNED = ("resolving", "mirror", "bwk")
+TOO_SLOW = {
+    ("big", "mahdrl"),
+    ("scarce", "mahdrl"),
+    *((m, name) for m in ("adaptive", "rich", "big") for name in LEARNED),
+}
+"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`. The rivals that
+learn prices are played in two markets."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,9 @@ METHODS = {
     "dearest, k = 3": Method("dearest", (("k", 3),)),
     "pacing": Method("pacing"),
     "mahdrl": Method("mahdrl"),
+    "resolving": Method("resolving"),
+    "mirror": Method("mirror"),
+    "bwk": Method("bwk"),
     "outbid": Method("outbid"),
     "hqfa": Method("hqfa"),
     "hqfa under fair-queue": Method("hqfa", mechanism="fair-queue"),

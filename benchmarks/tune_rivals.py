@@ -38,13 +38,13 @@ Options = Mapping[str, Any]
 
 LEARNED = {"steepness": 2.0, "trust": 2.0, "prior": 10.0, "haste": 1.0}
 STARTS: dict[str, Options] = {
+    "hqfa": {},
+    "dearest": {},
+    "outbid": {},
+    "pacing": {"rate": 0.2, "tolerance": 0.1, "limit": 1.0},
     "resolving": {**LEARNED, "rate": 0.3},
     "mirror": {**LEARNED, "rate": 0.1},
     "bwk": {**LEARNED, "rate": 0.1, "exploration": 0.1},
-    "pacing": {"rate": 0.2, "tolerance": 0.1, "limit": 1.0},
-    "dearest": {},
-    "outbid": {},
-    "hqfa": {},
 }
 """Where the search starts, and `hqfa`, which is compared with."""
 
@@ -122,11 +122,13 @@ def table(path: Path) -> str:
     """Return the Markdown table: mean differences from `hqfa` in each mode, with 95 % t intervals over markets."""
     frame = pd.read_csv(path)
     auc = frame.pivot_table("auc", ["policy", "options", "mode"], "market")
-    modes = ["resident", "visitor", "whole run"]
+    modes = [it for it in ("resident", "visitor", "whole run") if it in set(frame["mode"])]
     lines = ["| policy | options | " + " | ".join(modes) + " |", "| --- | --- |" + " --- |" * len(modes)]
     for policy, start in STARTS.items():
         moves: list[Options] = [{}, *MOVES.get(policy, []), *({"haste": it} for it in HASTES if "haste" in start)]
         for move in moves if policy != "hqfa" else []:
+            if (policy, json.dumps({**start, **move})) not in auc.index.droplevel("mode"):
+                continue
             cells = [_cell(auc, policy, json.dumps({**start, **move}), mode) for mode in modes]
             shown = ", ".join(f"{name} {value:g}" for name, value in (move or start).items()) or "none"
             lines.append(

@@ -30,11 +30,11 @@ from learning.statistics import area_under_curve
 from scenarios.environments import market_factory
 from scenarios.file.schema import Scenario
 
-MARKETS = 32  # in lockstep; each plays one episode between two updates
+MARKETS = 16  # in lockstep; each plays one episode between two updates
 HELD_OUT = 10_000  # the first seed of markets that are never trained on
 GAMMA, LAMBDA = 0.95, 0.9
 EPOCHS, MINIBATCH, CLIP = 4, 1024, 0.2
-RATE, ENTROPY, VALUE, LARGEST_STEP = 1e-3, 0.001, 0.5, 0.5
+RATE, ENTROPY, VALUE, LARGEST_STEP = 3e-3, 0.001, 0.5, 0.5
 HIDDEN = 32
 
 Rows = Callable[[Tensor], Tensor]
@@ -53,9 +53,9 @@ class Actor(nn.Module):
         self.services, self.clients = services, clients
         self.network = nn.Sequential(nn.Linear(11, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh())
         self.head = nn.Linear(HIDDEN, 2)
-        nn.init.orthogonal_(self.head.weight, 0.01)  # begins by wanting half of the clients, near their bids
+        nn.init.orthogonal_(self.head.weight, 0.01)  # begins by wanting three in five, near their bids
         with torch.no_grad():
-            self.head.bias.copy_(torch.tensor([0.0, -0.9]))
+            self.head.bias.copy_(torch.tensor([0.5, -0.9]))
         self.log_deviation = nn.Parameter(torch.tensor(-1.5))
 
     def forward(self, seen: Tensor) -> tuple[Bernoulli, Normal, Tensor]:
@@ -65,8 +65,11 @@ class Actor(nn.Module):
         start = (1 + m) * c
         available, rest = seen[:, start : start + c], seen[:, start + c : start + c + 4]  # budget, cores, and so on
         own, rivals = bids[:, 0], bids[:, 1:] if m > 1 else torch.zeros_like(bids)
-        means = [values.mean(dim=1, keepdim=True).expand(-1, c) for values in (dqi, own)]
-        by_client = torch.stack([dqi, own, rivals.amax(dim=1), rivals.mean(dim=1), available, *means], dim=-1)
+        relative = [
+            (it - it.mean(dim=1, keepdim=True)) / (it.std(dim=1, keepdim=True, correction=0) + 1e-3)
+            for it in (dqi, own)
+        ]
+        by_client = torch.stack([dqi, own, *relative, rivals.amax(dim=1), rivals.mean(dim=1), available], dim=-1)
         both = torch.cat([by_client, rest[:, None, :].expand(-1, c, -1)], dim=-1)
         wanted, payment = self.head(self.network(both)).unbind(dim=-1)
         return Bernoulli(logits=wanted), Normal(payment, self.log_deviation.exp()), available

@@ -232,6 +232,20 @@ def test_the_prior_follows_the_bids_and_the_dqi_as_far_as_they_agree(make_observ
     assert gains.values(against).tolist() == pytest.approx([math.exp(-2), 1.0])
 
 
+def test_bids_that_differ_between_equal_clients_count_less(make_observation) -> None:
+    """Two clients of each DQI. Where they ask the same, bids decide; where they do not, the DQI does."""
+    gains = Gains(steepness=1.0, trust=0.0, prior=10.0)
+    dqi = [0.2, 0.2, 0.6, 0.6]
+    told = make_observation([[3.0, 3.0, 1.0, 1.0]], dqi)  # the same for the same data; the opposite of the DQI
+    noise = make_observation([[1.0, 3.0, 1.0, 3.0]], dqi)
+    assert gains.values(told).tolist() == pytest.approx([1.0, 1.0, math.exp(-2), math.exp(-2)])
+    worth = gains.values(noise)  # of 2 comparisons, 4 squared deviations in all: nothing of the bids is left
+    assert worth.tolist() == pytest.approx([math.exp(-2), math.exp(-2), 1.0, 1.0])
+    gains.learn(noise, Offer.none(), outcome(Offer.none(), []))
+    worth = gains.values(told)  # 1 - 4 / (2 + 2 + 1) of the bids is left, and 4 / 5 for the DQI
+    assert worth.tolist() == pytest.approx([math.exp(-2 * 0.6)] * 2 + [1.0, 1.0])
+
+
 def test_the_agreement_is_remembered(make_observation) -> None:
     gains = Gains(steepness=1.0, trust=2.0, prior=10.0)
     against = make_observation([[1.0, 3.0]], [0.6, 0.2])
