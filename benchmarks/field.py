@@ -39,13 +39,11 @@ MARKETS = {
 """Markets: a built-in scenario, and what is set in it."""
 
 LEARNED = ("resolving", "mirror", "bwk")
-TOO_SLOW = {
-    ("big", "mahdrl"),
-    ("scarce", "mahdrl"),
-    *((m, name) for m in ("adaptive", "rich", "big") for name in LEARNED),
-}
-"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`. The rivals that
-learn prices are played in two markets."""
+NOT_YET = {(market, name) for market in MARKETS for name in ("resolving", "mirror", "bwk")}
+"""Not in the kept file yet. To play them, empty this set and run the command above."""
+
+TOO_SLOW = {("big", "mahdrl"), ("scarce", "mahdrl")} | NOT_YET
+"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`."""
 
 
 @dataclass(frozen=True)
