@@ -25,6 +25,17 @@ def is_count(value: object) -> bool:
     return is_number(value) and isinstance(value, int) and value >= 1
 
 
+def in_range(name: str, value: object, low: float, high: float) -> float:
+    """Return an option that must be a number from ``low`` to ``high``.
+
+    Raises:
+        ValueError: it is something else; names it.
+    """
+    if not is_number(value) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    return float(value)
+
+
 def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
     """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``.
 

@@ -141,6 +141,9 @@ BUILTIN: Mapping[str, str] = {
     "fmore": "learning.fmore:FMore",
     "contribution": "learning.contribution:Contribution",
     "stackelberg": "learning.stackelberg:Stackelberg",
+    "resolving": "learning.resolving:Resolving",
+    "mirror": "learning.mirror:Mirror",
+    "bwk": "learning.bwk:ContextualKnapsack",
 }
 """The policies that come with flmarket, as module:class; imported when used."""
 

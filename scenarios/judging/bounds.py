@@ -3,9 +3,9 @@
 See docs/bounds.md. What was reported and bid counts, as services know nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,9 @@ from scenarios.judging.verify import read_logs
 from scenarios.judging.welfare import Bound, joint_bound
 from scenarios.logs.directory import RunDirectory
 
+COLUMNS = ("scenario", "policy", "seed", "round", "service", "realised", "best", "regret")
+"""Of the CSV file of ``flmarket report --bounds-csv``."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunBounds:
@@ -35,6 +38,7 @@ class RunBounds:
         exact: [N] whether that is reached by an allocation, or is the bound of the relaxation.
         realised: the DQI of the clients that served.
         best: the DQI of the best set that each service could have had by itself; None where it is not worked out.
+        active: whether each service took part.
         why_not: the reason for that; empty if there is none.
     """
 
@@ -42,6 +46,7 @@ class RunBounds:
     exact: BoolArray
     realised: FloatArray
     best: FloatArray | None
+    active: BoolArray
     why_not: str = ""
 
     @property
@@ -60,6 +65,19 @@ class RunBounds:
         share: FloatArray = np.where(best > 0, 100 * self.realised.sum(axis=0) / np.where(best > 0, best, 1.0), 100.0)
         return share
 
+    @property
+    def regret(self) -> FloatArray:
+        """What each service got less than its best in each round, DQI [N, M]; 0 where it did not take part."""
+        assert self.best is not None  # noqa: S101 - the measure does not apply
+        regret: FloatArray = self.best - self.realised
+        return regret
+
+    @property
+    def mean_regret(self) -> FloatArray:
+        """The mean of a service's regret over the rounds in which it took part [M]; 0 if there were none."""
+        mean: FloatArray = self.regret.sum(axis=0) / np.maximum(self.active.sum(axis=0), 1)
+        return mean
+
 
 def run_bounds(logs: Logs) -> RunBounds:
     """Return a run's bounds.
@@ -73,16 +91,17 @@ def run_bounds(logs: Logs) -> RunBounds:
     why_not = _why_not(logs)
     bounds: list[Bound] = []
     shape = len(logs.numbers), len(logs.places)
-    realised, best = np.zeros(shape), np.zeros(shape)
+    realised, best, active = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     for at, (number, world) in enumerate(logs.worlds()):
         bounds.append(_bound(logs, number, world))
+        active[at, [logs.places[name] for name in _active(logs, number)]] = True
         for name, m in logs.places.items():
             served = [it["dqi"] for it in logs.offers_of.get((number, name), ()) if it["outcome"] is Outcome.SERVED]
             realised[at, m] = fsum(max(dqi, 0.0) for dqi in served)
         if not why_not:
             best[at] = _best(logs, number, world)
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
-    return RunBounds(value, exact, realised, None if why_not else best, why_not)
+    return RunBounds(value, exact, realised, None if why_not else best, active, why_not)
 
 
 def _why_not(logs: Logs) -> str:
@@ -153,7 +172,22 @@ class Bounds:
     def left_out(self, runs: Sequence[RunResult]) -> list[str]:
         """Return one line for each scenario for which hindsight is not worked out."""
         found = {run.setting.label: why for run in runs if (why := self._run(run).why_not)}
-        return [f"{label}: no hindsight share: it is worked out for {why}." for label, why in found.items()]
+        return [
+            f"{label}: no hindsight share and no regret: they are worked out for {why}." for label, why in found.items()
+        ]
+
+    def rows(self, runs: Sequence[RunResult]) -> Iterator[tuple[object, ...]]:
+        """Yield a row of ``COLUMNS`` for each run, round and service that took part.
+
+        What a service could have had is empty where hindsight is not worked out.
+        """
+        for run in runs:
+            found = self._run(run)
+            for at, m in np.argwhere(found.active).tolist():
+                realised = float(found.realised[at, m])
+                best = ("", "") if found.best is None else (float(found.best[at, m]), float(found.regret[at, m]))
+                service = run.setting.services[m]
+                yield run.setting.label, run.policy, run.seed, at + 1, service, realised, *best
 
     def _run(self, run: RunResult) -> RunBounds:
         return self.of[run.directory.path]
@@ -205,6 +239,17 @@ class Bounds:
                 lambda r: float(self._run(r).share.mean()),
                 1,
                 lambda r: self._run(r).best is not None,
+            ),
+            Measure(
+                "regret",
+                "DQI of the best set that the service could have bought for sure, less that of its clients, mean over "
+                "the rounds in which it took part; of the market: mean over services; pay-as-offered only",
+                -1,
+                lambda r: self._run(r).mean_regret,
+                lambda r: float(self._run(r).mean_regret.mean()),
+                4,
+                lambda r: self._run(r).best is not None,
+                (-inf, inf),
             ),
         )
 

@@ -17,8 +17,8 @@ from support import shell
 
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
-    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain", "trace",
-    "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
+    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain",
+    "trace", "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
 )  # fmt: skip
 
 

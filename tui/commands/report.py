@@ -38,6 +38,14 @@ def report(
         bool,
         typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
     ] = False,
+    bounds_csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--bounds-csv",
+            metavar="FILE",
+            help="Also write what each service got and could have had in each round to a CSV file; implies --bounds.",
+        ),
+    ] = None,
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
@@ -46,14 +54,19 @@ def report(
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read
 
+    bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     found = read(runs)
     limits = None
     if bounds:
-        from scenarios.judging.bounds import Bounds
+        from fl.files import write_rows
+        from scenarios.judging.bounds import COLUMNS, Bounds
 
         with silenced():
             limits = Bounds.read(found)
+        if bounds_csv is not None:
+            write_rows(bounds_csv, COLUMNS, limits.rows(found))
+            note(f"{bounds_csv}: what services got and could have had, by round")
     made = make_report(found, baseline, limits)
     if figures is not None:
         from scenarios.judging.figures import save

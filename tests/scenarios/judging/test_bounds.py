@@ -14,7 +14,7 @@ import scenarios.judging.welfare as welfare
 from des.money import MICRO
 from fl.errors import InputError
 from scenarios.build import Shelf
-from scenarios.judging.bounds import Bounds, RunBounds, run_bounds
+from scenarios.judging.bounds import COLUMNS, Bounds, RunBounds, run_bounds
 from scenarios.judging.possible import possible
 from scenarios.judging.render import csv_text, markdown
 from scenarios.judging.report import make_report
@@ -163,14 +163,17 @@ def test_the_example_of_the_page() -> None:
 def test_the_measures_of_a_run_follow_from_its_rounds() -> None:
     found = RunBounds(
         np.array([3.0, 1.0]), np.array([True, False]), np.array([[1.0, 0.5], [0.5, 0.0]]),
-        np.array([[2.0, 1.0], [1.0, 0.0]]),
+        np.array([[2.0, 1.0], [1.0, 0.0]]), np.array([[True, True], [True, False]]),
     )  # fmt: skip
     assert found.anarchy == 2.0
     assert found.share.tolist() == [50.0, 50.0]
-    nothing = RunBounds(np.zeros(1), np.array([True]), np.zeros((1, 1)), np.zeros((1, 1)))
+    assert found.regret.tolist() == [[1.0, 0.5], [0.5, 0.0]]
+    assert found.mean_regret.tolist() == [0.75, 0.5], "the second service left after the first round"
+    there = np.ones((1, 1), dtype=np.bool_)
+    nothing = RunBounds(np.zeros(1), np.array([True]), np.zeros((1, 1)), np.zeros((1, 1)), there)
     assert nothing.anarchy == 1.0
     assert nothing.share.tolist() == [100.0]
-    nobody = RunBounds(np.ones(1), np.array([True]), np.zeros((1, 1)), np.ones((1, 1)))
+    nobody = RunBounds(np.ones(1), np.array([True]), np.zeros((1, 1)), np.ones((1, 1)), there)
     assert nobody.anarchy == float("inf")
 
 
@@ -184,6 +187,8 @@ def test_a_report_shows_the_bounds(tmp_path: Path) -> None:
     assert values["market", "bound exact"] == 100
     assert values["alpha", "welfare"] == pytest.approx(found.realised[:, 0].mean())
     assert values["alpha", "hindsight share"] == pytest.approx(found.share[0])
+    assert values["alpha", "regret"] == pytest.approx(found.mean_regret[0])
+    assert values["market", "regret"] == pytest.approx(found.mean_regret.mean())
     assert "| spent | welfare | price of anarchy |" in markdown(report)
     assert "| hindsight share |" in markdown(report)
     assert "- *price of anarchy*: welfare bound / welfare, at least 1;" in markdown(report)
@@ -198,7 +203,8 @@ def test_under_another_mechanism_hindsight_is_left_out_by_name(tmp_path: Path) -
     assert not any(row.measure.name == "hindsight share" for row in report.estimates)
     assert any(row.measure.name == "price of anarchy" for row in report.estimates)
     line = (
-        "small: no hindsight share: it is worked out for pay-as-offered only; these runs are cleared by uniform-price."
+        "small: no hindsight share and no regret: they are worked out for pay-as-offered only; these runs are cleared "
+        "by uniform-price."
     )
     assert line in markdown(report)
 
@@ -208,8 +214,29 @@ def test_with_many_clients_hindsight_is_left_out_by_name(tmp_path: Path, monkeyp
     bounds_of(tmp_path)
     runs = read([tmp_path])
     assert list(Bounds.read(runs).left_out(runs)) == [
-        "small: no hindsight share: it is worked out for up to 4 clients; these runs have 5."
+        "small: no hindsight share and no regret: they are worked out for up to 4 clients; these runs have 5."
     ]
+
+
+def test_the_rows_are_those_of_the_rounds(tmp_path: Path) -> None:
+    """One for each round and service that takes part, with what it got, what it could have had, and the difference."""
+    found, _ = bounds_of(tmp_path, SCENARIO, "services.alpha.target_accuracy=0.2")
+    runs = read([tmp_path])
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in Bounds.read(runs).rows(runs)]
+    assert len(rows) == found.active.sum() < found.active.size, "alpha leaves before the end"
+    assert {row["service"] for row in rows} == {"alpha", "beta", "gamma"}
+    assert [row["round"] for row in rows if row["service"] == "beta"] == [1, 2, 3, 4]
+    for row in rows:
+        assert row["regret"] == row["best"] - row["realised"]
+    own = [row["regret"] for row in rows if row["service"] == "alpha"]
+    assert np.mean(own) == pytest.approx(found.mean_regret[0])
+    assert {(row["scenario"], row["policy"], row["seed"]) for row in rows} == {("small", "as-configured", 0)}
+
+
+def test_rows_without_hindsight_leave_it_empty(tmp_path: Path) -> None:
+    bounds_of(tmp_path, SCENARIO, "market.mechanism=uniform-price")
+    runs = read([tmp_path])
+    assert {row[-2:] for row in Bounds.read(runs).rows(runs)} == {("", "")}
 
 
 def test_a_run_in_which_nobody_served_has_no_price_of_anarchy(tmp_path: Path) -> None:

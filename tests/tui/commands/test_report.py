@@ -58,6 +58,27 @@ def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> No
     assert min(found) >= 1
 
 
+def test_regret_is_written_by_round(batch: Path, flmarket: Flmarket) -> None:
+    """The file implies the bounds, and the table's regret is the mean of the file's."""
+    done = flmarket("report", "runs", "--bounds-csv", "regret.csv", "--format", "csv", cwd=batch)
+    assert done.returncode == 0, done.stderr
+    assert "regret.csv: what services got and could have had, by round" in done.stderr
+    with (batch / "regret.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    table = list(csv.DictReader(io.StringIO(done.stdout)))
+    [shown] = [
+        float(row["mean"])
+        for row in table
+        if row["measure"] == "regret" and row["policy"] == "lcfa" and row["service"] == rows[0]["service"]
+    ]
+    own = [row for row in rows if row["policy"] == "lcfa" and row["service"] == rows[0]["service"]]
+    by_seed: dict[str, list[float]] = {}
+    for row in own:
+        by_seed.setdefault(row["seed"], []).append(float(row["regret"]))
+    means = [sum(values) / len(values) for values in by_seed.values()]
+    assert shown == pytest.approx(sum(means) / len(means), rel=1e-4)
+
+
 def test_a_library_s_own_lines_do_not_get_among_the_results() -> None:
     """The solver of the bounds prints by itself, past Python."""
     program = """

@@ -1,0 +1,150 @@
+r"""Tunes the rivals on drawn training markets, and prints the table of docs/decisions/rivals.md.
+
+    python benchmarks/tune_rivals.py --out docs/results/tune-rivals.csv        # plays what the file lacks
+    python benchmarks/tune_rivals.py --out docs/results/tune-rivals.csv --print
+
+The markets are `scenarios.drawn.draw(SEED, index)`, which nothing is compared in. One option at a time is moved away
+from a start that is the same for all, so the search is a star and no grid: its score is the AUC less that of `hqfa` in
+the same seats of the same market under the same seed. `resident`: all services play the setting. `visitor`: the first
+service does, the others play `hqfa` and `dearest` by turns. `whole run`: resident, and every service has a budget for
+the run of ten times that of a round, a quarter of what it could spend. One line of the CSV is one run. An interrupted
+search resumes: a setting is written when all its markets are played.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from growing import fill
+
+from learning.evaluation import evaluate, lineup
+from learning.intervals import mean_interval
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.drawn import ROUNDS, draw
+from scenarios.file.schema import Scenario
+
+SEED = 16
+"""Of the drawn markets."""
+
+MARKETS = 6
+ROUNDS_PAID = 10
+"""Rounds whose budget a budget for the whole run is."""
+
+Options = Mapping[str, Any]
+
+LEARNED = {"steepness": 2.0, "trust": 2.0, "prior": 10.0, "haste": 1.0}
+STARTS: dict[str, Options] = {
+    "hqfa": {},
+    "dearest": {},
+    "outbid": {},
+    "pacing": {"rate": 0.2, "tolerance": 0.1, "limit": 1.0},
+    "resolving": {**LEARNED, "rate": 0.3},
+    "mirror": {**LEARNED, "rate": 0.1},
+    "bwk": {**LEARNED, "rate": 0.1, "exploration": 0.1},
+}
+"""Where the search starts, and `hqfa`, which is compared with."""
+
+MOVES: dict[str, list[Options]] = {
+    "resolving": [{"steepness": 1.0}, {"steepness": 4.0}, {"trust": 4.0}, {"rate": 0.0}, {"rate": 1.0}],
+    "mirror": [{"rate": 0.0}, {"rate": 0.3}],
+    "bwk": [{"exploration": 0.0}, {"exploration": 0.5}],
+    "pacing": [{"limit": 0.2}],
+    "dearest": [{"k": 3}],
+}
+HASTES = (0.0, 3.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--print", action="store_true", help="play nothing")
+    arguments = parser.parse_args()
+    if not arguments.print:
+        columns = ["policy", "options", "mode", "market", "auc", "seconds"]
+        fill(arguments.out, columns, tasks(), play, arguments.jobs)
+    print(table(arguments.out))
+
+
+def tasks() -> list[tuple[str, str, str]]:
+    """Return all that is played: policy, options as JSON, and mode."""
+    usual = [
+        (policy, json.dumps({**start, **move}), mode)
+        for policy, start in STARTS.items()
+        for move in [{}, *MOVES.get(policy, [])]
+        for mode in ("resident", "visitor")
+    ]
+    hasty = [
+        (policy, json.dumps({**start, **move}), "whole run")
+        for policy, start in STARTS.items()
+        if "haste" in start or policy == "hqfa"
+        for move in [{}, *({"haste": haste} for haste in HASTES if "haste" in start)]
+    ]
+    return usual + hasty
+
+
+def play(task: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """Return a line of the CSV for each market: the AUC of the seats that play the setting."""
+    policy, text, mode = task
+    lines: list[tuple[Any, ...]] = []
+    for index in range(MARKETS):
+        start, scenario = time.process_time(), _market(index, mode)
+        services = [service.name for service in scenario.services]
+        names, count = dict.fromkeys(services, policy), len(services)
+        if mode == "visitor":
+            names |= {service: ("dearest", "hqfa")[m % 2] for m, service in enumerate(services) if m}
+            count = 1
+        options = {service: json.loads(text) for service in services[:count]}
+        shelf = Shelf()
+        results = evaluate(
+            lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0)),  # noqa: B023
+            {policy: lineup(names, options)},
+            [index],
+        )
+        auc = results.auc()[0, 0, :count].mean()
+        lines.append((*task, index, f"{auc:.6f}", f"{time.process_time() - start:.2f}"))
+    return lines
+
+
+def _market(index: int, mode: str) -> Scenario:
+    scenario = draw(SEED, index)
+    if mode != "whole run":
+        return scenario
+    whole = [it.model_copy(update={"total_budget": round(ROUNDS_PAID * it.budget, 2)}) for it in scenario.services]
+    return scenario.model_copy(update={"services": whole})
+
+
+def table(path: Path) -> str:
+    """Return the Markdown table: mean differences from `hqfa` in each mode, with 95 % t intervals over markets."""
+    frame = pd.read_csv(path)
+    auc = frame.pivot_table("auc", ["policy", "options", "mode"], "market")
+    modes = [it for it in ("resident", "visitor", "whole run") if it in set(frame["mode"])]
+    lines = ["| policy | options | " + " | ".join(modes) + " |", "| --- | --- |" + " --- |" * len(modes)]
+    for policy, start in STARTS.items():
+        moves: list[Options] = [{}, *MOVES.get(policy, []), *({"haste": it} for it in HASTES if "haste" in start)]
+        for move in moves if policy != "hqfa" else []:
+            if (policy, json.dumps({**start, **move})) not in auc.index.droplevel("mode"):
+                continue
+            cells = [_cell(auc, policy, json.dumps({**start, **move}), mode) for mode in modes]
+            shown = ", ".join(f"{name} {value:g}" for name, value in (move or start).items()) or "none"
+            lines.append(
+                f"| {policy} | {shown if move or not start else f'start: {shown}'} | " + " | ".join(cells) + " |"
+            )
+    hours = frame.seconds.sum() / 3600
+    lines += ["", f"{len(frame)} runs of {ROUNDS} rounds in {MARKETS} markets, {hours:.2f} CPU hours."]
+    return "\n".join(lines)
+
+
+def _cell(auc: pd.DataFrame, policy: str, options: str, mode: str) -> str:
+    if (policy, options, mode) not in auc.index:
+        return ""
+    found = mean_interval((auc.loc[(policy, options, mode)] - auc.loc[("hqfa", "{}", mode)]).to_numpy())
+    return f"{found.estimate:+.4f} ± {found.high - found.estimate:.4f}"
+
+
+if __name__ == "__main__":
+    main()
