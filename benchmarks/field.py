@@ -38,12 +38,8 @@ MARKETS = {
 }
 """Markets: a built-in scenario, and what is set in it."""
 
-LEARNED = ("resolving", "mirror", "bwk")
-NOT_YET = {(market, name) for market in MARKETS for name in ("resolving", "mirror", "bwk")}
-"""Not in the kept file yet. To play them, empty this set and run the command above."""
-
-TOO_SLOW = {("big", "mahdrl"), ("scarce", "mahdrl")} | NOT_YET
-"""Not played: eight agents that plan take most of the benchmark's time. docs/mahdrl.md has `scarce`."""
+TOO_SLOW = {("big", "mahdrl-single"), ("scarce", "mahdrl-single")}
+"""Not played: eight agents that plan take most of the benchmark's time, and this one is not made for these markets."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,7 @@ METHODS = {
     "dearest, k = 3": Method("dearest", (("k", 3),)),
     "pacing": Method("pacing"),
     "mahdrl": Method("mahdrl"),
+    "mahdrl-single": Method("mahdrl-single"),
     "resolving": Method("resolving"),
     "mirror": Method("mirror"),
     "bwk": Method("bwk"),

@@ -99,7 +99,7 @@ def main() -> None:
         for name in arguments.heuristics:
             play(writer, played, shelf, name, "", {"policy": name}, seats, arguments)
         if arguments.shipped:
-            play(writer, played, shelf, "shipped", "", {"policy": "mahdrl"}, seats, arguments)
+            play(writer, played, shelf, "shipped", "", {"policy": "mahdrl-single"}, seats, arguments)
         for agent in agents:
             for seed in seeds:
                 out = agent.file(arguments.agents, scenario.name, seed)
@@ -162,7 +162,7 @@ def parse() -> argparse.Namespace:
         "--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="agents; `all`: the ablation"
     )
     parser.add_argument("--heuristics", nargs="*", default=list(HEURISTICS))
-    parser.add_argument("--shipped", action="store_true", help="also play the agent that comes with flmarket")
+    parser.add_argument("--shipped", action="store_true", help="also play `mahdrl-single`")
     parser.add_argument("--seeds", default="5", help="training seeds: 5 (0 to 4), 0,3,7 or 0..9")
     parser.add_argument("--markets", type=int, default=10, help="number of market seeds (default: 10)")
     parser.add_argument("--episodes", type=int, default=200)

@@ -82,7 +82,7 @@ TUNED: Mapping[str, Any] = {"parts": None}
 PARTS = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0)
 VALIDATION = range(900_001, 900_011)
 KEPT = Path("docs/results/mahdrl-surrogate.csv")
-SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {"mahdrl, shipped": ("mahdrl", {})}
+SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {"mahdrl-single": ("mahdrl-single", {})}
 
 
 def _plain(*names: str) -> dict[str, tuple[str, Mapping[str, Any]]]:

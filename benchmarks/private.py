@@ -50,7 +50,7 @@ MARKETS = {
 PLAYED = ("paper", "noise 0.2", "noise 0.5", "private")
 """Markets of the second table."""
 
-POLICIES = ("d-first", "dearest", "pacing", "mahdrl", "hqfa", "outbid", "random", "lcfa")
+POLICIES = ("d-first", "dearest", "pacing", "mahdrl", "mahdrl-single", "hqfa", "outbid", "random", "lcfa")
 
 
 def scenario_of(market: str) -> Scenario:

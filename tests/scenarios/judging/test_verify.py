@@ -473,7 +473,7 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
     def info(name: str) -> None:
         raise InputError(f"unknown data set {name!r}")
 
-    monkeypatch.setattr("scenarios.judging.evidence.info", info)
+    monkeypatch.setattr("scenarios.judging.known_data.info", info)
     assert verify(RunDirectory(run)).problems == []
     change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
     assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
