@@ -140,8 +140,13 @@ def main() -> None:
     print(validation(arguments.out, ["mahdrl-single", *agents]) if arguments.drawn else tables(arguments.out))
 
 
-def play(task: tuple[str, ...]) -> Iterable[tuple[Any, ...]]:
-    """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round."""
+def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[tuple[Any, ...]]:
+    """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round.
+
+    Args:
+        task: market, mode and policy.
+        seeds: the market seeds; if not given, those of the file.
+    """
     market, mode, name = task
     policy, _, checkpoint = name.partition(":")
     player = Player(policy, {"checkpoint": checkpoint}) if checkpoint else PLAYERS[name]
@@ -150,7 +155,7 @@ def play(task: tuple[str, ...]) -> Iterable[tuple[Any, ...]]:
     shelf, services = Shelf(), [service.name for service in scenario.services]
     seats = services if mode == "resident" else services[:1]
     policies = {service: player.policy if service in seats else "hqfa" for service in services}
-    seeds = range(SEEDS if drawn == market else FEW)
+    seeds = seeds or range(SEEDS if drawn == market else FEW)
     results = evaluate(
         lambda seed: build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=0)),
         {name: lineup(policies, dict.fromkeys(seats, player.options))},

@@ -34,7 +34,9 @@ def test_every_policy_has_all_seeds(private: ModuleType) -> None:
     assert found == {pair: list(range(private.SEEDS)) for pair in wanted}
 
 
-@pytest.mark.parametrize(("market", "policy"), [("noise 0.2", "dearest"), ("private", "mahdrl-single"), ("private", "hqfa")])
+@pytest.mark.parametrize(
+    ("market", "policy"), [("noise 0.2", "dearest"), ("private", "mahdrl-single"), ("private", "hqfa")]
+)
 def test_a_line_of_the_file_can_be_played_again(private: ModuleType, market: str, policy: str) -> None:
     frame = pd.read_csv(RESULTS, dtype=str)
     mine = frame[(frame.market == market) & (frame.policy == policy) & (frame.seed == "3")]
