@@ -1,6 +1,6 @@
 """How policies look in figures: by colour and line where they are curves, by colour and mark where they are points.
 
-No two of the first 126 policies look the same.
+No two of the first 161 policies look the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",  # Okabe and Ito's
     "#882255", "#999933", "#332288", "#7F7F7F", "#661100",  # darker; mostly Tol's
     "#117733", "#AA4499", "#44AA99", "#88CCEE", "#DDCC77", "#CC6677",  # the rest of Tol's
+    "#E7298A", "#6A3D9A", "#B2DF8A", "#A6761D", "#5F9EA0",  # ColorBrewer's, and a grey blue
 )  # fmt: skip
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")

@@ -270,7 +270,7 @@ def test_there_are_scripts_to_run() -> None:
         for name in (
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
             *("algorithm1", "foresight", "lockstep", "market", "needs_rl", "regime", "tui_screens", "tui_soak"),
-            *("any_market", "policies", "situations", "tune_rivals", "verify_mutations"),
+            *("any_market", "freeze_suite", "policies", "situations", "tune_rivals", "verify_mutations"),
         )
     }
 

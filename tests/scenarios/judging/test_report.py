@@ -336,8 +336,8 @@ def test_no_two_policies_look_the_same() -> None:
 
     count = len(names())
     assert len({colour(index) for index in range(count)}) == count
-    assert len({str(style(index)) for index in range(126)}) == 126
-    assert len({(colour(index), mark(index)) for index in range(126)}) == 126
+    assert len({str(style(index)) for index in range(161)}) == 161
+    assert len({(colour(index), mark(index)) for index in range(161)}) == 161
 
 
 @pytest.mark.parametrize(
