@@ -1,6 +1,7 @@
 """BwK: a contextual bandit with knapsacks, optimistic about values, chances and costs alike."""
 
 from collections.abc import Mapping
+from math import fsum
 from typing import Final
 
 import numpy as np
@@ -88,7 +89,7 @@ class ContextualKnapsack(Policy):
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Move the price of money, and add the round to both regressions."""
         _, index, cost, limit = self._plan(observation)
-        self.money = moved(self.money, self._rate, float(cost[index > 0].sum()), limit)
+        self.money = moved(self.money, self._rate, fsum(cost[index > 0].tolist()), limit)
         self._gains.learn(observation, offer, feedback)
         if len(offer.clients):
             rows = offer_rows(observation, offer)

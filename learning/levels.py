@@ -14,7 +14,7 @@ from learning.scaling import standardised
 MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])
 """What is added to the bid, in bids; ascending."""
 
-SLOWEST_MONEY, DEAREST_MONEY = 1e-3, 1e3
+CHEAPEST_MONEY, DEAREST_MONEY = 1e-3, 1e3
 """The least and the highest price of money that is learned."""
 
 
@@ -84,7 +84,7 @@ def moved(money: float, rate: float, wanted: float, share: float) -> float:
         share: what there was, money.
     """
     deviation = 1.0 if wanted > 2 * share else (wanted / share - 1 if share > 0 else 0.0)
-    return min(max(money * exp(rate * deviation), SLOWEST_MONEY), DEAREST_MONEY)
+    return min(max(money * exp(rate * deviation), CHEAPEST_MONEY), DEAREST_MONEY)
 
 
 def affordable(seen: Observation, prices: MicroArray, limit: int) -> BoolArray:

@@ -65,7 +65,7 @@ class Resolving(Policy):
             context: the market.
             steepness: log value of one standard deviation of the bids; in [0, 10].
             trust: what DQI counts beside bids where both agree; in [0, 10].
-            prior: how firmly that is held against the own learning curve, in rounds; above 0.
+            prior: how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9].
             rate: step of what is learned about chances; in [0, 10], 0 keeps the prior.
             haste: how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly.
 

@@ -152,7 +152,7 @@ class Brain:
         """
         networks = design.networks
         quality, count, win = (one.initial(rng, agents) for one in (networks.quality, networks.count, networks.win))
-        count[:, -COUNT.sizes[-1] :] = 0.0
+        count[:, -networks.count.sizes[-1] :] = 0.0
         return cls(quality, 0.1 * count, win, design)
 
     @classmethod

@@ -173,8 +173,10 @@ class Learner:
             rivals = Rivals.of(observation)
             prices = np.zeros((observation.clients, 1))
             prices[offer.clients, 0] = offer.payments
+            kept = rivals_kept(len(observation.services), observation.cores)  # as the agent will see them
+            standing = rivals.standing(prices, min(kept, self._rivals))[offer.clients, 0]
             against = np.zeros((len(offer.clients), self._rivals, STANDING))
-            against[:, : len(rivals)] = rivals.standing(prices, self._rivals)[offer.clients, 0]
+            against[:, : standing.shape[1]] = standing
             seen = self.settings.see(observation, self._memories.get(name, START))
             episode = self._episodes.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
@@ -182,7 +184,7 @@ class Learner:
                 {
                     "clients": seen.clients[offer.clients],
                     "rivals": against,
-                    "active": np.ones(min(len(rivals), self._rivals)),
+                    "active": np.ones(standing.shape[1]),
                     "offered": np.ones(len(offer.clients)),
                     # While an intervention raises K beyond what is counted, offers teach nothing about rivals.
                     "contested": [len(rivals) >= observation.cores <= self._cores],

@@ -104,6 +104,9 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     for name, m in logs.places.items():
         if rows[name]["status"] not in (Status.LEFT, Status.WAITING) and (public or name == service):
             bids[m] = world.bid[m] / MICRO
+    total = conditions.services[service].total_budget
+    earlier = (row for at in logs.numbers if at < number for row in logs.rows_of[at] if row["service"] == service)
+    spent = sum(row["spent"] for row in earlier)
     before = [row["accuracy"] for row in logs.rows_of.get(number - 1, ()) if row["service"] == service]
     return Observation(
         round=number,
@@ -120,6 +123,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         offline=frozenset(conditions.offline),
         over_budget=create_mechanism(market.mechanism, market.options).keeps_budgets,
         bids_public=public,
+        total_left=None if total is None else (int(to_micro(total)) - spent) / MICRO,
     )
 
 

@@ -423,6 +423,17 @@ def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
     apart = replace(markets(), options={"share": False})
     with pytest.raises(InputError, match="--option share=false: services of several markets have one network"):
         run(apart, 0, tmp_path / "agent.safetensors", Shelf())
+    for words, problem in (
+        (["--draw", "2", "--set", "rounds=3"], "--set changes the scenarios that are named; markets drawn with --draw"),
+        (["paper", "--draw-seed", "3"], "--draw-seed 3: says which markets are drawn; add --draw N"),
+        (
+            ["--draw", "2", "--backend", "real"],
+            "--backend real: drawn markets have learning curves; choose surrogate or",
+        ),
+    ):
+        refused = flmarket("train", *words, "--out", str(tmp_path / "agent"))
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(problem)
     nothing = flmarket("train", "--out", str(tmp_path / "agent"))
     assert (nothing.returncode, nothing.stderr) == (
         2,

@@ -72,6 +72,13 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
+    if draw and assignments:
+        raise InputError("--set changes the scenarios that are named; markets drawn with --draw are as they are drawn")
+    if draw is None and draw_seed:
+        raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
+    if draw and backend == "real":
+        raise InputError("--backend real: drawn markets have learning curves; choose surrogate or noiseless")
+
     from scenarios.drawn import drawn
     from scenarios.file.policy_choice import parted
     from scenarios.running.rehearsal import Rehearsal

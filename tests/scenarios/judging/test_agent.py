@@ -52,6 +52,14 @@ def test_decisions_follow_from_interventions_and_from_who_has_left(tmp_path: Pat
         assert words(logs, number, "strokes")[0].startswith("mahdrl rated clients ")
 
 
+def test_an_agent_that_watches_its_money_for_the_run_is_asked_with_what_was_left(tmp_path: Path) -> None:
+    """A total that binds from the second round on, so that another one would be another decision."""
+    logs = logs_of(tmp_path, "scarce", "mahdrl", "services.mnist-rich.total_budget=60")
+    assert 0 < logs.rows_of[5][0]["budget"] < logs.rows_of[1][0]["budget"]
+    for number in logs.numbers:
+        assert words(logs, number, "mnist-rich")[0].startswith("mahdrl rated clients ")
+
+
 def test_what_was_overbid_for_is_named_with_the_chances(scarce: Logs) -> None:
     over = [row for row in scarce.offers if row["payment"] > row["bid"]]
     assert over
