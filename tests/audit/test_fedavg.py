@@ -16,8 +16,9 @@ from audit.files import Run
 from audit.learning import Round, accuracies, initial, train, vector
 from des.rows import RoundReport
 
-TOLERANCE = 4e-7
-"""Of each weight after a round: about 100 steps of SGD in single precision, summed in another order."""
+TOLERANCE = 1e-6
+"""Of each weight after a round: about 100 steps of SGD in single precision, summed in another order. The most that was
+seen is 8.3e-7; the last test here shows that other images, or another order, are much further apart."""
 LAST_BIT = 6e-8
 """Relative: half of what tells two numbers of single precision apart."""
 
