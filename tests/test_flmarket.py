@@ -352,7 +352,7 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
         ({"rivals": "hqfa"}, "rivals = 'hqfa': must be a list of policies"),
         ({"episodes": 0}, "episodes = 0: must be an integer of at least 1"),
         ({"evaluate_every": 0}, "evaluate_every = 0: must be an integer of at least 1"),
-        ({"together": 0}, "together = 0: must be an integer of at least 1"),
+        ({"together": -1}, "together = -1: must be an integer of at least 0"),
     ],
 )
 def test_mistakes_in_a_training_are_named_before_anything_is_written(

@@ -12,7 +12,10 @@ import sys
 
 def main() -> None:
     """Run the command line; the entry point of the ``flmarket`` command."""
-    _on_ctrl_c(_end)
+    try:
+        _on_ctrl_c(_end)
+    except KeyboardInterrupt:  # before it was set
+        _end()
     try:
         from fl.crash import guarded
     except ImportError as error:  # something else on Python's path is called fl
