@@ -75,10 +75,12 @@ def play(
         A submission with the results; the same whatever the number of processes.
 
     Raises:
-        InputError: the policy cannot be used, or cannot play a market.
+        InputError: the policy cannot be used, or cannot play a market; or what was begun is of something else.
         RunError: a run failed; says which one.
     """
     submission = begun or entry(policy, suite)
+    if not submission.continues(entry(policy, suite, submission.method)):
+        raise InputError(f"what was begun, {submission.method!r}, is not of policy {policy!r} as it is here")
     todo = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
     tasks = [
         (suite.market(name), policy, tuple(group))

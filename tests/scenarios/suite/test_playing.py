@@ -41,6 +41,8 @@ def test_what_is_there_is_not_played_again(small: Suite) -> None:
     assert [len(it.results) for it in kept] == [3, 9, 12]  # residents and visitors of pair, residents of single
     again: list[Submission] = []
     assert play("hqfa", small, begun=kept[1], keep=again.append) == whole
+    with pytest.raises(InputError, match="what was begun, 'hqfa', is not of policy 'random' as it is here"):
+        play("random", small, begun=kept[1])
     assert [len(it.results) for it in again] == [12]
 
 
