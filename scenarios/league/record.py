@@ -16,6 +16,10 @@ from scenarios.league.league import Game, League
 COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
 
 
+WHOLE = frozenset({"flmarket", "market"})
+"""What the games of every league depend on; see ``League.identity``."""
+
+
 class Record:
     """The AUC of the games of a league, kept in its folder.
 
@@ -41,6 +45,11 @@ class Record:
         known: dict[str, str] = {}
         if about.exists():
             known = self._read(about)
+            if self._games.exists() and (missing := sorted(WHOLE - known.keys())):
+                raise InputError(
+                    f"{about}: has no {missing[0]!r}, so it does not say what its games are of; "
+                    "choose another folder with --out"
+                )
             for what, value in identity.items():
                 if known.get(what, value) != value:
                     raise InputError(
@@ -85,9 +94,13 @@ class Record:
         for row in csv.reader(line for line in lines[1:] if line.endswith("\n")):
             try:
                 visitor, resident, seat, seed, auc = row
-                found[Game(visitor, resident, seat, int(seed))] = float(auc)
+                game, value = Game(visitor, resident, seat, int(seed)), float(auc)
             except ValueError as error:
                 raise InputError(f"{self._games}: {','.join(row)}: is not a line of a league's") from error
+            if not 0 <= value <= 1:
+                raise InputError(f"{self._games}: {','.join(row)}: {auc} is no accuracy")
+            if found.setdefault(game, value) != value:
+                raise InputError(f"{self._games}: {','.join(row)}: an earlier line has another accuracy for this game")
         return found
 
     def has(self, game: Game) -> bool:

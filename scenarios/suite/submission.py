@@ -127,6 +127,8 @@ def _submission(found: object, suite: Suite) -> Submission:
         raise ValueError(f"{wrong[0]} is missing, or of another type")
     if (found["suite"], found["digest"]) != (suite.version, suite.digest):
         raise ValueError(f"played on another suite than version {suite.version}, digest {suite.digest[:16]}")
+    if not found["method"].strip() or not found["method"].isprintable():
+        raise ValueError("method must be a name: printable text on one line")
     return Submission(**{key: found[key] for key in _KINDS} | {"results": dict(_results(found["results"], suite))})
 
 
@@ -137,7 +139,7 @@ def _results(found: Mapping[str, object], suite: Suite) -> Iterable[tuple[Cell, 
         for seed, auc in aucs.items():
             market, mode, seat = place.split("/")
             cell = Cell(market, mode, seat, int(seed) if seed.isdecimal() else -1)
-            if cell not in suite.known:
+            if cell not in suite.known or str(cell.seed) != seed:  # 07101 is no seed's name
                 raise ValueError(f"results: the suite has no run {place}, seed {seed}")
             if isinstance(auc, bool) or not isinstance(auc, int | float) or not 0 <= auc <= 1:
                 raise ValueError(f"results: {place}, seed {seed}: {auc!r} is no accuracy")

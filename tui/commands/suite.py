@@ -76,6 +76,10 @@ def suite(
             None if markets is None else tuple(name.strip() for name in markets.split(",")),
             None if seeds is None else tuple(parse_seeds(f"{seeds}..{seeds}" if seeds.isdecimal() else seeds)),
         )
+        if not chosen:
+            raise InputError("nothing to play: in a market with one service, nobody is a visitor")
+        if method is not None and not (method.strip() and method.isprintable()):
+            raise InputError(f"--method {method!r}: must be a name")
         manner = _Manner(method, out, jobs, fresh, quiet)
         played = [_play(policy, frozen, chosen, manner) for policy in _load(policies, plugin, out)]
     shown = standings(read_all(board, frozen) if board else played, frozen)
@@ -166,6 +170,8 @@ def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner
     before = len(begun.results)
 
     def keep(so_far: "Submission") -> None:
+        if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
+            so_far = there.with_results(so_far.results)  # with what another process may have played
         so_far.write(path, frozen)
         if not manner.quiet:
             note(f"{label}: {len(so_far.results) - before} of {counted(lacking, 'run')}")

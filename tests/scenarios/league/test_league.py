@@ -95,6 +95,37 @@ def test_a_folder_of_another_league_is_refused(small_league: MakeLeague, tmp_pat
         played(small_league("hqfa", "lcfa", seeds=[0]), tmp_path / "b")
 
 
+@pytest.mark.parametrize(
+    ("auc", "problem"),
+    [
+        ("nan", "nan is no accuracy"),
+        ("7.5", "7.5 is no accuracy"),
+        ("much", "is not a line of a league's"),
+        (None, "an earlier line has another accuracy for this game"),
+    ],
+)
+def test_games_that_nobody_can_have_played_are_refused(
+    auc: str | None, problem: str, small_league: MakeLeague, tmp_path: Path
+) -> None:
+    league = small_league("hqfa", "lcfa", seeds=[0])
+    played(league, tmp_path)
+    games = tmp_path / "games.csv"
+    head, first, *rest = games.read_text().splitlines()
+    changed = f"{first.rpartition(',')[0]},{auc or 0.125}"
+    lines = [head, changed, *rest] if auc else [head, first, *rest, changed]
+    games.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=problem):
+        played(league, tmp_path)
+
+
+def test_games_of_an_unknown_market_are_refused(small_league: MakeLeague, tmp_path: Path) -> None:
+    league = small_league("hqfa", "lcfa", seeds=[0])
+    played(league, tmp_path)
+    (tmp_path / "league.json").write_text("{}")
+    with pytest.raises(InputError, match=r"league\.json: has no 'flmarket', so it does not say what its games are of"):
+        played(league, tmp_path)
+
+
 def test_what_cannot_be_a_league() -> None:
     surrogate = {"training.backend": "surrogate"}
     with pytest.raises(InputError, match=r"varies clients\.cores; give one value"):

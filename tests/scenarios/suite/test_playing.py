@@ -91,6 +91,8 @@ def test_a_submission_comes_back_from_its_file(small: Suite, tmp_path: Path) -> 
         ("pair/resident", "pear/resident", "the suite has no run pear/resident/all, seed 1"),
         ('"1": 0.', '"1": 7.', r"pair/resident/all, seed 1: 7\.\d+ is no accuracy"),
         ('"1": 0.', '"1": NaN, "2": 0.', "nan is no accuracy"),
+        ('"1": 0.', '"01": 0.', "the suite has no run pair/resident/all, seed 01"),
+        ('"method": "lcfa"', '"method": " "', "method must be a name"),
         ('"results": {', '"results": [', "not JSON"),
     ],
 )

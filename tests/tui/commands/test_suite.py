@@ -70,6 +70,26 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert "Marked †: not all of the suite is played" in done.stdout
 
 
+def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    """What the other one has written since this one began is kept."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import flmarket, os, shutil\n"
+        "@flmarket.policy('slow')\n"
+        "class Slow(flmarket.Policy):\n"
+        "    def act(self, observation):\n"
+        "        if os.path.exists('other.json'):\n"
+        "            os.replace('other.json', 'one.json')\n"
+        "        return flmarket.Offer.none()\n"
+    )
+    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--out")
+    other = flmarket(*command, "other.json", "--markets", "alone", "--seeds", "7102", cwd=tmp_path)
+    assert other.returncode == 0, other.stderr
+    done = flmarket(*command, "one.json", "--markets", "alone", "--seeds", "7101", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
+
+
 def test_trainings_of_one_method_are_one_line(
     flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -93,6 +113,11 @@ def test_trainings_of_one_method_are_one_line(
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
         (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
+        (
+            ["hqfa", "--markets", "alone", "--mode", "visitor"],
+            "nothing to play: in a market with one service, nobody is a",
+        ),
+        (["hqfa", "--method", ""], "--method '': must be a name"),
         (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
         (["mahdrl:", "--seeds", "7101"], "the path of a checkpoint must follow the colon"),
