@@ -12,11 +12,12 @@ from scenarios.suite.frozen import read
 def market_hash(scenario: Scenario) -> str:
     """Return what two scenarios have in common if they are the same market: SHA-256 of all but names and policies.
 
-    The name, the description, the number of rounds, the backend and who plays for the services do not make another
-    market.
+    The name, the description, the number of rounds, the backend, the order of the services and who plays for them do not
+    make another market.
     """
     plays: dict[str, object] = {"policy": "random", "policy_options": {}, "checkpoint": None}
-    services = [it.model_copy(update={**plays, "name": f"service-{m}"}) for m, it in enumerate(scenario.services)]
+    alike = sorted((it.model_copy(update={**plays, "name": "service"}) for it in scenario.services), key=repr)
+    services = [it.model_copy(update={"name": f"service-{m}"}) for m, it in enumerate(alike)]
     training = scenario.training.model_copy(update={"backend": "real"})
     plain = {"name": "market", "description": "", "rounds": 1, "services": tuple(services), "training": training}
     return hashlib.sha256(dumps(settled(scenario.model_copy(update=plain))).encode()).hexdigest()

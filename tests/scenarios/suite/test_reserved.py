@@ -21,6 +21,8 @@ def test_every_market_of_the_suite_is_refused_under_any_name() -> None:
         require_outside([renamed])
     with pytest.raises(InputError, match="is the market 'starved' of the suite"):
         plan_training([load("paper"), renamed], "mahdrl", options={}, command="")
+    with pytest.raises(InputError, match="is the market 'starved' of the suite"):
+        require_outside([market.model_copy(update={"services": tuple(reversed(market.services))})])
     quiet = market.model_copy(update={"training": market.training.model_copy(update={"backend": "noiseless"})})
     with pytest.raises(InputError, match="is the market 'starved' of the suite"):
         require_outside([quiet])
