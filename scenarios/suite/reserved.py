@@ -12,8 +12,8 @@ from scenarios.suite.frozen import read
 def market_hash(scenario: Scenario) -> str:
     """Return what two scenarios have in common if they are the same market: SHA-256 of all but names and policies.
 
-    The name, the description, the number of rounds, the backend, the order of the services and who plays for them do not
-    make another market.
+    The name, the description, the number of rounds, the backend, the order of the services and who plays for them do
+    not make another market.
     """
     plays: dict[str, object] = {"policy": "random", "policy_options": {}, "checkpoint": None}
     alike = sorted((it.model_copy(update={**plays, "name": "service"}) for it in scenario.services), key=repr)
