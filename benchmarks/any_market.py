@@ -25,8 +25,8 @@ from growing import fill
 from learning.evaluation import evaluate, lineup
 from learning.intervals import mean_interval, paired_interval
 from learning.policy import is_privileged
-from scenarios.build import Shelf, build_federation, build_market
 from scenarios.drawn import draw
+from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 
@@ -152,12 +152,12 @@ def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[
     player = Player(policy, {"checkpoint": checkpoint}) if checkpoint else PLAYERS[name]
     drawn = market.removeprefix("drawn ")
     scenario = (POINTS[market] if drawn == market else Drawn(int(drawn))).scenario()
-    shelf, services = Shelf(), [service.name for service in scenario.services]
+    services = [service.name for service in scenario.services]
     seats = services if mode == "resident" else services[:1]
     policies = {service: player.policy if service in seats else "hqfa" for service in services}
     seeds = seeds or range(SEEDS if drawn == market else FEW)
     results = evaluate(
-        lambda seed: build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=0)),
+        market_factory(scenario, workers=0),
         {name: lineup(policies, dict.fromkeys(seats, player.options))},
         seeds,
     )

@@ -20,7 +20,7 @@ from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import by_payment
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.loader import load
 
 

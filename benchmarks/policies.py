@@ -14,7 +14,7 @@ from statistics import median
 from learning.evaluation import Results, everywhere
 from learning.evaluation import evaluate as one_by_one
 from learning.lockstep.play import evaluate as together
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.loader import load
 
 

@@ -27,7 +27,7 @@ from learning.evaluation import evaluate, everywhere
 from learning.intervals import paired_interval
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.statistics import area_under_curve
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 
 MARKETS = 16  # in lockstep; each plays one episode between two updates

@@ -2,42 +2,14 @@
 
 from collections.abc import Sequence
 
-from des.market import Market
 from fl.errors import InputError
 from learning.environment import MarketEnv
 from learning.lockstep.templates import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.seats import MarketFactory
 from learning.service_env import ServiceEnv
-from scenarios.build import Shelf, backend_of, build_federation, build_market, policy_options
+from scenarios.build import Shelf, backend_of, policy_options
+from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
-from scenarios.seats import require_no_switches
-
-
-def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
-    """Return what makes the scenario's market from a seed. Close each market when done with it.
-
-    Args:
-        scenario: without a sweep.
-        shelf: gives the data sets, which all markets share.
-        workers: training threads of each market; results do not depend on it.
-
-    Raises:
-        InputError: a policy or the mechanism changes in the middle of the scenario, or it has several points.
-    """
-    require_no_switches(scenario, "an environment")
-    if scenario.sweep or scenario.runs:
-        keys = ", ".join(scenario.sweep or scenario.runs[0])
-        raise InputError(
-            f"an environment plays one market, but scenario {scenario.name!r} varies {keys}; "
-            'load it with {"sweep": {}, "runs": []} and a value for each'
-        )
-    shelf = shelf or Shelf()
-
-    def make(seed: int) -> Market:
-        return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
-
-    return make
 
 
 def parallel_env(

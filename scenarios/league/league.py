@@ -13,7 +13,7 @@ from learning.lockstep.templates import LockstepError, curves_of
 from learning.policy import Policy, is_privileged
 from learning.seats import MarketFactory
 from scenarios.build import Shelf, agents_of, backend_of, build_policy
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy

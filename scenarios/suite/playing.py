@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from des.market import Market
 from fl.errors import InputError, RunError
 from fl.installation import version
 from fl.ordered import mean
 from learning.evaluation import Results, evaluate, lineup
 from learning.policy import agent_digest, is_privileged
-from scenarios.build import Shelf, build_federation, build_market, policy_options
+from scenarios.build import Shelf, policy_options
+from scenarios.factory import market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
@@ -161,10 +161,7 @@ def auc(market: SuiteMarket, cell: Cell, seated: Scenario, shelf: Shelf) -> floa
     names |= {service.name: service.policy for service in played}
     options |= {service.name: policy_options(service) for service in played}
 
-    def make(seed: int) -> Market:
-        return build_market(market.scenario, seed, build_federation(market.scenario, seed, shelf))
-
-    results = evaluate(make, {cell.place: lineup(names, options)}, [cell.seed])
+    results = evaluate(market_factory(market.scenario, shelf), {cell.place: lineup(names, options)}, [cell.seed])
     return round(_mean(results, [service.name for service in played]), DECIMALS)
 
 

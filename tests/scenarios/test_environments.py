@@ -13,7 +13,8 @@ from pettingzoo.test import parallel_api_test
 from fl.errors import InputError
 from learning.mahdrl.checkpoint import CheckpointError
 from scenarios.build import Shelf
-from scenarios.environments import market_factory, parallel_env, service_env
+from scenarios.environments import parallel_env, service_env
+from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load, points
 

@@ -19,7 +19,7 @@ from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError
 from learning.play import PolicyFailed
 from learning.policy import Policy, PolicyContext
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
 

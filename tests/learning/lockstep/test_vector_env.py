@@ -16,7 +16,8 @@ from learning.lockstep.vector_env import VectorMarketEnv
 from learning.projection import ActionError
 from learning.seats import MarketFactory
 from scenarios.build import Shelf
-from scenarios.environments import market_factory, vector_env
+from scenarios.environments import vector_env
+from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
 

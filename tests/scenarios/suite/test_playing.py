@@ -9,7 +9,7 @@ from des.records import Observation, Offer
 from fl.errors import InputError, RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.policy import Policy, register_class
-from scenarios.environments import market_factory
+from scenarios.factory import market_factory
 from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
 from scenarios.suite.playing import entry, play
 from scenarios.suite.submission import Submission, read, read_all

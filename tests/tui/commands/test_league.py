@@ -1,6 +1,8 @@
 """`flmarket league`."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,3 +89,15 @@ def test_nonsense_is_bad_input(
     assert done.returncode == 2
     assert problem in done.stderr
     assert not (tmp_path / "league").exists()
+
+
+def test_a_league_needs_none_of_the_optional_packages(tmp_path: Path) -> None:
+    """Lockstep plays without the extra ``rl``: only its environment for learners is made of Gymnasium."""
+    absent = "import sys; sys.modules.update(dict.fromkeys(('gymnasium', 'pettingzoo')))"
+    program = f"{absent}; sys.argv = ['flmarket', *{['league', 'paper', *SURROGATE, *PAIR, '--seeds', '3']!r}]; "
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"{program}from tui.cli import main; main()"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "league" / "ratings.csv").exists()

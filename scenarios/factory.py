@@ -1,0 +1,34 @@
+"""From a scenario to what makes its market from a seed, for environments, leagues and evaluations."""
+
+from des.market import Market
+from fl.errors import InputError
+from learning.seats import MarketFactory
+from scenarios.build import Shelf, build_federation, build_market
+from scenarios.file.schema import Scenario
+from scenarios.seats import require_no_switches
+
+
+def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
+    """Return what makes the scenario's market from a seed. Close each market when done with it.
+
+    Args:
+        scenario: without a sweep.
+        shelf: gives the data sets, which all markets share.
+        workers: training threads of each market; results do not depend on it.
+
+    Raises:
+        InputError: a policy or the mechanism changes in the middle of the scenario, or it has several points.
+    """
+    require_no_switches(scenario, "an environment")
+    if scenario.sweep or scenario.runs:
+        keys = ", ".join(scenario.sweep or scenario.runs[0])
+        raise InputError(
+            f"an environment plays one market, but scenario {scenario.name!r} varies {keys}; "
+            'load it with {"sweep": {}, "runs": []} and a value for each'
+        )
+    shelf = shelf or Shelf()
+
+    def make(seed: int) -> Market:
+        return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
+
+    return make
