@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from des.money import MICRO, to_micro
+from des.money import MICRO
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.options import in_range
@@ -16,7 +16,7 @@ from learning.gains import Gains
 from learning.levels import affordable, best_levels, by_return, in_money, level_prices, level_rows, moved, offer_rows
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
-from learning.spreading import share_of_rounds_left
+from learning.spreading import limit
 
 CHANCE: Final = np.array([0.85, 0.3, 0.0, 0.0])
 """Prior weights of the chance to be served: 1, markup, and the client's bid and DQI, standardised."""
@@ -82,14 +82,14 @@ class ContextualKnapsack(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the clients with the highest indices."""
         require_finite(observation)
-        prices, index, cost, limit = self._plan(observation)
+        prices, index, cost, most = self._plan(observation)
         fits = np.isfinite(index) if observation.total_left is None else index > 0
-        return fill_budget(by_return(cost, index), prices, limit, available=fits)
+        return fill_budget(by_return(cost, index), prices, most, available=fits)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Move the price of money, and add the round to both regressions."""
-        _, index, cost, limit = self._plan(observation)
-        self.money = moved(self.money, self._rate, fsum(cost[index > 0].tolist()), limit)
+        _, index, cost, most = self._plan(observation)
+        self.money = moved(self.money, self._rate, fsum(cost[index > 0].tolist()), most)
         self._gains.learn(observation, offer, feedback)
         if len(offer.clients):
             rows = offer_rows(observation, offer)
@@ -117,13 +117,12 @@ class ContextualKnapsack(Policy):
 
     def _plan(self, seen: Observation) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return each client's price, index (-inf if nothing is possible) and expected cost, all [C], and the limit."""
-        share = share_of_rounds_left(seen, self._haste)
-        limit = seen.budget if share is None else min(seen.budget, to_micro(share) / MICRO)
+        most = limit(seen, self._haste)
         prices = level_prices(seen)
         low, high = (bound.reshape(prices.shape) for bound in self.chances(level_rows(seen)))
         worth = in_money(seen, self._gains.values(seen, self._exploration))[:, None] * high
         cost = prices / MICRO * low
-        possible = affordable(seen, prices, to_micro(limit))
+        possible = affordable(seen, prices, most)
         level, index = best_levels(np.where(possible, worth, -np.inf), cost, self.money)
         at = np.arange(len(level)), level
-        return prices[at] / MICRO, index, cost[at], limit
+        return prices[at] / MICRO, index, cost[at], most / MICRO

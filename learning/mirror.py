@@ -14,7 +14,7 @@ from learning.gains import Gains
 from learning.levels import MARKUPS, affordable, best_levels, by_return, in_money, level_prices, markups, moved
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
-from learning.spreading import share_of_rounds_left
+from learning.spreading import limit
 
 BELIEF: Final = 1 - 0.2 / (1 + 10 * MARKUPS)
 """Prior chance that a rival's offer is below each level: four in five at the bid."""
@@ -98,15 +98,15 @@ class Mirror(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the clients that are worth the most beyond their price at the present price of money."""
         require_finite(observation)
-        prices, left, limit = self._plan(observation)
+        prices, left, most = self._plan(observation)
         fits = np.isfinite(left) if observation.total_left is None else left > 0
-        return fill_budget(by_return(prices, left), prices, limit, available=fits)
+        return fill_budget(by_return(prices, left), prices, most, available=fits)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Move the price of money along the deviation from the budget, and count wins and losses by markup."""
-        prices, left, limit = self._plan(observation)
+        prices, left, most = self._plan(observation)
         wanted = float(to_micro(prices[left > 0]).sum()) / MICRO
-        self.money = moved(self.money, self._rate, wanted, limit)
+        self.money = moved(self.money, self._rate, wanted, most)
         self._gains.learn(observation, offer, feedback)
         at = np.abs(markups(observation, offer)[:, None] - MARKUPS).argmin(axis=1)
         levels = len(MARKUPS)
@@ -134,13 +134,12 @@ class Mirror(Policy):
 
     def _plan(self, seen: Observation) -> tuple[FloatArray, FloatArray, float]:
         """Return each client's price [C] and what it leaves [C], -inf if nothing is possible, and the limit; money."""
-        share = share_of_rounds_left(seen, self._haste)
-        limit = seen.budget if share is None else min(seen.budget, to_micro(share) / MICRO)
+        most = limit(seen, self._haste)
         prices = level_prices(seen)
         worth = in_money(seen, self._gains.values(seen))[:, None] * self.chances()
-        possible = affordable(seen, prices, to_micro(limit))
+        possible = affordable(seen, prices, most)
         level, left = best_levels(np.where(possible, worth, -np.inf), prices / MICRO, self.money)
-        return prices[np.arange(len(level)), level] / MICRO, left, limit
+        return prices[np.arange(len(level)), level] / MICRO, left, most / MICRO
 
 
 def isotonic(wins: FloatArray, offers: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from learning.gains import Gains
 from learning.knapsack import knapsack
 from learning.levels import affordable, best_levels, level_prices, level_rows, offer_rows
 from learning.policy import Policy, PolicyContext
-from learning.spreading import share_of_rounds_left
+from learning.spreading import limit
 
 CHANCE: Final = np.array([2.0, 4.0, 0.0, 0.0])
 """Prior weights of the log odds of being served: 1, markup, and the client's bid and DQI, standardised. An offer of the
@@ -82,13 +82,13 @@ class Resolving(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the best set at the best prices."""
         require_finite(observation)
-        limit = self._limit(observation)
+        most = limit(observation, self._haste, self._offered, self._paid)
         prices = level_prices(observation)
         chances = sigmoid(product(level_rows(observation), self.weights[:, None])).reshape(prices.shape)
-        worth = self._gains.values(observation)[:, None] * chances * affordable(observation, prices, limit)
-        level, _ = best_levels(worth, prices, price_of_money(worth, prices, limit))
+        worth = self._gains.values(observation)[:, None] * chances * affordable(observation, prices, most)
+        level, _ = best_levels(worth, prices, price_of_money(worth, prices, most))
         at = np.arange(len(level)), level
-        chosen = knapsack(prices[at], worth[at], limit)
+        chosen = knapsack(prices[at], worth[at], most)
         chosen = chosen[np.argsort(-worth[at][chosen], kind="stable")]
         return Offer(chosen, prices[at][chosen] / MICRO)
 
@@ -114,12 +114,6 @@ class Resolving(Policy):
         self._gains.restore(state)
         self.weights = np.array(state["weights"])
         self._offered, self._paid = state["money"].tolist()
-
-    def _limit(self, seen: Observation) -> int:
-        """Return what is offered in this round at most, micro-units."""
-        budget = to_micro(seen.budget)
-        share = share_of_rounds_left(seen, self._haste)
-        return budget if share is None else min(budget, to_micro(share * self._offered / self._paid))
 
 
 def price_of_money(worth: FloatArray, prices: MicroArray, limit: int) -> float:

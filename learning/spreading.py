@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from des.money import Micro, to_micro
 from des.records import Observation
 from fl.elementary import power
 
@@ -22,3 +23,15 @@ def share_of_rounds_left(seen: Observation, haste: float) -> float | None:
     left = np.arange(1.0, seen.rounds - seen.round + 2)
     weights = power(left, np.full_like(left, haste))
     return seen.total_left * float(weights[-1]) / math.fsum(weights.tolist())
+
+
+def limit(seen: Observation, haste: float, offered: float = 1.0, paid: float = 1.0) -> Micro:
+    """Return what may be offered in a round at most, micro-units: its budget, or its share of one for the whole run.
+
+    Args:
+        seen: the round.
+        haste: see ``share_of_rounds_left``.
+        offered, paid: so much is paid of so much that is offered; offers may go beyond the share as far as that says.
+    """
+    budget, share = to_micro(seen.budget), share_of_rounds_left(seen, haste)
+    return budget if share is None else min(budget, to_micro(share * offered / paid))
