@@ -1,15 +1,11 @@
 """Plays the games of a league: in lockstep where the market allows it, otherwise one after another by SimPy."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 
 from fl.arrays import FloatArray
-from fl.errors import RunError
 from learning import evaluation
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.play import TOGETHER, play, seating
@@ -18,7 +14,8 @@ from learning.statistics import area_under_curve
 from scenarios.build import Shelf
 from scenarios.league.league import Game, League
 from scenarios.league.record import Record
-from scenarios.plugins import packed, unpack
+from scenarios.plugins import packed
+from scenarios.running.fanout import in_processes
 
 Played = list[tuple[Game, list[float]]]
 """Games, and the AUC of all services in each."""
@@ -64,7 +61,7 @@ def play_games(
 
 
 def _results(
-    task: Callable[[Sequence[Game], Shelf | None], Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
+    task: Callable[..., Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
 ) -> Iterator[Played]:
     """Yield the results of batches.
 
@@ -74,21 +71,11 @@ def _results(
     if jobs == 1 or len(batches) == 1:
         yield from (task(batch, shelf) for batch in batches)
         return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=unpack, initargs=(packed(),)) as pool:
-        running = [pool.submit(task, batch, None) for batch in batches]
-        try:
-            for future in running:  # in their order, so that the record has one
-                yield future.result()
-        except BrokenProcessPool:
-            raise RunError(
-                "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+    ended = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
+    yield from in_processes(task, batches, jobs, packed(), ended)
 
 
-def _play(league: League, games: Sequence[Game], shelf: Shelf | None, *, lockstep: bool, workers: int) -> Played:
+def _play(league: League, games: Sequence[Game], shelf: Shelf | None = None, *, lockstep: bool, workers: int) -> Played:
     factory = league.factory(shelf or Shelf(), workers=workers)
     played = _together(league, games, factory) if lockstep else _one_by_one(league, games, factory)
     return [(game, auc.tolist()) for game, auc in zip(games, played, strict=True)]

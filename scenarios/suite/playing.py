@@ -14,7 +14,7 @@ from scenarios.factory import market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
-from scenarios.plugins import packed, plugins_of, unpack
+from scenarios.plugins import packed, plugins_of
 from scenarios.suite.frozen import RESIDENT, Cell, Suite, SuiteMarket
 from scenarios.suite.submission import Submission
 
@@ -107,29 +107,10 @@ def _aucs(tasks: Sequence[Task], jobs: int) -> Iterator[Played]:
     if jobs == 1 and not sent:
         yield from map(_play, tasks)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
+    from scenarios.running.fanout import in_processes
 
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (sent,)) as pool:
-        running = [pool.submit(_play, task) for task in tasks]
-        try:
-            for future in running:
-                yield future.result()
-        except BrokenProcessPool:
-            raise RunError(
-                "the process of a run ended: a plug-in or the system ended it; the same command plays what is missing"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: Ctrl-C is for the one that started it, which loaded the same plug-ins."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    unpack(packages)
+    ended = "the process of a run ended: a plug-in or the system ended it; the same command plays what is missing"
+    yield from in_processes(_play, tasks, jobs, sent, ended)
 
 
 def _play(task: Task) -> Played:
