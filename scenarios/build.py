@@ -143,7 +143,12 @@ def build(
 
 def build_policy(scenario: Scenario, service: Service) -> Policy:
     """Return a new policy for one service of the scenario."""
-    context = PolicyContext(
+    return create(service.policy, policy_context(scenario, service), policy_options(service))
+
+
+def policy_context(scenario: Scenario, service: Service) -> PolicyContext:
+    """Return what the policy of one service of the scenario knows before the first round."""
+    return PolicyContext(
         service=service.name,
         services=len(scenario.services),
         clients=scenario.clients.count,
@@ -153,7 +158,6 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
     )
-    return create(service.policy, context, policy_options(service))
 
 
 def policy_options(service: Service) -> dict[str, Any]:

@@ -1,9 +1,13 @@
 """Markets drawn at random, to train and to tune policies on: never those that policies are compared in.
 
 Each is a scenario of the surrogate. What is drawn: how many services, clients and cores there are; budgets, from two to
-thirty mean bids, equal or not; sizes and EMDs of the clients' data; how closely prices follow both; which parameters
-the DQI has, and whether services see it, and their rivals' bids, in full; data sets, and targets in and out of reach.
+thirty mean bids, equal or not, some with a limit for the whole run; sizes and EMDs of the clients' data; how closely
+prices follow both, or go against them; which parameters the DQI has, and whether services see it, and their rivals'
+bids, in full; data sets, and so learning curves; targets in and out of reach.
 """
+
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -27,8 +31,32 @@ ALONE = 0.08
 BUDGETS = (2.0, 30.0)
 """A service's budget, in mean bids."""
 
-DATASETS = {"mnist": (0.97, 60), "fashion-mnist": (0.85, 100), "emnist-digits": (0.97, 30)}
-"""Data sets with a learning curve: the paper's target, which is often out of reach, and its Omega."""
+LIMITED, LIMITS = 0.15, (0.3, 0.9)
+"""Share of the markets in which a service's money for the whole run is limited, and to which part of its budgets."""
+
+
+class Family(NamedTuple):
+    """Data sets that clients have of one size.
+
+    Attributes:
+        targets: of each data set, the target accuracy, which is often out of reach, and Omega.
+        least: range of the smallest data size, images.
+    """
+
+    targets: Mapping[str, tuple[float, int]]
+    least: tuple[int, int]
+
+
+LARGE = Family({"mnist": (0.97, 60), "fashion-mnist": (0.85, 100), "emnist-digits": (0.97, 30)}, (40, 160))
+SMALL = Family({"digits": (0.95, 60), "strokes": (0.97, 30), "scribbles": (0.88, 100)}, (12, 60))
+"""Data sets with a learning curve. The small ones are learned from few images, and by other curves."""
+
+FEW_IMAGES = 0.25
+"""Share of the markets of the small data sets."""
+
+AGAINST, STEEPEST = 0.15, 8.0
+"""Share of the markets in which worse data costs more, and by how much at most: in smallest data sets per range of
+EMD."""
 
 MOST_EMD = 1.6
 """Data with ten labels can have an EMD of up to 1.8."""
@@ -58,10 +86,11 @@ def draw(seed: int, index: int, backend: str = "surrogate") -> Scenario:
     rng = stream(seed, "drawn", index)
     services = SERVICES[0] if rng.random() < ALONE else _count(rng, (SERVICES[0] + 1, SERVICES[1]))
     clients, cores = _count(rng, CLIENTS), int(rng.integers(CORES[0], CORES[1] + 1))
-    sizes, emds = _sizes(rng), _emds(rng)
+    family = SMALL if rng.random() < FEW_IMAGES else LARGE
+    sizes, emds = _sizes(rng, family.least), _emds(rng)
     # At most so much is taken off for EMD that the worst data is not free. Some clients ask more for lopsided data.
-    follows = float(rng.uniform(-0.3, 0.9)) * PRICE * sizes[0] / emds[-1]
-    cost = {"per_sample": PRICE, "per_emd": round(follows, 6)}
+    slope = -_log_uniform(rng, 0.3, STEEPEST) if rng.random() < AGAINST else float(rng.uniform(-0.3, 0.9))
+    cost = {"per_sample": PRICE, "per_emd": round(slope * PRICE * sizes[0] / emds[-1], 6)}
     if rng.random() < 0.3:
         cost["noise"] = round(float(rng.uniform(0.05, 0.6)), 3)
     mean_bid = PRICE * mean(np.array(sizes)) - cost["per_emd"] * mean(np.array(emds))
@@ -77,7 +106,7 @@ def draw(seed: int, index: int, backend: str = "surrogate") -> Scenario:
             "clients": {"count": clients, "cores": cores, "data_size": sizes, "emd": emds, "cost": cost},
             "market": market,
             "training": {"backend": backend},
-            "services": _services(rng, services, mean_bid),
+            "services": _services(rng, services, family, mean_bid),
         }
     )
 
@@ -92,9 +121,9 @@ def _log_uniform(rng: Generator, low: float, high: float) -> float:
     return float(exp(rng.uniform(log(low), log(high))))
 
 
-def _sizes(rng: Generator) -> list[int]:
+def _sizes(rng: Generator, range_: tuple[int, int]) -> list[int]:
     """Draw what data sizes are drawn from, ascending: one size for all, or up to five, evenly spaced."""
-    least, levels = int(_log_uniform(rng, 40, 161)), int(rng.integers(2, 6))
+    least, levels = _count(rng, range_), int(rng.integers(2, 6))
     if rng.random() < 0.1:
         return [2 * least]
     step = float(rng.uniform(0.3, 1.3)) * least
@@ -108,20 +137,24 @@ def _emds(rng: Generator) -> list[float]:
     return [round(least + step * level, 2) for level in range(levels)]
 
 
-def _services(rng: Generator, count: int, mean_bid: float) -> list[dict[str, object]]:
+def _services(rng: Generator, count: int, family: Family, mean_bid: float) -> list[dict[str, object]]:
     """Draw the services, all with a policy that whoever plays the market replaces."""
     level, equal = _log_uniform(rng, *BUDGETS), rng.random() < 0.4
     easier = float(rng.uniform(0.0, 0.08)) if rng.random() < 0.5 else 0.0
+    limited = rng.random() < LIMITED
     found: list[dict[str, object]] = []
     for index in range(count):
         means = level if equal else float(np.clip(level * _log_uniform(rng, 1 / 3, 3.0), *BUDGETS))
-        dataset = list(DATASETS)[int(rng.integers(len(DATASETS)))]
-        target, base = DATASETS[dataset]
+        dataset = list(family.targets)[int(rng.integers(len(family.targets)))]
+        target, base = family.targets[dataset]
+        budget = round(means * mean_bid, 2)
+        limit = {"total_budget": round(float(rng.uniform(*LIMITS)) * ROUNDS * budget, 2)} if limited else {}
         found.append(
             {
                 "name": f"service-{index}",
                 "dataset": dataset,
-                "budget": round(means * mean_bid, 2),
+                "budget": budget,
+                **limit,
                 "target_accuracy": round(target - easier, 3),
                 "reward_base": base,
                 "policy": "random",

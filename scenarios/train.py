@@ -18,6 +18,7 @@ from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.plan import Plan
+from learning.mahdrl.selves import ITSELF
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Table, train
 from learning.mahdrl.training_log import Row
@@ -72,10 +73,16 @@ def plan_training(
         raise InputError(f"policy {policy!r} can only be trained in one market; with several, train mahdrl")
     if isinstance(rivals, str):
         raise InputError(f"rivals = {rivals!r}: must be a list of policies")
+    if ITSELF in rivals and policy != "mahdrl":
+        raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
     for rival in rivals:
+        if rival == ITSELF:
+            continue
         choice = PolicyChoice.parse(rival, "--rivals")
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
             raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
+    if set(rivals) == {ITSELF}:
+        raise InputError(f"--rivals {ITSELF}: at first there is no earlier self; name another rival, too")
     if together != 1 and not rotate:
         raise InputError("--together is the number of services that learn in the same turn; add --rotate")
     plan = Plan(
@@ -144,7 +151,7 @@ def run(
     }
     if learned := learned_rivals(training):
         provenance["rival_agents"] = learned
-    met = [PolicyChoice.parse(rival).name for rival in training.rivals]
+    met = [choice.name for choice in training.choices.values()]
     if plugins := {name: it for scenario in training.scenarios for name, it in plugins_of(scenario, met).items()}:
         provenance["plugins"] = plugins
     about = {
@@ -155,8 +162,10 @@ def run(
         "git": git_revision(),
     }
 
+    earlier = new.earlier if isinstance(new, learner.Learner) else None
+
     def opened(market: int, episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
-        return open_table(training, market, seats, episode, market_seed, shelf, workers)
+        return open_table(training, market, seats, episode, market_seed, shelf, workers, earlier)
 
     levels = None
     if not any(BACKENDS[it.training.backend].trains for it in training.scenarios):  # else it takes minutes
@@ -230,6 +239,8 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     settings: Any
     if training.policy == "mahdrl":
         settings = settings_of(learner.Settings, training.options, training.policy)
+        if ITSELF in training.rivals and not settings.share:
+            raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
         if len(shapes) > 1 and not settings.share:
             raise InputError("--option share=false: services of several markets have one network; leave it out")
         make: Callable[[], Learner] = partial(learner.Learner, training.learners, shapes, seed, settings)

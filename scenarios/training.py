@@ -1,19 +1,23 @@
 """A training: what is trained on what, and the tables of its episodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fl.streams import stream
 from learning.mahdrl.plan import Plan
+from learning.mahdrl.selves import ITSELF
 from learning.mahdrl.training import Table
-from learning.policy import agent_digest
-from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy
+from learning.policy import Policy, PolicyContext, agent_digest
+from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy, policy_context
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
+
+Earlier = Callable[[PolicyContext, int], Policy | None]
+"""Returns an earlier self to play a service in an episode; None before there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,8 @@ class Training:
         options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
         plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
         rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies, ``NAME`` or ``NAME:CHECKPOINT``, that the other services draw from in every episode; if empty,
-            they play the scenario's.
+        rivals: policies, ``NAME``, ``NAME:CHECKPOINT`` or ``itself``, that the other services draw from in every
+            episode; if empty, they play the scenario's.
         command: what the user typed, for the agent's description.
     """
 
@@ -48,12 +52,16 @@ class Training:
             found.append(named or tuple(service.name for service in scenario.services))
         return tuple(found)
 
+    @property
+    def choices(self) -> dict[str, PolicyChoice]:
+        """The rivals that are policies of their own."""
+        return {rival: PolicyChoice.parse(rival) for rival in self.rivals if rival != ITSELF}
+
 
 def learned_rivals(training: Training) -> dict[str, str]:
     """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
-        choices = {rival: PolicyChoice.parse(rival) for rival in training.rivals}
-        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in choices.items()}
+        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in training.choices.items()}
         return {rival: digest for rival, digest in digests.items() if digest is not None}
     found: dict[str, str] = {}
     for scenario, learners in zip(training.scenarios, training.learners, strict=True):
@@ -66,7 +74,14 @@ def learned_rivals(training: Training) -> dict[str, str]:
 
 @contextmanager
 def open_table(
-    training: Training, market: int, seats: Sequence[str], episode: int, seed: int, shelf: Shelf, workers: int
+    training: Training,
+    market: int,
+    seats: Sequence[str],
+    episode: int,
+    seed: int,
+    shelf: Shelf,
+    workers: int,
+    earlier: Earlier | None = None,
 ) -> Iterator[Table]:
     """Open one of the markets, in which the services in the seats learn and the others play as the training prescribes.
 
@@ -74,23 +89,39 @@ def open_table(
         training: what is trained on what.
         market: its place among the scenarios.
         seats: who learns; if empty, all that may.
-        episode: decides which rivals are drawn.
+        episode: decides which rivals are drawn; 0 in evaluations, in which no earlier self plays.
         seed: the market's.
         shelf: gives the data sets.
         workers: threads that train clients.
+        earlier: returns earlier selves, if any are to be met.
     """
     scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
+    selves: dict[str, Policy] = {}
     for service in scenario.services:
+        trained: dict[str, Any] = {"policy": training.policy, "policy_options": {}, "checkpoint": None}
         if service.name in learners:
-            service = service.model_copy(update={"policy": training.policy, "policy_options": {}, "checkpoint": None})
+            service = service.model_copy(update=trained)
         elif training.rivals:
-            drawn = int(stream(seed, "rival", episode, service.name).integers(len(training.rivals)))
-            choice = PolicyChoice.parse(training.rivals[drawn])
-            rival: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
-            service = service.model_copy(update=rival)
+            rng = stream(seed, "rival", episode, service.name)
+            rival = training.rivals[int(rng.integers(len(training.rivals)))]
+            if rival == ITSELF:
+                context = policy_context(scenario, service)
+                if episode and earlier is not None and (itself := earlier(context, episode)) is not None:
+                    selves[service.name] = itself
+                    services.append(service.model_copy(update=trained))
+                    continue
+                named = list(training.choices)
+                rival = named[int(rng.integers(len(named)))]
+            choice = training.choices[rival]
+            update: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
+            service = service.model_copy(update=update)
         services.append(service)
     scenario = scenario.model_copy(update={"services": tuple(services)})
-    rivals = {s.name: build_policy(scenario, s) for s in scenario.services if s.name not in learners}
+    rivals = {
+        service.name: selves.get(service.name) or build_policy(scenario, service)
+        for service in scenario.services
+        if service.name not in learners
+    }
     federation = build_federation(scenario, seed, shelf, workers=workers)
     try:
         yield Table(build_market(scenario, seed, federation), learners, rivals, market)

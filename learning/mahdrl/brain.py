@@ -1,7 +1,7 @@
 """What `mahdrl` has learned, and how it decides with it: NumPy only, so that a market needs no torch to play it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from learning.mahdrl.context import CONTEXT, FOR_CHANCES, Memory, context
 from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
+from learning.mahdrl.ranges import Count
 from learning.mahdrl.reasons import Reasons
 from learning.mahdrl.rivalry import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
@@ -65,6 +66,8 @@ class Design:
         stop: may stop before the budget is used up.
         context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
             markets.
+        members: how many critics an agent has, each of which learns from batches of its own. It plays by their mean:
+            where training has said little, they differ, and the mean errs less than any of them.
     """
 
     payments: Payments = "plan"
@@ -74,20 +77,23 @@ class Design:
     count: bool = True
     stop: bool = True
     context: bool = False
+    members: Count = 1
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the design in a training's settings; those of agents of earlier versions name no ``context``.
+        """Return the design in a training's settings; those of earlier versions name no ``context`` and ``members``.
 
         Raises:
             ValueError: one of them is missing or invalid.
         """
         chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
-        chosen["context"] = settings.get("context", False)
+        chosen |= {"context": settings.get("context", False), "members": settings.get("members", 1)}
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
-        del chosen["payments"]
+        if not isinstance(design.members, int) or design.members < 1:
+            raise ValueError(f"members must be a positive integer, not {design.members!r}")
+        del chosen["payments"], chosen["members"]
         for name, value in chosen.items():
             if value not in (True, False):
                 raise ValueError(f"{name} must be true or false, not {value!r}")
@@ -134,7 +140,13 @@ START = Memory()
 
 @dataclass(frozen=True, slots=True)
 class Brain:
-    """The networks of A agents, as NumPy arrays [A, P]."""
+    """The networks of A agents, as NumPy arrays.
+
+    Attributes:
+        quality, count: [A * J, P] of the J critics of each agent, agent by agent.
+        win: [A, P].
+        design: what the agents see and may do.
+    """
 
     quality: Float32Array
     count: Float32Array
@@ -150,25 +162,35 @@ class Brain:
             agents: A.
             design: what the agents see and may do.
         """
-        networks = design.networks
-        quality, count, win = (one.initial(rng, agents) for one in (networks.quality, networks.count, networks.win))
+        networks, critics = design.networks, agents * design.members
+        quality, count = (one.initial(rng, critics) for one in (networks.quality, networks.count))
+        win = networks.win.initial(rng, agents)
         count[:, -networks.count.sizes[-1] :] = 0.0
         return cls(quality, 0.1 * count, win, design)
 
     @classmethod
     def shapes(cls, agents: int, design: Design = DESIGN) -> dict[str, tuple[int, ...]]:
         """Return the shape of each tensor, by name."""
-        networks = {one.name: getattr(design.networks, one.name) for one in fields(Networks)}
-        return {name: (agents, network.parameters) for name, network in networks.items()}
+        networks, critics = design.networks, agents * design.members
+        return {
+            "quality": (critics, networks.quality.parameters),
+            "count": (critics, networks.count.parameters),
+            "win": (agents, networks.win.parameters),
+        }
 
     def tensors(self) -> dict[str, Float32Array]:
         """Return the networks by name: what a trained agent needs to play."""
         return {"quality": self.quality, "count": self.count, "win": self.win}
 
     def agent(self, index: int) -> "Brain":
-        """Return one agent's networks, as views [1, P]."""
+        """Return one agent's networks, as views."""
+        own = slice(index * self.design.members, (index + 1) * self.design.members)
+        return Brain(self.quality[own], self.count[own], self.win[index : index + 1], self.design)
+
+    def member(self, index: int) -> "Brain":
+        """Return what the first agent would be with one of its critics alone."""
         one = slice(index, index + 1)
-        return Brain(self.quality[one], self.count[one], self.win[one], self.design)
+        return Brain(self.quality[one], self.count[one], self.win[:1], replace(self.design, members=1))
 
     def chances(self, standing: FloatArray, cores: int, rivalry: Float32Array) -> Any:
         """Return the probability [...] that an offer is served.
@@ -207,10 +229,12 @@ class Brain:
         design = self.design
         seen = design.see(observation, memory)
         prices, chance = self._prices(observation, seen.rivalry)
-        q = design.networks.quality.forward(self.quality, seen.clients[None])[0, :, 0]
+        q = _mean(design.networks.quality.forward(self.quality, seen.clients[None]))[:, 0]
         kappa = CountValue(0.0, 0.0, 0.0)
         if design.count:
-            kappa = CountValue(*design.networks.count.forward(self.count, seen.situation[None, None])[0, 0].tolist())
+            kappa = CountValue(
+                *_mean(design.networks.count.forward(self.count, seen.situation[None, None]))[0].tolist()
+            )
         available, budget = observation.available, observation.budget
         return plan(q, kappa, prices, chance, budget, available=available, stop=design.stop), q, prices, chance
 
@@ -224,6 +248,15 @@ class Brain:
             return prices, np.ones(prices.shape)
         standing = rivals.standing(prices, rivals_kept(len(observation.services), cores))
         return prices, self.chances(standing, cores, rivalry)
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    """Return the mean over members [J, ...], added in their order: the same bits on every machine."""
+    total: FloatArray = values[0].copy()
+    for one in values[1:]:
+        total += one
+    total /= len(values)
+    return total
 
 
 def random_offer(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:

@@ -19,23 +19,29 @@ from learning.mahdrl.features import SMALLEST_PRICE
 from learning.mahdrl.rivalry import Rivals
 from learning.scaling import standardised
 
-CONTEXT = (
-    "agreement",  # correlation of DQI and bids over the clients, mean over the rounds so far
-    "spread",  # log of the bids' standard deviation over their mean
-    "skewness",  # of the DQI
-    "clients",  # log(C / 20)
-    "cores",  # log K
-    "services",  # log of how many take part
-    "scarcity",  # log of how many clients all could buy, over C K
-    "progress",  # -log(1 - accuracy) / 3
-    "gap",  # target - accuracy
-    "won at bid",  # share of the offers at the bid that won so far
-    "won above bid",  # share of the others
-    "keenness",  # how much higher, in parts of the highest bid, rivals' bids are where an offer lost
-    "public",  # 1 if rivals' bids are
-    "money left",  # share of the budget that the rest of the run can pay
-)
+BOUNDS = {
+    "agreement": (-1.0, 1.0),  # correlation of DQI and bids over the clients, mean over the rounds so far
+    "spread": (-5.0, 1.0),  # log of the bids' standard deviation over their mean
+    "skewness": (-3.0, 3.0),  # of the DQI
+    "clients": (-0.92, 1.39),  # log(C / 20), of 8 to 80 clients
+    "cores": (0.0, 1.39),  # log K, of 1 to 4
+    "services": (0.0, 2.49),  # log of how many take part, 1 to 12
+    "scarcity": (-3.0, 3.0),  # log of how many clients all could buy, over C K
+    "progress": (0.0, 1.6),  # -log(1 - accuracy) / 3
+    "gap": (-0.1, 0.9),  # target - accuracy
+    "won at bid": (0.0, 1.0),  # share of the offers at the bid that won so far
+    "won above bid": (0.0, 1.0),  # share of the others
+    "keenness": (-1.0, 1.0),  # how much higher, in parts of the highest bid, rivals' bids are where an offer lost
+    "public": (0.0, 1.0),  # 1 if rivals' bids are
+    "money left": (0.0, 1.0),  # share of the budget that the rest of the run can pay
+}
+"""The numbers of a context, and what they are cut to: a network that has never seen more than 80 clients knows nothing
+of 300, and what it would make of their number is worse than what it learned of 80."""
+
+CONTEXT = tuple(BOUNDS)
 """The numbers of a context, in their order."""
+
+_LEAST, _MOST = np.array(list(BOUNDS.values())).T
 
 FOR_CHANCES = tuple(
     CONTEXT.index(name)
@@ -44,7 +50,6 @@ FOR_CHANCES = tuple(
 """Places of those that say something about rivals."""
 
 SMALLEST_SPREAD = 1e-3
-LARGEST_SCARCITY = 3.0
 
 UNTRAINED = 0.1
 """The accuracy before the first round, whatever it is: what an untrained model happens to get right says nothing."""
@@ -112,7 +117,7 @@ def context(observation: Observation, memory: Memory) -> Float32Array:
             log(clients / 20),
             log(cores),
             log(services),
-            min(max(log(max(demand, SMALLEST_PRICE) / (clients * cores)), -LARGEST_SCARCITY), LARGEST_SCARCITY),
+            log(max(demand, SMALLEST_PRICE) / (clients * cores)),
             -log(max(1.0 - accuracy, SMALLEST_SPREAD)) / 3,
             observation.target_accuracy - accuracy,
             _share(sums[_PLAIN_WON], sums[_PLAIN]),
@@ -122,7 +127,7 @@ def context(observation: Observation, memory: Memory) -> Float32Array:
             _money_left(observation),
         ]
     )
-    seen: Float32Array = np.clip(values, -8.0, 8.0).astype(np.float32)
+    seen: Float32Array = np.clip(values, _LEAST, _MOST).astype(np.float32)
     return seen
 
 

@@ -24,10 +24,13 @@ from learning.mahdrl.context import Memory
 from learning.mahdrl.credit import Baseline, Sizes, advantages, differences, progress
 from learning.mahdrl.losses import critic_loss, win_loss
 from learning.mahdrl.networks import Tensors
+from learning.mahdrl.policy import Player
 from learning.mahdrl.ranges import Count, Positive, Rate
 from learning.mahdrl.replay import Replay
 from learning.mahdrl.rivalry import RIVAL_FEATURES, STANDING, Rivals, rivals_kept
+from learning.mahdrl.selves import Selves
 from learning.mahdrl.shape import Shape
+from learning.policy import PolicyContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ class Learner:
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
         self._due = 0.0
+        self._selves = Selves(seed)
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
@@ -150,9 +154,12 @@ class Learner:
             if rng.random() < epsilon:
                 offers[name] = random_offer(observation, rng, self.settings.payments)
             else:
-                brain = self.brain if epsilon > 0 else self.played
-                memory = self._memories.get(name, START)
-                offers[name] = brain.agent(self._agent(name)).decide(observation, memory)
+                brain = (self.brain if epsilon > 0 else self.played).agent(self._agent(name))
+                if epsilon > 0 and (members := self.settings.members) > 1:
+                    # Each acts on what it believes for an episode, and so tries what the others would not.
+                    drawn = stream(self._seed, "member", self._episode, name).integers(members)
+                    brain = brain.member(int(drawn))
+                offers[name] = brain.decide(observation, self._memories.get(name, START))
         return offers
 
     def remember(
@@ -219,16 +226,24 @@ class Learner:
             for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
                 self._replay.add(self._agent(name), advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
-        if not self._replay.stored.all():
-            return {}
-        rng = stream(self._seed, "replay", self._episode)
-        losses = [self._update(rng) for _ in range(updates)]
+        losses = []
+        if self._replay.stored.all():
+            rng = stream(self._seed, "replay", self._episode)
+            losses = [self._update(rng) for _ in range(updates)]
+        self._selves.keep(self._episode, self.played)
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
 
+    def earlier(self, context: PolicyContext, episode: int) -> Player | None:
+        """Return one of the agent's earlier selves to play a service in an episode; None before there are any.
+
+        Only for an agent that all services ``share``.
+        """
+        return self._selves.player(context, episode, self.played)
+
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
-        batch = self._replay.sample(rng, self.settings.batch * self._share)
+        batch = self._replay.sample(rng, self.settings.batch * self._share, self.settings.members)
         # Offers are at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
         for name in ("clients", "rivals", "offered", "served", "won"):
@@ -238,7 +253,8 @@ class Learner:
         quality, count, chance = self._parameters
         valued = tensors if self.settings.served else tensors | {"served": tensors["offered"]}
         critic = critic_loss(quality, count * float(self.settings.count), valued, networks)
-        win = win_loss(chance, tensors, self._cores, networks)
+        first = {name: values[:: self.settings.members] for name, values in tensors.items()}  # one batch each
+        win = win_loss(chance, first, self._cores, networks)
         gradients = torch.autograd.grad(critic + win, self._parameters)
         for adam, gradient in zip(self._adams, gradients, strict=True):
             adam.step(gradient)
@@ -259,6 +275,7 @@ class Learner:
             **self._replay.state(),
             **self._baseline.state(),
             **self._sizes.state(),
+            **self._selves.state(),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             state |= adam.state(f"adam.{name}")
@@ -274,6 +291,7 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
         self._sizes.restore(state)
+        self._selves.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""

@@ -17,46 +17,13 @@ from learning.policy import Policy, PolicyContext
 NAME, SINGLE = "mahdrl", "mahdrl-single"
 
 
-class Mahdrl(Policy):
-    """The learned policy that comes with flmarket, or one that you trained yourself."""
+class Player(Policy):
+    """Plays the networks of an agent."""
 
-    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
-
-    def __init__(
-        self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments | None = None
-    ) -> None:
-        """Load the agent.
-
-        Args:
-            context: the market.
-            checkpoint: file of ``flmarket train``; if not given, the agent that comes with flmarket.
-            payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the
-                agent plays as it was trained.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used.
-            ValueError: an option is out of range.
-        """
+    def __init__(self, context: PolicyContext, brain: Brain) -> None:
+        """Play one agent's networks in a market, of which nothing is remembered yet."""
         super().__init__(context)
-        if payments not in ("plan", "bid", None):
-            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
-        found = trained.load(checkpoint, NAME, context.service)
-        try:
-            design = Design.of(found.settings)
-        except ValueError as error:
-            raise CheckpointError(
-                f"{found.path}: was trained with invalid settings: {error}; train it again"
-            ) from error
-        found.require_shapes(Brain.shapes(found.agents, design))
-        if payments is not None:
-            design = replace(design, payments=payments)
-        self._brain = Brain(**{name: found.tensors[name] for name in Brain.shapes(1)}, design=design).agent(found.agent)
-        self._memory = START
-
-    @classmethod
-    def agent_digest(cls, checkpoint: str | None) -> str:
-        """Return the SHA-256 of the agent that a new policy would load."""
-        return trained.digest(checkpoint, NAME)
+        self._brain, self._memory = brain, START
 
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
@@ -89,6 +56,36 @@ class Mahdrl(Policy):
         self._memory = Memory(np.asarray(state["memory"], dtype=np.float64))
 
 
+class Mahdrl(Player):
+    """The learned policy that comes with flmarket, or one that you trained yourself."""
+
+    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
+
+    def __init__(
+        self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments | None = None
+    ) -> None:
+        """Load the agent.
+
+        Args:
+            context: the market.
+            checkpoint: file of ``flmarket train``; if not given, the agent that comes with flmarket.
+            payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the
+                agent plays as it was trained.
+
+        Raises:
+            CheckpointError: the checkpoint cannot be used.
+            ValueError: an option is out of range.
+        """
+        if payments not in ("plan", "bid", None):
+            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
+        super().__init__(context, _loaded(trained.load(checkpoint, NAME, context.service), payments))
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:
+        """Return the SHA-256 of the agent that a new policy would load."""
+        return trained.digest(checkpoint, NAME)
+
+
 class MahdrlSingle(Mahdrl):
     """The agent that was trained in the paper's market alone."""
 
@@ -102,3 +99,16 @@ class MahdrlSingle(Mahdrl):
     def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
         """Return the SHA-256 of the agent."""
         return trained.digest(None, SINGLE)
+
+
+def _loaded(found: trained.Trained, payments: Payments | None) -> Brain:
+    """Return the networks of the agent that a checkpoint holds for a service."""
+    try:
+        design = Design.of(found.settings)
+    except ValueError as error:
+        raise CheckpointError(f"{found.path}: was trained with invalid settings: {error}; train it again") from error
+    shapes = Brain.shapes(found.agents, design)
+    found.require_shapes(shapes)
+    if payments is not None:
+        design = replace(design, payments=payments)
+    return Brain(**{name: found.tensors[name] for name in shapes}, design=design).agent(found.agent)

@@ -48,13 +48,18 @@ class Replay:
         """How many transitions each agent's buffer holds, [A]."""
         return np.minimum(self.stored, self.capacity)
 
-    def sample(self, rng: Generator, batch: int) -> dict[str, Float32Array]:
-        """Draw a batch uniformly, with replacement, for each agent: name -> [A, batch, *shape].
+    def sample(self, rng: Generator, batch: int, times: int = 1) -> dict[str, Float32Array]:
+        """Draw batches uniformly, with replacement, for each agent: name -> [A * times, batch, *shape].
 
         Every agent must hold at least one transition.
+
+        Args:
+            rng: draws them.
+            batch: transitions of each.
+            times: how many batches for each agent; they follow each other.
         """
-        rows = rng.integers(self.held[:, None], size=(len(self.stored), batch))
-        agents = np.arange(len(self.stored))[:, None]
+        agents = np.repeat(np.arange(len(self.stored)), times)[:, None]
+        rows = rng.integers(self.held[agents], size=(len(agents), batch))
         return {name: values[agents, rows] for name, values in self.fields.items()}
 
     def state(self) -> Tensors:

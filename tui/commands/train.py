@@ -52,7 +52,8 @@ def train(
     rivals: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[:CHECKPOINT]", help="Policy that non-learners draw from in each episode. Repeatable."
+            metavar="NAME[:CHECKPOINT]",
+            help="Policy that non-learners draw from in each episode; itself: what the agent was before. Repeatable.",
         ),
     ] = None,
     every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
@@ -79,6 +80,7 @@ def train(
     if draw and backend == "real":
         raise InputError("--backend real: drawn markets have learning curves; choose surrogate or noiseless")
 
+    from learning.mahdrl.selves import ITSELF
     from scenarios.drawn import drawn
     from scenarios.file.policy_choice import parted
     from scenarios.running.rehearsal import Rehearsal
@@ -89,7 +91,8 @@ def train(
         load_plugins(plugin, rehearsal)
         scenarios = load_all(sources or [], [*(assignments or []), *backends], rehearsal=rehearsal)
         services = [service for scenario in scenarios for service in scenario.services]
-        rehearsal.policies([*map(parted, rivals or ()), *((it.policy, it.checkpoint) for it in services)])
+        named = [parted(rival) for rival in rivals or () if rival != ITSELF]
+        rehearsal.policies([*named, *((it.policy, it.checkpoint) for it in services)])
     scenarios += drawn(draw_seed, draw, backend or "surrogate") if draw else []
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")

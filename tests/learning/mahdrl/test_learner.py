@@ -211,7 +211,7 @@ def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, wei
 
 def test_the_agent_of_a_single_market_was_trained_with_the_defaults():
     described = json.loads(shipped("mahdrl-single").with_suffix(".json").read_text())["settings"]
-    assert asdict(Settings()) == {"context": False, "gain": False, **described}
+    assert asdict(Settings()) == {"context": False, "gain": False, "members": 1, **described}
 
 
 def test_the_agent_of_any_market_sees_the_context_and_was_trained_in_drawn_markets():
