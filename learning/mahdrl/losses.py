@@ -22,8 +22,11 @@ def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], netw
         batch: ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs].
         networks: their sizes.
     """
-    clients, served = batch["clients"], batch["served"]
-    q = networks.quality.forward(quality, clients.flatten(1, 2))[..., 0].view(served.shape)
+    served = batch["served"]
+    rows = _Rows(served.flatten(1))
+    q = rows.spread(networks.quality.forward(quality, rows.of(batch["clients"].flatten(1, 2)))[..., 0]).view(
+        served.shape
+    )
     number = served.sum(dim=2)
     nobody, slope, curvature = networks.count.forward(count, batch["situation"]).unbind(dim=2)
     log_count = number.clip(min=1).log()
@@ -52,13 +55,41 @@ def win_loss(win: Tensor, batch: Mapping[str, Tensor], most: int, networks: Netw
         RunError: training diverged: the parameters are not finite.
     """
     won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]
-    beside = batch["rivalry"][:, :, None, None].expand(*rivals.shape[:-1], -1)
-    seen = torch.cat([features(rivals, torch), beside], -1)
-    outbid = networks.win.forward(win, seen.flatten(1, 3))[..., 0].view(rivals.shape[:-1]).sigmoid()
-    numbers = torch.stack(exactly(most, outbid * batch["active"][:, :, None]))
-    within = torch.arange(most)[:, None, None, None] < batch["cores"][..., 0][None, :, :, None]
+    rows = _Rows(counts.flatten(1))
+    standing = rows.of(rivals.flatten(1, 2))  # [A, n, R, 2]
+    active, beside, cores = (
+        rows.of(batch[name][:, :, None].expand(-1, -1, won.shape[2], -1).flatten(1, 2))
+        for name in ("active", "rivalry", "cores")
+    )
+    seen = torch.cat([features(standing, torch), beside[:, :, None].expand(-1, -1, standing.shape[2], -1)], -1)
+    outbid = networks.win.forward(win, seen.flatten(1, 2))[..., 0].view(standing.shape[:-1]).sigmoid()
+    numbers = torch.stack(exactly(most, outbid * active))
+    within = torch.arange(most)[:, None, None] < cores[..., 0]
     chance = (numbers * within).sum(0).clip(UNSURE, 1.0 - UNSURE)
     if not bool(chance.isfinite().all()):
         raise RunError("training diverged; lower the learning rate")
-    losses = binary_cross_entropy(chance, won, weight=counts, reduction="none")
-    return (losses.sum(dim=(1, 2)) / counts.sum(dim=(1, 2)).clip(min=1)).sum()
+    losses = binary_cross_entropy(chance, rows.of(won.flatten(1)), weight=rows.of(counts.flatten(1)), reduction="none")
+    return (losses.sum(dim=1) / counts.sum(dim=(1, 2)).clip(min=1)).sum()
+
+
+class _Rows:
+    """Those rows of a padded batch that count: most are padding, which networks need not look at.
+
+    Attributes:
+        index: [A, n] their places among all; where an agent has fewer than another, places that do not count follow.
+    """
+
+    def __init__(self, counts: Tensor) -> None:
+        """Find the rows of which ``counts`` [A, rows] is above 0."""
+        self._counts = (counts > 0).to(torch.uint8)
+        most = max(1, int(self._counts.sum(dim=1).max()))
+        self.index = self._counts.argsort(dim=1, descending=True, stable=True)[:, :most]
+
+    def of(self, values: Tensor) -> Tensor:
+        """Return them [A, n, ...] of values [A, rows, ...]."""
+        agents = torch.arange(len(self.index))[:, None]
+        return values[agents, self.index]
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Return values [A, n] at their places among all rows, [A, rows], and 0 elsewhere."""
+        return torch.zeros(self._counts.shape).scatter(1, self.index, values)

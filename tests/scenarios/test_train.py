@@ -13,7 +13,7 @@ import pytest
 
 from des.records import Offer
 from fl.errors import InputError, RunError
-from learning.mahdrl import checkpoint
+from learning.mahdrl import checkpoint, selves
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.trained import shipped
@@ -23,7 +23,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.drawn import draw, drawn
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
-from scenarios.train import place, plan_training, run
+from scenarios.train import new_learner, place, plan_training, run
 from scenarios.training import Training, learned_rivals, open_table
 from support.shell import CLI, flmarket
 
@@ -108,6 +108,54 @@ def test_only_who_is_seated_learns_and_the_rivals_are_drawn():
             assert table.rivals.keys() == {"fashion-mnist", "emnist"}
             rivals |= {type(policy).__name__ for policy in table.rivals.values()}
     assert len(rivals) == 2, "both rivals come up"
+
+
+def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
+    """An agent with two critics; stopped and resumed, it meets the same earlier selves."""
+    monkeypatch.setattr(selves, "EVERY", 1)
+    training = small(rotate=True, rivals=("hqfa", "itself"), options={"members": 2})
+    new, _ = new_learner(training, 0)
+    with open_table(training, 0, ("mnist",), 1, 1, Shelf(), 1, new.earlier) as table:
+        assert "Player" not in {type(policy).__name__ for policy in table.rivals.values()}, "there is none yet"
+    new.begin(1)
+    new.end()
+    met = set()
+    for episode in range(2, 12):
+        with open_table(training, 0, ("mnist",), episode, 1, Shelf(), 1, new.earlier) as table:
+            met |= {type(policy).__name__ for policy in table.rivals.values()}
+    assert met == {"Player", "Hqfa"}
+    with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1, new.earlier) as table:
+        assert {type(policy).__name__ for policy in table.rivals.values()} == {"Hqfa"}, "not in evaluations"
+    whole, stopped = tmp_path / "whole.safetensors", tmp_path / "stopped.safetensors"
+    run(training, 0, whole, Shelf())
+    brief = replace(training, plan=replace(training.plan, episodes=4))
+    run(brief, 0, stopped, Shelf())
+    run(training, 0, stopped, Shelf(), resume=True)
+    assert files(stopped) == files(whole)
+    assert learned_rivals(training) == {}
+
+
+@pytest.mark.parametrize(
+    ("rivals", "changes", "problem"),
+    [
+        (["itself"], {}, "--rivals itself: at first there is no earlier self; name another rival, too"),
+        (["itself", "hqfa"], {"policy": "mahdrl-paper"}, "--rivals itself: only mahdrl keeps what it was"),
+        (
+            ["itself", "hqfa"],
+            {"options": {"share": False}},
+            "an earlier self is one network; leave out --rivals itself",
+        ),
+    ],
+)
+def test_itself_as_a_rival_is_refused_where_there_is_no_earlier_self(tmp_path, rivals, changes, problem):
+    choice = {"policy": "mahdrl", "options": {}} | changes
+    with pytest.raises(InputError, match=problem):
+        run(
+            plan_training(small().scenarios, rotate=True, rivals=rivals, command="a test", **choice),
+            0,
+            tmp_path / "a",
+            Shelf(),
+        )
 
 
 class Watcher:

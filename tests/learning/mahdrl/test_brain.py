@@ -1,8 +1,9 @@
-"""Exploring: what random offers are made of."""
+"""What an agent decides with: several critics, and random offers to explore."""
 
 import numpy as np
 
-from learning.mahdrl.brain import random_offer
+from fl.streams import stream
+from learning.mahdrl.brain import Brain, Design, random_offer
 from learning.mahdrl.planning import price_levels
 from learning.mahdrl.rivalry import Rivals
 
@@ -28,3 +29,22 @@ def test_a_random_offer_at_bids_pays_bids(make_observation):
     for _ in range(50):
         offer = random_offer(seen, rng, payments="bid")
         assert list(offer.payments) == [seen.own_bids[client] for client in offer.clients]
+
+
+def test_an_agent_with_several_critics_goes_by_their_mean(make_observation):
+    brain = Brain.initial(stream(5, "test"), 1, Design(members=3))
+    assert {name: values.shape for name, values in brain.tensors().items()} == Brain.shapes(1, brain.design)
+    rng = np.random.default_rng(0)
+    seen = make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))
+    each = [brain.member(index).reasons(seen).q for index in range(3)]
+    assert not np.allclose(each[0], each[1])
+    np.testing.assert_allclose(brain.reasons(seen).q, np.mean(each, axis=0), rtol=1e-12)
+
+
+def test_agents_with_several_critics_each_have_their_own():
+    """Of services that do not share a network."""
+    brain = Brain.initial(stream(5, "test"), 2, Design(members=3))
+    second = brain.agent(1)
+    np.testing.assert_array_equal(second.quality, brain.quality[3:])
+    np.testing.assert_array_equal(second.count, brain.count[3:])
+    np.testing.assert_array_equal(second.win, brain.win[1:])

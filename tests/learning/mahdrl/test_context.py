@@ -41,6 +41,13 @@ def test_scarcity_is_what_all_could_buy_over_what_there_is(make_observation):
     assert known(make_observation(flat, DQI, budget=0.0))["scarcity"] == -3.0
 
 
+def test_beyond_what_was_trained_a_market_looks_like_the_nearest_that_was(make_observation):
+    def of(clients):
+        return known(make_observation(np.full((2, clients), 2.0), np.ones(clients)))["clients"]
+
+    assert of(1) == of(7) < of(9) < of(79) < of(80) == pytest.approx(of(300), abs=0.01)
+
+
 def test_markets_without_numbers_to_divide_by(make_observation):
     for seen in (
         make_observation(np.zeros((3, 20)), DQI, budget=0.0),
