@@ -69,13 +69,20 @@ class Backend(ABC):
         summary: what it does, in a few words.
         trains: whether it trains networks on images. Only then are data sets loaded, and only then do
             ``training.kernel`` and ``training.device`` matter.
+        accuracy: what its accuracies are, as figures name them.
         note: what users must know before they rely on its results, if anything.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     trains: ClassVar[bool]
+    accuracy: ClassVar[str]
     note: ClassVar[str | None] = None
+
+    @property
+    def remark(self) -> str | None:
+        """What stands beside its results wherever they are told: its note, with its name; None without a note."""
+        return self.note and f'backend = "{self.name}": {self.note}'
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
         """Return the fits that it follows for a data set in a training regime.
@@ -115,6 +122,7 @@ class RealTraining(Backend):
     name = "real"
     summary = "train and evaluate networks on images"
     trains = True
+    accuracy = "test accuracy"
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
         """See ``Backend.kernels``."""
@@ -147,6 +155,7 @@ class FittedCurves(Backend):
         "follow fitted learning curves, to train policies and explore in seconds (never a result of real training)"
     )
     trains = False
+    accuracy = "accuracy on fitted curves"
     note = "accuracies follow fitted curves; no model is trained (docs/surrogate.md)"
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
@@ -171,6 +180,11 @@ class NoiselessCurves(FittedCurves):
 
     name = "noiseless"
     summary = "follow the surrogate's curves without luck and noise, to train policies on what a choice is worth"
+    accuracy = "accuracy on fitted curves without noise"
+    note = (
+        "accuracies follow fitted curves without luck and noise; no model is trained, and the results are not to be "
+        "reported (docs/surrogate.md)"
+    )
 
     def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
         """See ``FittedCurves.curves``."""

@@ -7,20 +7,20 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, draw_accuracy, draw_service
+from scenarios.judging.figures import SETTINGS, accuracy_label, draw_accuracy, draw_service
 from scenarios.judging.results import RunResult, by_setting
 from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, numbered
 
 QUANTITIES = {
-    "accuracy": "test accuracy, %",
+    "accuracy": "accuracy, %",
     "reward": "reward (Omega^accuracy)",
     "spent": "money spent",
     "wanted": "offers made",
     "served": "offers served",
     "refused": "offers refused",
 }
-"""What can be plotted, and the label of its axis."""
+"""What can be plotted, and the label of its axis; that of accuracies also says what they come from."""
 
 
 _COLUMNS = 4
@@ -86,4 +86,4 @@ def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, styles: Styl
     if head:
         axes.set_title(f"{setting.label}\n{setting.services[m]}")
     if label:
-        axes.set_ylabel(QUANTITIES[what])
+        axes.set_ylabel(accuracy_label(setting) if what == "accuracy" else QUANTITIES[what])

@@ -54,13 +54,18 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
     settings, styles = by_setting(runs), numbered(runs)
     accuracy, reward, cost = (partial(draw, styles=styles) for draw in (_accuracy, _reward, _cost))
     for folder, members in settings.items():
-        name, label = folder.name, members[0].setting.label
+        name, label, backend = folder.name, members[0].setting.label, members[0].setting.backend
+        final = "final accuracy" if backend.trains else f"final {backend.accuracy}"
         for kind, caption, draw in (
-            ("accuracy", "test accuracy of each service by round; bands are 95 % intervals of the mean", accuracy),
+            (
+                "accuracy",
+                f"{backend.accuracy} of each service by round; bands are 95 % intervals of the mean",
+                accuracy,
+            ),
             ("reward", "normalised reward (reward / Omega^target, mean over services) by round", reward),
             ("payments", "payments against bids, of served and of refused offers", _payments),
             ("allocation", "times that each client served each service, mean over seeds", _allocation),
-            ("cost", "final accuracy against money spent, each mark one run of one service", cost),
+            ("cost", f"{final} against money spent, each mark one run of one service", cost),
         ):
             yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
     yield from _sweeps(list(settings.values()), styles)
@@ -141,6 +146,11 @@ def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) 
     axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
+def accuracy_label(setting: Setting) -> str:
+    """Return what an axis of a scenario's accuracies is called."""
+    return f"{setting.backend.accuracy}, %"
+
+
 def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
     """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
     rounds = np.arange(1, curves.shape[1] + 1)
@@ -155,7 +165,7 @@ def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, panels = _panels(len(runs[0].setting.services))
     for m, axes in enumerate(panels):
         draw_accuracy(axes, m, runs, styles)
-    panels[0].set_ylabel("test accuracy, %")
+    panels[0].set_ylabel(accuracy_label(runs[0].setting))
     panels[0].legend()
     return figure
 

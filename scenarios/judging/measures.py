@@ -157,8 +157,8 @@ ROUNDS_TO_TARGET = _averaged(
 """Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
 
 MEASURES = (
-    _averaged("final accuracy", "test accuracy after the last round, %", 1, _final, limits=PERCENT),
-    _averaged("AUC", "mean test accuracy over all rounds, %", 1, _area, limits=PERCENT),
+    _averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),
+    _averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
     _averaged("target met", "share of runs that met the target, %", 1, _met, 1, PERCENT),
     ROUNDS_TO_TARGET,
     _averaged(

@@ -28,6 +28,8 @@ def html_page(report: Report, figures: Mapping[str, tuple[str, str]], made_by: S
     for part in tables(report):
         if part.setting:
             first.append(f"<h2>{html.escape(part.setting.label)}</h2>")
+            if remark := part.setting.backend.remark:
+                first.append(f"<p><strong>{html.escape(remark)}</strong></p>")
             if picture := folded.pop(f"{part.setting.folder.name}-accuracy", None):
                 first.append(_figure(*picture))
             found = "".join(f"<li>{html.escape(text)}</li>" for text in sentences(report, part.setting))

@@ -30,6 +30,7 @@ DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "pr
 COLUMNS = (
     "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
     "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
+    "backend",
 )  # fmt: skip
 
 
@@ -50,6 +51,7 @@ def csv_text(report: Report) -> str:
             line += ["" if math.isnan(p) else p for p in (difference.interval.p, difference.adjusted)]
         else:
             line += [""] * 8
+        line.append(row.setting.backend.name)
         writer.writerow(line)
     return target.getvalue()
 
@@ -82,7 +84,8 @@ def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
     for part in tables(report):
         if part.setting:
             found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
-            parts += [f"## {_literal(part.setting.label)}", found]
+            remark = [f"**{_literal(remark)}**"] if (remark := part.setting.backend.remark) else []
+            parts += [f"## {_literal(part.setting.label)}", *remark, found]
         parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
         if part.more:
             parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
@@ -104,12 +107,13 @@ def introduction(report: Report) -> list[str]:
             "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
             "the rounds that AUC and normalised reward are means of."
         )
-    if any(run.split for run in report.runs):
-        others = "" if all(run.split for run in report.runs) else "; in scenarios without these, on test images, too"
-        text.append(
-            "Accuracies are measured on test images. Targets, exits and rewards go by the accuracy on validation "
-            f"images, which no client has{others}."
-        )
+    trained = [run for run in report.runs if run.setting.backend.trains]
+    if trained:
+        where = "Accuracies" if len(trained) == len(report.runs) else "Where models are trained, accuracies"
+        text.append(f"{where} are measured on test images.")
+    if any(run.split for run in trained):
+        others = "" if all(run.split for run in trained) else "; in scenarios without these, on test images, too"
+        text[-1] += f" Targets, exits and rewards go by the accuracy on validation images, which no client has{others}."
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "

@@ -138,6 +138,12 @@ def mixed(runs: Sequence[RunResult]) -> list[str]:
     return arithmetics + mixed_versions((run.setting.name, run.version) for run in runs)
 
 
+def remarks(runs: Sequence[RunResult]) -> list[str]:
+    """Return one line for each scenario whose accuracies do not come from training."""
+    settings = (members[0].setting for members in by_setting(runs).values())
+    return [f"{setting.label}: {setting.backend.remark}" for setting in settings if setting.backend.remark]
+
+
 def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
     """Return the runs of each setting, by its folder, in order of appearance."""
     groups: dict[Path, list[RunResult]] = defaultdict(list)

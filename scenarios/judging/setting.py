@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import FloatArray, IntArray
+from fl.backends import BACKENDS, REAL, Backend
 from fl.errors import InputError, shortened
 from fl.names import name_problem
 from fl.printable import printable
@@ -30,6 +31,7 @@ class Setting:
         folder: the directory of its runs, named after scenario and hash.
         sweep: values of the sweep point, by key.
         point: the place of the sweep point in its scenario, from 0.
+        backend: what its accuracies come from.
         rounds: N.
         clients, cores: C, and K in each round [N].
         services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
@@ -42,6 +44,7 @@ class Setting:
     folder: Path
     sweep: Mapping[str, Any]
     point: int
+    backend: Backend
     rounds: int
     clients: int
     cores: IntArray
@@ -102,6 +105,7 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             folder=folder_of(run),
             sweep=meta.get("sweep", {}),
             point=meta.get("point", 0),  # earlier versions do not record it
+            backend=BACKENDS[data.get("training", {}).get("backend", REAL.name)],
             rounds=_count(data["rounds"]),
             clients=_count(data["clients"]["count"]),
             cores=cores_by_round(data, _count(data["rounds"])),

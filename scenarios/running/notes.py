@@ -16,8 +16,8 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
     """Return the notes on a batch of these scenarios, which have no sweep, each once."""
     found = []
     for backend in dict.fromkeys(map(backend_of, scenarios)):
-        if backend.note:
-            found.append(f'backend = "{backend.name}": {backend.note}')
+        if backend.remark:
+            found.append(backend.remark)
     if any(scenario.dqi == "published" for scenario in scenarios):
         found.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'

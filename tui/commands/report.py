@@ -52,7 +52,7 @@ def report(
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
-    from scenarios.judging.results import mixed, read
+    from scenarios.judging.results import mixed, read, remarks
 
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
@@ -85,7 +85,7 @@ def report(
     else:
         result(markdown(made, _made_by(found)), end="")
     if style == "csv":  # the other formats have room for it
-        for text in (*mixed(found), *made.notes):
+        for text in (*remarks(found), *mixed(found), *made.notes):
             note(text)
 
 
@@ -110,6 +110,8 @@ def _draw(made: "Report", console: "Console") -> None:
     for part in tables(made):
         if part.setting is not None:
             console.rule(part.setting.label, align="left")
+            if remark := part.setting.backend.remark:
+                console.print(remark, style="bold", markup=False, highlight=False)
             for text in sentences(made, part.setting):
                 console.print(f"- {text}", markup=False, highlight=False)
         (_, *names), *rows = zip(*part.table, strict=True)  # a row for each measure

@@ -1,6 +1,7 @@
 """Reports, against numbers computed by hand from logs written by hand."""
 
 import csv
+import html
 import io
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 
 from fl.errors import InputError
 from learning.intervals import holm
+from scenarios.judging.curves import curves
+from scenarios.judging.figures import figures
 from scenarios.judging.measures import gini, jain
 from scenarios.judging.page import html_page
 from scenarios.judging.render import csv_text, markdown, tables
 from scenarios.judging.report import make_report
-from scenarios.judging.results import read
+from scenarios.judging.results import read, remarks
 from scenarios.judging.sentences import sentences
 from scenarios.judging.summary import SHOWN, _summarise
 from scenarios.logs.columns import OFFERS, ROUNDS
@@ -311,8 +314,6 @@ def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path)
 
 
 def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None:
-    from scenarios.judging.figures import figures
-
     for cores in (1, 2):
         write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": cores})
     [sweep] = [figure for figure in figures(read([tmp_path])) if "sweep" in figure.name]
@@ -321,8 +322,6 @@ def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None
 
 
 def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:
-    from scenarios.judging.figures import figures
-
     for figure in figures(read([out])):
         if figure.name.endswith(("accuracy", "reward")):
             for axes in figure.draw().axes:
@@ -405,3 +404,43 @@ def test_gini_coefficient(values: list[float], index: float) -> None:
     differences = [abs(a - b) for a in values for b in values]
     if sum(values):
         assert gini(values) == pytest.approx(np.mean(differences) / (2 * np.mean(values)))
+
+
+@pytest.mark.parametrize(
+    ("backend", "remark"),
+    [
+        ("surrogate", 'backend = "surrogate": accuracies follow fitted curves; no model is trained'),
+        ("noiseless", "no model is trained, and the results are not to be reported"),
+    ],
+)
+def test_a_scenario_on_fitted_curves_says_in_every_format_that_nothing_was_trained(
+    backend: str, remark: str, out: Path
+) -> None:
+    for path in out.rglob("scenario.toml"):
+        path.write_text(f'{SCENARIO}[training]\nbackend = "{backend}"\n')
+        reseal(path.parent)
+    runs = read([out])
+    report, drawn = make_report(runs), list(figures(runs))
+    pictures = {figure.name: (figure.caption, "<svg></svg>") for figure in drawn}
+    for text in (markdown(report), html.unescape(html_page(report, pictures))):
+        assert text.count(remark) == 1
+        assert text.index(remark) < text.index("Whole market")
+        assert "test accuracy" not in text
+        assert "test images" not in text
+        assert "accuracy on fitted curves" in text or text.startswith("#")
+    assert "accuracy on fitted curves" in drawn[0].draw().axes[0].get_ylabel()
+    assert "accuracy on fitted curves" in curves(runs, "accuracy").axes[0].get_ylabel()
+    assert {row["backend"] for row in csv.DictReader(io.StringIO(csv_text(report)))} == {backend}
+    assert remark in remarks(runs)[0]
+
+
+def test_only_scenarios_that_train_are_said_to_be_measured_on_test_images(tmp_path: Path) -> None:
+    write_four(tmp_path)
+    write_four(tmp_path, {"training.backend": 1})
+    for path in (tmp_path / "hand-00000001").rglob("scenario.toml"):
+        path.write_text(f'{SCENARIO}[training]\nbackend = "surrogate"\n')
+        reseal(path.parent)
+    text = markdown(make_report(read([tmp_path])))
+    assert "Where models are trained, accuracies are measured on test images." in text
+    assert text.count("no model is trained") == 1
+    assert text.index("## hand (training.backend=1)") < text.index("no model is trained")
