@@ -128,7 +128,7 @@ def own_policy() -> str:
     policy = next(block for block in blocks((ROOT / "README.md").read_text(), "python") if "BigSpender" in block)
     own = re.search(r"import flmarket\n.*?(?=\nscenario = )", policy, re.S)
     assert own is not None
-    return own[0].replace("class BigSpender", '@flmarket.policy("big-spender")\nclass BigSpender')
+    return own[0]
 
 
 def runnable() -> dict[str, list[list[str]]]:
