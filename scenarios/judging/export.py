@@ -24,6 +24,7 @@ def export(
     table: TableName = "rounds",
     shape: Shape = "long",
     notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
 ) -> int:
     """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
@@ -37,6 +38,7 @@ def export(
         table: the table to write.
         shape: ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``.
         notify: called with a line if some runs do not have the table.
+        damaged: as in ``complete_runs``.
 
     Returns:
         the number of runs exported.
@@ -46,7 +48,7 @@ def export(
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
-    runs = having(complete_runs(sources), table, notify)
+    runs = having(complete_runs(sources, damaged), table, notify)
     write = _wide if shape == "wide" else _long
     write(runs, target, common(runs, table))
     return len(runs)
@@ -119,6 +121,7 @@ def export_file(
     table: TableName = "rounds",
     shape: Shape = "long",
     notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
 ) -> int:
     """Export into a file. An existing file is replaced only when the new one is complete.
 
@@ -126,4 +129,4 @@ def export_file(
         InputError: as ``export``, or the file cannot be written.
     """
     with asked_for(path) as file:
-        return export(sources, file, table, shape, notify)
+        return export(sources, file, table, shape, notify, damaged)

@@ -25,7 +25,11 @@ from scenarios.logs.table import Table
 
 
 def export_parquet(
-    sources: Sequence[Path], path: Path, table: TableName = "rounds", notify: Callable[[str], None] = lambda _: None
+    sources: Sequence[Path],
+    path: Path,
+    table: TableName = "rounds",
+    notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
 ) -> int:
     """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
@@ -41,7 +45,7 @@ def export_parquet(
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
-    runs = having(complete_runs(sources), table, notify)
+    runs = having(complete_runs(sources, damaged), table, notify)
     shared = common(runs, table)
     types = {
         name: pa.type_for_alias(column.type.dtype)

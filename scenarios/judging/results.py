@@ -4,7 +4,7 @@ A service that left early counts until the last round of its scenario, with accu
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,13 +97,15 @@ class RunResult:
         return not CLIENTS.path(self.directory.path).exists()
 
 
-def read(sources: Iterable[Path]) -> list[RunResult]:
+def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunResult]:
     """Read all complete runs below the sources, by scenario, sweep point (as the scenario lists them), policy and seed.
+
+    Damaged runs are an error, or told to ``damaged``; see ``complete_runs``.
 
     Raises:
         InputError: there is no complete run, a run is there twice, or a log is not what it should be.
     """
-    results = _distinct(read_runs(complete_runs(sources)))
+    results = _distinct(read_runs(complete_runs(sources, damaged)))
     return sorted(results, key=_order)
 
 

@@ -32,6 +32,7 @@ SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
 FRESH = "choose another --out, or run again with --fresh to start over"
+AGAIN = "to play this run again, remove its directory and give its `flmarket run` command once more"
 PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
@@ -119,9 +120,9 @@ class RunDirectory:
         try:
             return unseal(read_own(self.path / META))
         except OSError as error:
-            raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {AGAIN}") from error
         except ValueError as error:
-            raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {FRESH}") from error
+            raise RunDirectoryError(f"{self.path / META}: is damaged: {error}; {AGAIN}") from error
 
     def unfinished(self) -> str:
         """Return why a run that is not complete has no results: ``failed: ...``, or ``interrupted``. As ``meta``."""
@@ -133,7 +134,7 @@ class RunDirectory:
         """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
         sweep = self.meta().get("sweep", {})
         if not isinstance(sweep, dict):
-            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {FRESH}")
+            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {AGAIN}")
         return sweep
 
     def damage(self, *, digests: bool) -> list[str]:
@@ -158,7 +159,7 @@ class RunDirectory:
             RunDirectoryError: one is not, or meta.json cannot be read.
         """
         if found := self.damage(digests=digests):
-            raise RunDirectoryError(f"{found[0]}; {FRESH}")
+            raise RunDirectoryError(f"{found[0]}; {AGAIN}")
 
     def scenario_text(self) -> str:
         """Return the text of scenario.toml, with what earlier versions left out of it.
@@ -172,7 +173,7 @@ class RunDirectory:
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise RunDirectoryError(f"{path}: is not UTF-8 text; {FRESH}") from error
+            raise RunDirectoryError(f"{path}: is not UTF-8 text; {AGAIN}") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -1,11 +1,13 @@
 """Which runs there are below some folders: complete ones, failed ones, and those that were interrupted."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from fl.counting import counted
 from fl.errors import InputError
 from fl.files import find_below
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, State
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
@@ -32,21 +34,52 @@ def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
     return [RunDirectory(path) for path in dict.fromkeys(begun)]
 
 
-def complete_runs(sources: Iterable[Path]) -> list[RunDirectory]:
+def complete_runs(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths.
 
+    Args:
+        sources: the directories.
+        damaged: called with a sentence for each run that is left out because a file of it is not what it was when the
+            run ended. None: the first such run is an error.
+
     Raises:
-        InputError: there is none, a source does not exist or is not a directory, or a file of a complete run does not
-            have the size that it had when the run ended.
+        InputError: there is none, a source does not exist or is not a directory, or a run is damaged.
     """
     sources = list(sources)
-    found = find_runs(sources)
-    runs = [run for run in found if run.state is State.COMPLETE]
-    for run in runs:
-        run.require_whole(digests=False)
+    found, runs, problems = find_runs(sources), [], []
+    for run in found:
+        try:
+            if run.state is State.COMPLETE:
+                run.require_whole(digests=False)
+                runs.append(run)
+        except RunDirectoryError as error:
+            if damaged is None:
+                raise
+            problems.append(str(error))
     if not runs:
+        if problems:
+            raise InputError(f"{problems[0]} ({counted(len(problems), 'run')} of this kind)")
         unfinished = [*found, *find_interrupted(sources)]
         first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
         more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
         raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
+    if damaged is not None:
+        for problem in problems:
+            damaged(f"left out: {problem}")
     return runs
+
+
+def incomplete(sources: Iterable[Path]) -> list[str]:
+    """Return a line that counts the runs that failed or have not ended, and names the first; none if there are none.
+
+    Damaged runs are not counted: ``complete_runs`` names them. Errors as in ``find_runs``.
+    """
+    sources, found = list(sources), []
+    for run in find_runs(sources):
+        with suppress(RunDirectoryError):
+            if run.state is not State.COMPLETE:
+                found.append(run)
+    found += find_interrupted(sources)
+    if not found:
+        return []
+    return [f"left out: {counted(len(found), 'run')} not complete, first {found[0].path}: {found[0].unfinished()}"]

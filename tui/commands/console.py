@@ -4,7 +4,11 @@ Nothing else prints, so that every text is made printable in one place; a test h
 """
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from fl.printable import printable_lines
 
@@ -42,6 +46,22 @@ def note(text: str) -> None:
     """Report progress, unwrapped."""
     sys.stderr.write(printable_lines(text) + "\n")
     sys.stderr.flush()
+
+
+def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
+    """Report the runs below the sources that a command's result lacks.
+
+    That runs which are not complete are left out is what commands promise; a damaged one that was is a failure.
+
+    Raises:
+        typer.Exit: with status 1, if a run is damaged.
+    """
+    from scenarios.logs.finding import incomplete
+
+    for text in (*incomplete(sources), *damaged):
+        note(text)
+    if damaged:
+        raise typer.Exit(1)
 
 
 def draw(console: "Console", title: str, table: "Table") -> None:

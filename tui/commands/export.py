@@ -9,7 +9,7 @@ import typer
 from fl.counting import counted
 from fl.errors import InputError
 from tui.commands.arguments import Runs
-from tui.commands.console import note, result
+from tui.commands.console import missing, note, result
 
 
 def export(
@@ -33,15 +33,17 @@ def export(
 
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
+    damaged: list[str] = []
     if parquet is not None:
         from scenarios.judging.parquet import export_parquet
 
         if shape == "wide":
             raise InputError("--shape wide is for --csv")
-        count = export_parquet(runs, parquet, table, note)
+        count = export_parquet(runs, parquet, table, note, damaged.append)
     elif csv is not None and str(csv) != "-":
-        count = export_file(runs, csv, table, shape, note)
+        count = export_file(runs, csv, table, shape, note, damaged.append)
     else:
-        export(runs, sys.stdout, table, shape, note)
-        return
-    result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
+        count = export(runs, sys.stdout, table, shape, note, damaged.append)
+    if parquet or str(csv) != "-":
+        result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
+    missing(runs, damaged)

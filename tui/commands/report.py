@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,7 +11,7 @@ import typer
 
 from fl.counting import counted
 from tui.commands.arguments import Plugins, Runs, load_plugins
-from tui.commands.console import draw, note, result, stdout
+from tui.commands.console import draw, missing, note, result, stdout
 from tui.commands.streams import silenced
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def report(
 
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
-    found = read(runs)
+    damaged: list[str] = []
+    found = read(runs, damaged.append)
     limits = None
     if bounds:
         from fl.files import write_rows
@@ -68,6 +70,7 @@ def report(
             write_rows(bounds_csv, COLUMNS, limits.rows(found))
             note(f"{bounds_csv}: what services got and could have had, by round")
     made = make_report(found, baseline, limits)
+    made = replace(made, notes=(*damaged, *made.notes))
     if figures is not None:
         from scenarios.judging.figures import save
 
@@ -85,8 +88,9 @@ def report(
     else:
         result(markdown(made, _made_by(found)), end="")
     if style == "csv":  # the other formats have room for it
-        for text in (*remarks(found), *mixed(found), *made.notes):
+        for text in (*remarks(found), *mixed(found), *made.notes[len(damaged) :]):
             note(text)
+    missing(runs, damaged)
 
 
 def _made_by(runs: "Sequence[RunResult]") -> list[str]:

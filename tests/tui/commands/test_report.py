@@ -132,3 +132,42 @@ def test_damaged_logs_are_input_errors(
     assert done.returncode == 2
     assert message in done.stderr
     assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("file", ["rounds.csv", "meta.json"])
+def test_a_damaged_run_is_left_out_and_named_and_the_others_are_reported(
+    file: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    whole = len(list(tmp_path.rglob("rounds.csv")))
+    path = sorted(tmp_path.rglob(file))[0]
+    path.write_bytes(path.read_bytes()[:60])
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 1
+    told = f"left out: {path.relative_to(tmp_path)}: is damaged: "
+    assert done.stderr.startswith(told)
+    assert done.stderr.endswith("remove its directory and give its `flmarket run` command once more\n")
+    assert told in done.stdout  # a page that is kept says it, too
+    assert f"\n{whole - 1} run" in done.stdout
+    exported = flmarket("export", "runs", "--csv", "all.csv", cwd=tmp_path)
+    assert exported.returncode == 1
+    assert exported.stdout.startswith(f"all.csv: rounds of {whole - 1} run")
+    assert exported.stderr == done.stderr
+
+
+def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    for path in tmp_path.rglob("rounds.csv"):
+        path.write_bytes(path.read_bytes()[:60])
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rounds.csv: is damaged: it has 60 bytes" in done.stderr
+
+
+def test_runs_that_are_not_complete_are_counted(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    sorted(tmp_path.rglob("meta.json"))[0].unlink()
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.startswith("left out: 1 run not complete, first runs/")
+    assert done.stderr.endswith("seed-0000: interrupted, or still being played\n")
