@@ -223,7 +223,8 @@ def _shown(row: Estimate) -> str:
 
 
 def _compared(row: Difference) -> str:
-    text = row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
+    mark = f"{row.bound} " if row.bound else ""
+    text = mark + row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
     return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
 
 

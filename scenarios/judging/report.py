@@ -62,6 +62,8 @@ class Difference:
             nor less is better.
         adjusted: the p-value of the interval's test, by Holm's method for all differences of the table in which it
             stands; NaN where there is none.
+        bound: of rounds to target, where runs missed it, which count with their last round: ``<`` if the true
+            difference is below this one (the baseline missed it), ``>`` if it is above, ``?`` if both missed it.
     """
 
     setting: Setting
@@ -72,6 +74,7 @@ class Difference:
     interval: Interval
     improvement: float | None
     adjusted: float = float("nan")
+    bound: str = ""
 
     @property
     def holds(self) -> bool:
@@ -141,8 +144,7 @@ def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: 
                     Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)
                 )
                 if shared := sorted(own.keys() & other.get(service, {}).keys()):
-                    pair = [np.array([score[seed] for seed in shared]) for score in (own, other[service])]
-                    differences.append(_difference(first.setting, policy, service, measure, *pair))
+                    differences.append(_difference(measure, service, members, rivals, shared))
     if baseline is not None and not differences:
         raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
     tables = defaultdict(list)
@@ -165,8 +167,7 @@ def _points(groups: Iterable[Sequence[RunResult]], measures: Sequence[Measure]) 
             for measure in measures:
                 own, base = (_scores(runs, measure).get(MARKET, {}) for runs in (members, first))
                 if measure.better and (shared := sorted(own.keys() & base.keys())):
-                    pair = [np.array([score[seed] for seed in shared]) for score in (own, base)]
-                    table.append(_difference(members[0].setting, members[0].policy, MARKET, measure, *pair))
+                    table.append(_difference(measure, MARKET, members, first, shared))
         found.append(table)
     return list(_corrected(found))
 
@@ -189,9 +190,18 @@ def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
 
 
 def _difference(
-    setting: Setting, policy: str, service: str, measure: Measure, own: np.ndarray, other: np.ndarray
+    measure: Measure, service: str, runs: Sequence[RunResult], base: Sequence[RunResult], seeds: Sequence[int]
 ) -> Difference:
-    improvement = None
+    """Return how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
+    pair = [sorted((run for run in side if run.seed in seeds), key=lambda run: run.seed) for side in (runs, base)]
+    own, other = (np.array([values(run, measure)[service] for run in side]) for side in pair)
+    lowest, highest = measure.limits
+    interval = paired_interval(own, other).within(lowest - highest, highest - lowest)
+    improvement, bound = None, ""
     if measure.better:
         improvement = probability_of_improvement(measure.better * own, measure.better * other)
-    return Difference(setting, policy, service, measure, len(own), paired_interval(own, other), improvement)
+    if measure is ROUNDS_TO_TARGET:
+        met, met_by_base = (bool(to_target(side, service).reached.all()) for side in pair)
+        bound = {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}[met, met_by_base]
+    setting, policy = runs[0].setting, runs[0].policy
+    return Difference(setting, policy, service, measure, len(seeds), interval, improvement, bound=bound)

@@ -52,13 +52,16 @@ def _reached(met: RoundsToTarget | None) -> str:
 def _apart(row: Difference, baseline: str | None) -> str:
     """Return how many rounds before or after the baseline targets are met."""
     estimate, digits = row.interval.estimate, row.measure.digits
+    counted = " (targets that were missed count with the last round)" if row.bound else ""
     if not estimate:
-        return f"in the same rounds as {baseline}"
+        return f"in the same rounds as {baseline}{'' if row.bound == '?' else counted}"
     if row.interval.known and not row.interval.excludes_zero:
         ends = _ends(row.interval, row.seeds, digits)
-        return f"not clearly before or after {baseline} ({estimate:+.{digits}f}{ends} rounds)"
-    when = "before" if estimate < 0 else "after"
-    return f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} rounds {when} {baseline}"
+        return f"not clearly before or after {baseline} ({estimate:+.{digits}f}{ends} rounds){counted}"
+    when, further = ("before", "<") if estimate < 0 else ("after", ">")
+    least, counted = ("at least ", "") if row.bound == further else ("", counted)
+    rounds = f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} rounds"
+    return f"{least}{rounds} {when} {baseline}{counted}"
 
 
 def _higher(row: Difference) -> str:

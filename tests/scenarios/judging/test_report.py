@@ -444,3 +444,37 @@ def test_only_scenarios_that_train_are_said_to_be_measured_on_test_images(tmp_pa
     assert "Where models are trained, accuracies are measured on test images." in text
     assert text.count("no model is trained") == 1
     assert text.index("## hand (training.backend=1)") < text.index("no model is trained")
+
+
+def test_a_difference_from_runs_that_missed_the_target_is_a_bound(tmp_path: Path) -> None:
+    met, missed = [0.25, 1.0, 1.0, 1.0], [0.25] * 4
+    for seed in range(3):
+        write_run(tmp_path, "one", seed, met, met)
+        write_run(tmp_path, "two", seed, met if seed else missed, met)
+        write_run(tmp_path, "three", seed, missed, met)
+
+    def cell(policy: str, baseline: str) -> str:
+        report = make_report(read([tmp_path]), baseline=baseline)
+        part = next(part for part in tables(report) if part.title == f"Service a, against {baseline}")
+        [row] = [row for row in part.table if row[0] == policy]
+        return row[part.table[0].index("rounds to target")].partition(" [")[0]
+
+    assert cell("one", "two") == "< -0.7"  # two may take any number of rounds more
+    assert cell("two", "one") == "> +0.7"
+    assert cell("three", "two") == "? +1.3"
+    report = make_report(read([tmp_path]), baseline="three")
+    said = {text.split()[0]: text for text in sentences(report, report.runs[0].setting)}
+    assert "reaches every target, at least 1.0 [1.0, 1.0] rounds before three;" in said["one"]
+    assert "(targets that were missed count with the last round)" in said["two"]
+
+
+def test_the_interval_of_a_difference_ends_where_its_measure_does(tmp_path: Path) -> None:
+    met, missed = [0.25, 1.0, 1.0, 1.0], [0.25] * 4
+    for seed in range(3):
+        write_run(tmp_path, "one", seed, met if seed else missed, met)
+        write_run(tmp_path, "two", seed, missed, met)
+    report = make_report(read([tmp_path]), baseline="two")
+    [found] = [row.interval for row in report.differences if (row.service, row.measure.name) == ("a", "target met")]
+    assert found.estimate == pytest.approx(100 * 2 / 3)
+    assert found.high == 100  # t(.975; 2) of 67, 67 and -33 would be 210
+    assert -100 < found.low < 0
