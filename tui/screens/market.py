@@ -210,8 +210,11 @@ class MarketScreen(TimeScreen):
     def action_toggle_book(self) -> None:
         """Switch the order book between a service's and a client's."""
         self._bring_up(BookPanel.NUMBER)
-        self.query_one(BookPanel).toggle()
+        book = self.query_one(BookPanel)
+        self.selected = book.chosen or self.selected
+        book.toggle()
         self.draw()
+        book.point_to(*self.selected)
 
     def _bring_up(self, number: int) -> None:
         """Go to a panel that is not shown, so that a key's effect on it is seen."""

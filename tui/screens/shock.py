@@ -72,10 +72,16 @@ class ShockDialog(Dialog[tuple[str, int]]):
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
         """Show the chosen key's present value."""
+        self.show_problem("")
         key = self._key
         self.query_one("#value", Input).value = self._shown(key)
         hint = HINTS.get(key.rpartition(".")[2], "").replace("[", r"\[")
         self.query_one("#value-label", Label).update(f"new value: {hint}")
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        """Drop what was wrong with what was there before."""
+        self.show_problem("")
 
     def _shown(self, key: str) -> str:
         """Return a key's value in the proposed round, as it is entered."""

@@ -159,6 +159,12 @@ class BookPanel(Panel):
         """Whether the book is a client's."""
         return self.target.by_client
 
+    @property
+    def chosen(self) -> tuple[int, int] | None:
+        """The service and the client of the chosen line; None if the cursor is elsewhere on the screen."""
+        bid = self.target.bid(self.target.cursor) if self.target.has_focus else None
+        return bid and (bid.service, bid.client)
+
     def toggle(self) -> None:
         """Switch between a service's book and a client's."""
         self.target.by_client = not self.target.by_client

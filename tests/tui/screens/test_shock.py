@@ -125,3 +125,19 @@ async def test_policies_and_the_mechanism_can_be_changed(
     assert found is not None
     [change] = parse(found[0]).interventions
     assert (change.round, change.key) == (4, key)
+
+
+async def test_an_error_goes_when_something_is_changed(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    async with watching(app, session) as (pilot, _):
+        for change in ("key", "value", "round"):
+            await pilot.press("i")
+            assert await shock(pilot, "services.beta.budget", "12", 4)
+            dialog = app.screen
+            if change == "key":
+                dialog.query_one("#key", Select).value = "clients.offline"
+            else:
+                dialog.query_one(f"#{change}", Input).value = "3"
+            await pilot.pause()
+            assert not str(dialog.query_one(".problem", Static).render()), change
+            await pilot.press("escape")

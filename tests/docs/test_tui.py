@@ -1,0 +1,82 @@
+"""The walk at the top of docs/tui.md, key by key, with the run that the page speaks of."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, Select
+
+from fl import fused
+from fl.installation import command
+from support.screens import painted, until
+from tui.app import MarketApp
+from tui.screens.market import MarketScreen
+from tui.screens.shock import ShockDialog
+
+PAGE = Path(__file__).parents[2] / "docs/tui.md"
+RUNNERS = Path(__file__).parents[1] / "tui/runners"
+OUTBID = "\N{MULTIPLICATION SIGN}"
+
+
+def words(text: str) -> str:
+    """Return a screen's or a page's text in one line, without frames and emphasis."""
+    return " ".join(text.translate(str.maketrans("│╭╮╰╯─*`", "        ")).split())
+
+
+async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
+    if not fused.available():
+        pytest.skip("the page's numbers were made with the compiled kernel, which is not here")
+    done = subprocess.run(
+        command("tui.cli", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    [run] = tmp_path.glob("runs/quickstart-*/as-configured/seed-0000")
+    page = words(PAGE.read_text())
+    app = MarketApp(run=run, out=tmp_path / "runs", runner=(sys.executable, "-P", str(RUNNERS / "formula.py")))
+    async with app.run_test(size=(160, 48)) as pilot:
+
+        async def press(*keys: str) -> str:
+            """Press keys, of which the page names each; return what the screen shows."""
+            for key in keys:
+                await pilot.press(*key) if key.isdecimal() else await pilot.press(key)
+            await pilot.pause()
+            return words(painted(app))
+
+        def promised(text: str, shown: str) -> None:
+            assert words(text) in page
+            assert words(text) in shown
+
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and len(app.screen.session.history) == 36)
+        market = app.screen
+        assert isinstance(market, MarketScreen)
+        shown = await press("g", "10", "enter")
+        assert f"12 1/1 ■ {OUTBID} 0.90 ●0 0.90" in shown  # digits' cell of client 12, and strokes'
+        assert "15.96/20" in shown  # what scribbles offered
+        promised(f"{OUTBID} 0.90", shown)
+        shown = await press("4", "m", "down", "down", "down")
+        assert "12 0.90 0.90 0.4418" in shown
+        promised("lost the draw against strokes, which pays 0.90 too", shown)
+        shown = await press("b")
+        assert "client 12, 1 of 1 cores in use" in shown
+        promised("core 0", shown)
+        promised("paid its bid; won the draw against digits", shown)
+        promised("not chosen, though it fits the remaining budget", shown)
+        shown = await press("escape", "e", "e")
+        assert "event 2/79" in shown
+        assert market.selected == (0, 12)  # it is still the question about digits and client 12
+        assert "who outbid whom" in await press("7")
+        await press("i")
+        dialog = app.screen
+        assert isinstance(dialog, ShockDialog)
+        assert app.focused is dialog.query_one("#value")
+        assert dialog.query_one("#round", Input).value == "11"
+        await press("shift+tab", "enter", "down", "down", "enter")
+        assert dialog.query_one("#key", Select).value == "clients.cores"
+        await press("tab", "2", "tab", "10")
+        assert [dialog.query_one(f"#{name}", Input).value for name in ("value", "round")] == ["2", "10"]
+        await press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen is not market)
+        fork = app.screen
+        assert isinstance(fork, MarketScreen)
+        assert fork.session.hurry == 9  # it shares the rounds before the tenth
