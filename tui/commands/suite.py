@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -166,15 +167,17 @@ def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner
                 "--method; start over with --fresh, or choose another --out"
             )
         begun = there
-    lacking = len([cell for cell in cells if cell not in begun.results])
-    before = len(begun.results)
+    lacking = [cell for cell in cells if cell not in begun.results]
+    last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
     def keep(so_far: "Submission") -> None:
+        found = so_far
         if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
-            so_far = there.with_results(so_far.results)  # with what another process may have played
-        so_far.write(path, frozen)
-        if not manner.quiet:
-            note(f"{label}: {len(so_far.results) - before} of {counted(lacking, 'run')}")
+            found = there.with_results(so_far.results)  # with what another process may have played
+        found.write(path, frozen)
+        done = len(so_far.results) - len(begun.results)
+        if not manner.quiet and lacking[done - 1] in last:
+            note(f"{label}: {done} of {counted(len(lacking), 'run')}")
 
     try:
         played = play(policy, frozen, cells=cells, begun=begun, jobs=manner.jobs, keep=keep)

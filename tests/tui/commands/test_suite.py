@@ -149,17 +149,40 @@ def test_training_on_a_market_of_the_suite_is_refused(flmarket: Callable[..., Do
     assert "is the market 'starved' of the suite, on which agents are compared" in done.stderr
 
 
-def test_interrupted_it_keeps_what_it_has_played(tmp_path: Path) -> None:
+STUCK = """\
+import time
+from pathlib import Path
+import flmarket
+
+
+@flmarket.policy("stuck")
+class Stuck(flmarket.Policy):
+    \"\"\"Does not come to an end of its second run.\"\"\"
+
+    def act(self, observation):
+        if observation.round == 1:
+            with open("begun", "a") as file:
+                file.write("a run\\n")
+        if Path("begun").read_text().count("a run") == 2:
+            time.sleep(120)
+        return flmarket.Offer.none()
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "SIGKILL"])
+def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    begun, path = tmp_path / "begun", tmp_path / "submissions/stuck.json"
     with subprocess.Popen(
-        [*CLI, "suite", "hqfa", "--jobs", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*CLI, "suite", "stuck.py:stuck", "--markets", "alone"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as running:
-        path, end = tmp_path / "submissions/hqfa.json", time.monotonic() + 120
-        while not path.exists() and time.monotonic() < end:
+        end = time.monotonic() + 120
+        while not (begun.exists() and len(begun.read_text().splitlines()) == 2):
+            assert time.monotonic() < end
             time.sleep(0.1)
-        running.send_signal(signal.SIGINT)
-        assert running.stderr is not None
-        said = running.stderr.read()
-    assert running.returncode == 130
-    assert "interrupted; the same command plays what is missing" in said
+        running.send_signal(how)
+        _, said = running.communicate(timeout=30)  # to the end of all processes that have it open
+    assert running.returncode == (130 if how is signal.SIGINT else -how)
+    assert ("interrupted; the same command plays what is missing" in said) == (how is signal.SIGINT)
     assert "Traceback" not in said
-    assert json.loads(path.read_text())["results"]
+    assert json.loads(path.read_text())["results"]["alone/resident/all"].keys() == {"7101"}
