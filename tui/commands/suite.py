@@ -59,7 +59,7 @@ def suite(
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
-    from fl.files import asked_for
+    from fl.files import asked_for, require_writable
     from scenarios.running.seeds import parse_seeds
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
@@ -69,6 +69,8 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
+    if page is not None:
+        require_writable(page)
     frozen = read()
     played: list[Submission] = []
     if policies:
@@ -152,9 +154,10 @@ def _registered(file: str, name: str) -> str:
 
 def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
     """Play what a policy's submission lacks."""
+    from fl.files import alone_in
     from scenarios.file.policy_choice import PolicyChoice
     from scenarios.suite.playing import entry, play
-    from scenarios.suite.submission import read
+    from scenarios.suite.submission import prepare, read
 
     label = PolicyChoice.parse(policy, "policy").label
     path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
@@ -167,14 +170,16 @@ def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner
                 "--method; start over with --fresh, or choose another --out"
             )
         begun = there
+    prepare(path)
     lacking = [cell for cell in cells if cell not in begun.results]
     last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
     def keep(so_far: "Submission") -> None:
         found = so_far
-        if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
-            found = there.with_results(so_far.results)  # with what another process may have played
-        found.write(path, frozen)
+        with alone_in(path.parent):
+            if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
+                found = there.with_results(so_far.results)  # with what another process may have played
+            found.write(path, frozen)
         done = len(so_far.results) - len(begun.results)
         if not manner.quiet and lacking[done - 1] in last:
             note(f"{label}: {done} of {counted(len(lacking), 'run')}")

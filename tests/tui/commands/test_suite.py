@@ -90,6 +90,16 @@ def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], t
     assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
 
 
+def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+    command = [*CLI, "suite", "hqfa", "--mode", "resident", "--quiet", "--markets"]
+    markets = ("alone,starved,like-paper,rich", "unequal,starved-one-core,alone-fitted-many")
+    processes = [subprocess.Popen([*command, names], cwd=tmp_path, stdout=subprocess.DEVNULL) for names in markets]
+    assert [process.wait() for process in processes] == [0, 0]
+    found = json.loads((tmp_path / "submissions/hqfa.json").read_text())["results"]
+    assert sorted(found) == sorted(f"{name}/resident/all" for name in ",".join(markets).split(","))
+    assert all(len(aucs) == 3 for aucs in found.values())
+
+
 def test_trainings_of_one_method_are_one_line(
     flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -130,6 +140,20 @@ def test_bad_input_is_one_line(
     assert done.returncode == 2
     assert problem in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [("--html", "nowhere/page.html"), ("--html", "there"), ("--out", "full/mine.json")])
+def test_what_cannot_be_written_is_refused_before_anything_is_played(
+    flmarket: Callable[..., Done], option: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "full").touch()
+    done = flmarket("suite", "hqfa", "--markets", "alone", *option, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{option[1].removesuffix('/mine.json')}: cannot be ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "there"]
 
 
 def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
