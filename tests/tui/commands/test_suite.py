@@ -1,6 +1,7 @@
 """`flmarket suite`."""
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -113,6 +114,20 @@ def test_trainings_of_one_method_are_one_line(
     assert len(list((tmp_path / "submissions").iterdir())) == 2
     assert "| mine† |" in done.stdout.splitlines()[-1]
     assert done.stdout.splitlines()[-1].endswith("| 2 |")
+
+
+def test_what_cannot_be_one_method_is_not_played(
+    flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_agent(tmp_path / "a.safetensors")
+    shutil.copy(tmp_path / "a.safetensors", tmp_path / "same.safetensors")
+    shutil.copy(tmp_path / "a.json", tmp_path / "same.json")
+    for policies in (("hqfa", "lcfa"), ("mahdrl:a.safetensors", "mahdrl:same.safetensors")):
+        done = flmarket("suite", *policies, "--method", "mine", *FEW, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "method 'mine' has 2 submissions that are not of different agents" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("submissions/*"))
 
 
 @pytest.mark.parametrize(
