@@ -60,9 +60,11 @@ def plan_training(
 
     Raises:
         InputError: the policy cannot be trained, or not in several markets; a rival's policy is unknown; a number is
-            too small; ``together`` is given without ``rotate``; or a market is one of the suite's.
+            too small; ``together`` is given without ``rotate``; or a market is one of the suite's, or there twice.
     """
     require_outside(scenarios)
+    if twice := [scenario.name for place, scenario in enumerate(scenarios) if scenario in scenarios[:place]]:
+        raise InputError(f"scenario {twice[0]!r} is named twice; leave one out, as all markets are played alike often")
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():

@@ -1,7 +1,7 @@
 """`mahdrl` in a market: plays a trained agent. NumPy only."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"
+
+LEARNING = frozenset({
+    "share", "served", "difference", "average", "learning_rate", "batch", "replay", "updates", "horizon", "gain",
+    "weighted", "scale",
+})  # fmt: skip
+"""The settings of a training (``learner.Settings``, which brings torch) that are no part of the agent's design."""
 
 
 class Player(Policy):
@@ -103,6 +109,7 @@ class MahdrlSingle(Mahdrl):
 
 def _loaded(found: trained.Trained, payments: Payments | None) -> Brain:
     """Return the networks of the agent that a checkpoint holds for a service."""
+    found.require_settings(LEARNING | {setting.name for setting in fields(Design)})
     try:
         design = Design.of(found.settings)
     except ValueError as error:
