@@ -19,6 +19,7 @@ from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.selves import ITSELF
+from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Table, train
 from learning.mahdrl.training_log import Row
@@ -231,7 +232,7 @@ def _require_seats(training: Training) -> None:
         raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper_settings.Settings]:
+def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | paper_settings.Settings]:
     """Return a learner that has learned nothing yet, and its settings.
 
     Raises:
@@ -240,7 +241,7 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     shapes = [_shape(scenario) for scenario in training.scenarios]
     settings: Any
     if training.policy == "mahdrl":
-        settings = settings_of(learner.Settings, training.options, training.policy)
+        settings = settings_of(Settings, training.options, training.policy)
         if ITSELF in training.rivals and not settings.share:
             raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
         if len(shapes) > 1 and not settings.share:

@@ -12,15 +12,10 @@ from learning.mahdrl.brain import START, Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.context import Memory
 from learning.mahdrl.reasons import Reasons
+from learning.mahdrl.settings import Settings
 from learning.policy import Policy, PolicyContext
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"
-
-LEARNING = frozenset({
-    "share", "served", "difference", "average", "learning_rate", "batch", "replay", "updates", "horizon", "gain",
-    "weighted", "scale",
-})  # fmt: skip
-"""The settings of a training (``learner.Settings``, which brings torch) that are no part of the agent's design."""
 
 
 class Player(Policy):
@@ -109,7 +104,7 @@ class MahdrlSingle(Mahdrl):
 
 def _loaded(found: trained.Trained, payments: Payments | None) -> Brain:
     """Return the networks of the agent that a checkpoint holds for a service."""
-    found.require_settings(LEARNING | {setting.name for setting in fields(Design)})
+    found.require_settings({setting.name for setting in fields(Settings)})
     try:
         design = Design.of(found.settings)
     except ValueError as error:

@@ -2,17 +2,17 @@
 
 import hashlib
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from fl.streams import stream
 from learning.mahdrl import checkpoint
-from learning.mahdrl.brain import Brain, Design
+from learning.mahdrl.brain import Brain
 from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.learner import Settings
-from learning.mahdrl.policy import LEARNING, Mahdrl
+from learning.mahdrl.policy import Mahdrl
+from learning.mahdrl.settings import Settings
 from learning.policy import PolicyOptionsError, create
 
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
@@ -86,10 +86,6 @@ def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
     describe(agent, **changes)
     with pytest.raises(CheckpointError, match=message):
         Mahdrl(make_context(), checkpoint=str(agent))
-
-
-def test_every_setting_of_a_training_is_known():
-    assert {setting.name for setting in fields(Settings)} == LEARNING | {setting.name for setting in fields(Design)}
 
 
 def test_a_missing_half_is_refused(agent, make_context):
