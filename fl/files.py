@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -53,8 +53,13 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with stream:
             yield stream
     else:
-        with _aside(Path(os.path.realpath(path)) if path.is_symlink() else path) as file:
+        with _aside(_target(path)) as file:
             yield file
+
+
+def _target(path: Path) -> Path:
+    """Return the file whose content is replaced: the one that a symbolic link points to."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _stream(path: Path) -> IO[bytes] | None:
@@ -63,11 +68,16 @@ def _stream(path: Path) -> IO[bytes] | None:
         # Not opened anew: where the shell sent it to a file, that would start at the file's beginning.
         number = {"stdout": 1, "stderr": 2}.get(descriptor[1]) or int(descriptor[2] or 0)
         return os.fdopen(os.dup(number), "wb")
+    return path.open("wb") if _is_device(path) else None
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether there is something, and it is neither a file nor a folder."""
     try:
         kind = path.stat().st_mode
     except OSError:  # there is nothing yet, or what is wrong shows when it is written
-        return None
-    return None if stat.S_ISREG(kind) or stat.S_ISDIR(kind) else path.open("wb")
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
 
 
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})")
@@ -76,9 +86,7 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,4})"
 @contextmanager
 def _aside(path: Path) -> Iterator[IO[bytes]]:
     """Open a new file beside ``path`` that takes its place, whatever stands there, once the block ends."""
-    if not path.name:  # "." or "/"
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    new = path.with_name(unfinished(path.name))
+    new = _beside(path)
     with _claimed(new) as file:
         try:
             yield file
@@ -89,6 +97,13 @@ def _aside(path: Path) -> Iterator[IO[bytes]]:
             new.unlink(missing_ok=True)
             raise
     _sync_folder(path.parent)
+
+
+def _beside(path: Path) -> Path:
+    """Return where the file is written that is to take the place of ``path``."""
+    if not path.name or (path.is_dir() and not path.is_symlink()):  # "." and "/" have no name
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return path.with_name(unfinished(path.name))
 
 
 def _claimed(new: Path) -> IO[bytes]:
@@ -145,6 +160,22 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -249,6 +280,22 @@ def asked_for(path: Path) -> Iterator[IO[str]]:
     try:
         with replacing_text(path) as file:
             yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def require_writable(path: Path) -> None:
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed.
+
+    Raises:
+        InputError: as ``asked_for`` would.
+    """
+    if _DESCRIPTOR.fullmatch(str(path)) or _is_device(path):
+        return
+    try:
+        new = _beside(_target(path))
+        _claimed(new).close()
+        new.unlink()
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -79,15 +79,19 @@ class Results:
 
     @classmethod
     def of(
-        cls, entrants: tuple[str, ...], seeds: tuple[int, ...], services: Sequence[ServiceSpec], runs: FloatArray
+        cls, played: Sequence[tuple[str, int]], services: Sequence[ServiceSpec], runs: Sequence[FloatArray]
     ) -> "Results":
         """Return the outcome of runs.
 
         Args:
-            entrants, seeds, services: who and what was played.
-            runs: [entrant, seed, 6, round, service] accuracy, test accuracy, reward, spent, wanted and served.
+            played: of each run, the entrant and the seed, as ``games`` has them.
+            services: of all markets.
+            runs: of each run, [6, round, service] accuracy, test accuracy, reward, spent, wanted and served.
         """
-        accuracy, reported, reward, spent, wanted, served = np.moveaxis(runs, 2, 0)
+        entrants = tuple(dict.fromkeys(name for name, _ in played))
+        seeds = tuple(seed for _, seed in played[: len(played) // len(entrants)])
+        kept = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)
+        accuracy, reported, reward, spent, wanted, served = np.moveaxis(kept, 2, 0)
         return cls(
             entrants=entrants,
             seeds=seeds,
@@ -157,22 +161,29 @@ def evaluate(
         ValueError: there are no entrants or no seeds, or an entrant leaves a service without a policy.
         OfferError, PolicyFailed, Diverged: a run failed.
     """
+    runs = []
+    for name, seed in (due := games(entrants, seeds)):
+        market = factory(seed)
+        try:
+            runs.append(_run(market, name, entrants[name]))
+        finally:
+            market.close()
+        if progress is not None:
+            progress(name, seed)
+    return Results.of(due, market.services, runs)
+
+
+def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]]:
+    """Return what is played in an evaluation: each entrant under each seed.
+
+    Raises:
+        ValueError: there are no entrants or no seeds.
+    """
     seeds = tuple(seeds)
-    if not entrants or not seeds:
+    found = [(entrant, seed) for entrant in entrants for seed in seeds]
+    if not found:
         raise ValueError("an evaluation needs at least one entrant and one seed")
-    runs: list[list[FloatArray]] = []
-    for name, entrant in entrants.items():
-        row = []
-        for seed in seeds:
-            market = factory(seed)
-            try:
-                row.append(_run(market, name, entrant))
-            finally:
-                market.close()
-            if progress is not None:
-                progress(name, seed)
-        runs.append(row)
-    return Results.of(tuple(entrants), seeds, market.services, np.array(runs))
+    return found
 
 
 def seated(market: Market, name: str, entrant: Entrant) -> Mapping[str, Policy]:

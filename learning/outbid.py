@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from des.money import MICRO, to_micro
+from des.money import MICRO, MicroArray, to_micro
 from des.records import Observation, Offer
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, IntArray
 from learning.checks import require_finite
 from learning.policy import Policy
 from learning.selection import fill_budget, ranked
@@ -42,9 +42,23 @@ def prices(observation: Observation) -> FloatArray:
         return observation.own_bids
     bids = to_micro(observation.bids)
     own = observation.services.index(observation.service)
-    rivals = np.sort(np.delete(bids, own, axis=0), axis=0)[::-1]
-    if len(rivals) < observation.cores:
-        return observation.own_bids
-    to_beat = rivals[observation.cores - 1]
-    # A service that has left asks for nobody; its bids are zero.
-    return np.asarray(np.maximum(bids[own], np.where(to_beat > 0, to_beat + 1, 0)) / MICRO)
+    [beats] = to_beat(bids[None], np.array([own]), np.array([observation.cores]))
+    return np.asarray(np.maximum(bids[own], beats) / MICRO)
+
+
+def to_beat(bids: MicroArray, seats: IntArray, cores: IntArray) -> MicroArray:
+    """Return what beats all but K - 1 rivals at each client of n markets if they pay the bids, [n, C], micro-units.
+
+    0 where there are fewer than K rivals. A service that has left asks for nobody; its bids are zero.
+
+    Args:
+        bids: [n, M, C] what each client asks of each service, micro-units.
+        seats: [n] the service whose rivals the others are.
+        cores: [n] K.
+    """
+    markets = np.arange(len(bids))
+    rivals = bids.copy()
+    rivals[markets, seats] = 0
+    ranked = np.sort(rivals, axis=1)[:, ::-1]
+    highest = ranked[markets, np.minimum(cores, ranked.shape[1]) - 1]
+    return np.where((highest > 0) & (cores <= ranked.shape[1])[:, None], highest + 1, 0)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.ordered import mean
 
 NO_SPREAD = 1e-9
@@ -16,3 +16,20 @@ def standardised(values: FloatArray | IntArray) -> FloatArray:
     centred = np.asarray(values, dtype=np.float64) - mean(values)
     spread = math.sqrt(mean(centred * centred))
     return centred / spread if spread > NO_SPREAD else np.zeros_like(centred)
+
+
+def standardised_rows(values: FloatArray | IntArray, there: BoolArray) -> FloatArray:
+    """Return values [n, C] of n markets less their mean over the clients that are there, in standard deviations.
+
+    Zeros where all are equal. Sums have a fixed order: what they decide must not depend on the machine.
+
+    Args:
+        values: of any size, such as money in micro-units; what is equal is relative to the largest of a row.
+        there: [n, C] which clients a market has, at least one; the others' values are 0.
+    """
+    count = there.sum(axis=1)[:, None]
+    known = np.where(there, values, 0.0)
+    centred = np.where(there, known - np.cumsum(known, axis=1)[:, -1:] / count, 0.0)
+    spread = np.sqrt(np.cumsum(centred * centred, axis=1)[:, -1:] / count)
+    even = spread <= NO_SPREAD * np.maximum(1.0, np.abs(known).max(axis=1, keepdims=True))
+    return np.where(even, 0.0, centred / np.where(even, 1.0, spread))

@@ -19,6 +19,7 @@ from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.selves import ITSELF
+from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Table, train
 from learning.mahdrl.training_log import Row
@@ -60,9 +61,11 @@ def plan_training(
 
     Raises:
         InputError: the policy cannot be trained, or not in several markets; a rival's policy is unknown; a number is
-            too small; ``together`` is given without ``rotate``; or a market is one of the suite's.
+            too small; ``together`` is given without ``rotate``; or a market is one of the suite's, or there twice.
     """
     require_outside(scenarios)
+    if twice := [scenario.name for place, scenario in enumerate(scenarios) if scenario in scenarios[:place]]:
+        raise InputError(f"scenario {twice[0]!r} is named twice; leave one out, as all markets are played alike often")
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():
@@ -229,7 +232,7 @@ def _require_seats(training: Training) -> None:
         raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Settings | paper_settings.Settings]:
+def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | paper_settings.Settings]:
     """Return a learner that has learned nothing yet, and its settings.
 
     Raises:
@@ -238,7 +241,7 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, learner.Setting
     shapes = [_shape(scenario) for scenario in training.scenarios]
     settings: Any
     if training.policy == "mahdrl":
-        settings = settings_of(learner.Settings, training.options, training.policy)
+        settings = settings_of(Settings, training.options, training.policy)
         if ITSELF in training.rivals and not settings.share:
             raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
         if len(shapes) > 1 and not settings.share:

@@ -27,7 +27,7 @@ class Training:
     Attributes:
         scenarios: the markets, without a sweep, with the backend that is to be trained on; at least one.
         policy: what is trained.
-        options: hyper-parameters that differ from the defaults (``learner.Settings``, ``paper.settings.Settings``).
+        options: hyper-parameters that differ from the defaults (``mahdrl.settings``, ``paper.settings``).
         plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
         rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
         rivals: policies, ``NAME``, ``NAME:CHECKPOINT`` or ``itself``, that the other services draw from in every

@@ -19,7 +19,7 @@ from des.offers import check_offer
 from des.records import Feedback, Offer
 from fl.arrays import FloatArray, IntArray
 from fl.blame import Foreign
-from learning.evaluation import Entrant, Results, seated
+from learning.evaluation import Entrant, Results, games, seated
 from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import Offers
 from learning.play import Decision, PolicyFailed, decide
@@ -86,21 +86,16 @@ def evaluate(
     Raises:
         LockstepError: the market cannot be played in lockstep.
     """
-    seeds = tuple(seeds)
-    if not entrants or not seeds:
-        raise ValueError("an evaluation needs at least one entrant and one seed")
-    games = [(name, seed) for name in entrants for seed in seeds]
-    runs: list[FloatArray] = []
-    for start in range(0, len(games), TOGETHER):
-        batch = games[start : start + TOGETHER]
+    due, runs = games(entrants, seeds), list[FloatArray]()
+    for start in range(0, len(due), TOGETHER):
+        batch = due[start : start + TOGETHER]
         seatings = [seating(factory, seed, name, entrants[name]) for name, seed in batch]
         markets = Lockstep([factory] * len(batch), [seed for _, seed in batch])
         runs.extend(play(markets, seatings))
         for name, seed in batch:
             if progress is not None:
                 progress(name, seed)
-    played = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)
-    return Results.of(tuple(entrants), seeds, markets.kinds.markets[0].services, played)
+    return Results.of(due, markets.kinds.markets[0].services, runs)
 
 
 def seating(factory: MarketFactory, seed: int, name: str, entrant: Entrant) -> Seating:

@@ -1,7 +1,7 @@
 """`mahdrl` in a market: plays a trained agent. NumPy only."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from learning.mahdrl.brain import START, Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.context import Memory
 from learning.mahdrl.reasons import Reasons
+from learning.mahdrl.settings import Settings
 from learning.policy import Policy, PolicyContext
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"
@@ -103,6 +104,7 @@ class MahdrlSingle(Mahdrl):
 
 def _loaded(found: trained.Trained, payments: Payments | None) -> Brain:
     """Return the networks of the agent that a checkpoint holds for a service."""
+    found.require_settings({setting.name for setting in fields(Settings)})
     try:
         design = Design.of(found.settings)
     except ValueError as error:

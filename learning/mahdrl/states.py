@@ -67,6 +67,11 @@ def file_of(folder: Path, episode: int) -> Path:
     return folder / f"{_NAME}{episode:06d}{checkpoint.TENSORS}"
 
 
+def is_there(folder: Path) -> bool:
+    """Return whether a training's folder has a state to resume from."""
+    return next(_states(folder), None) is not None
+
+
 def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str, Any]]) -> Found | None:
     """Restore a learner from the last state in a folder; return its description, or None if the folder has no state.
 

@@ -1,11 +1,12 @@
 """Trained agents on disk: those that come with flmarket, and your own."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from fl.names import did_you_mean
 from learning.mahdrl import checkpoint as checkpoints
 from learning.mahdrl.checkpoint import CheckpointError
 
@@ -32,6 +33,21 @@ class Trained:
     def settings(self) -> Mapping[str, Any]:
         """The hyper-parameters that the agent was trained with; a CheckpointError if the description has none."""
         return checkpoints.settings(self.path, self.description)
+
+    def require_settings(self, known: Collection[str]) -> None:
+        """Refuse settings of which nobody knows what they say about how the agent is to play.
+
+        Args:
+            known: names of all that the policy's trainings have.
+
+        Raises:
+            CheckpointError: the description has another one, or no settings.
+        """
+        if unknown := sorted(self.settings.keys() - known):
+            raise CheckpointError(
+                f"{self.path.with_suffix(checkpoints.DESCRIPTION)}: unknown setting {unknown[0]!r} of "
+                f"{self.description['policy']}{did_you_mean(unknown[0], known)}; restore it or train again"
+            )
 
     def require_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse tensors that do not fit the policy's networks; see ``checkpoint.require_shapes``."""

@@ -78,8 +78,11 @@ class PolicyChoice:
             explicit: see ``Scenario.explicit``.
 
         Yields:
-            the key and a sentence for each explicit wish that it conflicts with.
+            the key and a sentence for each explicit wish that it conflicts with; no key for its own checkpoint.
         """
+        if self.checkpoint is not None and not self.takes("checkpoint"):
+            yield "", f"policy {self.name!r} takes no checkpoint"
+            return
         for service in data["services"]:
             at = f"services.{service['name']}"
             own = {key.removeprefix(f"{at}."): source for key, source in explicit.items() if key.startswith(f"{at}.")}
@@ -101,8 +104,6 @@ class PolicyChoice:
             service["checkpoint"] = self.checkpoint
         if "checkpoint" in explicit and not self.takes("checkpoint"):
             yield "checkpoint", f"policy {self.name!r} takes no checkpoint, but {explicit['checkpoint']} gives it one"
-        elif self.checkpoint is not None and not self.takes("checkpoint"):
-            yield "checkpoint", f"policy {self.name!r} takes no checkpoint"
         for key in kept:
             if (source := _wanted(key, explicit)) and not self.takes(key):
                 yield f"policy_options.{key}", f"policy {self.name!r} takes no option {key!r}, but {source} sets it"

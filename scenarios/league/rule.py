@@ -11,7 +11,8 @@ import numpy as np
 
 from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.scaling import NO_SPREAD
+from learning.outbid import to_beat
+from learning.scaling import standardised_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,14 @@ def offers(weights: Weights, seen: Seen) -> tuple[IntArray, IntArray, MicroArray
     """Return the offers of n services: row, client and payment in micro-units, row by row, in the order of choice."""
     rows = np.arange(len(seen.seats))
     bids = seen.bids[rows, seen.seats]
-    beats = _beats(seen)
+    beats = to_beat(seen.bids, seen.seats, seen.cores)
     price = _prices(weights, bids, beats)
-    quality, dear = _standardised(seen.dqi, seen.clients), _standardised(price, seen.clients)
+    quality, dear = standardised_rows(seen.dqi, seen.clients), standardised_rows(price, seen.clients)
     score = (
         _column(weights.quality) * quality
         + (_column(weights.price) + _column(weights.late) * seen.time[:, None]) * dear
         + _column(weights.both) * quality * dear
-        + _column(weights.rivals) * _standardised(beats, seen.clients)
+        + _column(weights.rivals) * standardised_rows(beats, seen.clients)
     )
     order = np.argsort(-score, axis=1, kind="stable")
     count = seen.clients.sum(axis=1)
@@ -119,38 +120,12 @@ def offers(weights: Weights, seen: Seen) -> tuple[IntArray, IntArray, MicroArray
     return row, chosen, price[row, chosen]
 
 
-def _beats(seen: Seen) -> MicroArray:
-    """Return what beats all but K - 1 rivals at each client if they pay the bids, [n, C]; 0 if nobody is to be beaten.
-
-    As ``learning.outbid.prices``.
-    """
-    rivals = seen.bids.copy()
-    rivals[np.arange(len(rivals)), seen.seats] = 0
-    ranked = np.sort(rivals, axis=1)[:, ::-1]
-    place = np.minimum(seen.cores, ranked.shape[1]) - 1
-    highest = ranked[np.arange(len(ranked)), place]
-    return np.where((highest > 0) & (seen.cores <= ranked.shape[1])[:, None], highest + 1, 0)
-
-
 def _prices(weights: Weights, bids: MicroArray, beats: MicroArray) -> MicroArray:
     """Return what each client would be paid, [n, C]; at least its bid."""
     marked = bids + np.floor(np.maximum(_column(weights.markup), 0.0) * bids).astype(np.int64)
     reach = _column(weights.reach)
     beaten = (reach > 0) & (beats <= bids + np.floor(np.maximum(reach, 0.0) * bids))
     return np.where(beaten, np.maximum(marked, beats), marked)
-
-
-def _standardised(values: FloatArray | MicroArray, there: BoolArray) -> FloatArray:
-    """Return values [n, C] less their mean over the clients that are there, in standard deviations; 0 if all are equal.
-
-    Sums have a fixed order: what they decide must not depend on the machine.
-    """
-    count = there.sum(axis=1)[:, None]
-    known = np.where(there, values, 0.0)
-    centred = np.where(there, known - np.cumsum(known, axis=1)[:, -1:] / count, 0.0)
-    spread = np.sqrt(np.cumsum(centred * centred, axis=1)[:, -1:] / count)
-    even = spread <= NO_SPREAD * np.maximum(1.0, np.abs(known).max(axis=1, keepdims=True))
-    return np.where(even, 0.0, centred / np.where(even, 1.0, spread))
 
 
 def _column(weight: float | FloatArray) -> FloatArray:

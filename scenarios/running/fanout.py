@@ -4,11 +4,13 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 from typing import TypeVar
 
 from fl.errors import RunError
 from scenarios.plugins import unpack
+from scenarios.running.parent import end_with_parent_of_pool
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,6 +25,9 @@ def in_processes(
 ) -> Iterator[Result]:
     """Yield what a task returns for each item, in their order.
 
+    No process outlives the one that calls this, or the iterator: what is under way when that is closed, or when Ctrl-C
+    or an error ends it, is ended at once. So an item should be the least work whose result is worth keeping.
+
     Args:
         task: a function of a module, or a ``partial`` of one: it is pickled.
         items: what it is called with.
@@ -33,18 +38,32 @@ def in_processes(
     Raises:
         RunError: a process ended; and whatever the task raises.
     """
+    others = set(active_children())
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (packages,)) as pool:
-        running = [pool.submit(task, item) for item in items]
         try:
+            with _deaf_to_ctrl_c():
+                running = [pool.submit(task, item) for item in items]
             for future in running:
                 yield future.result()
         except BrokenProcessPool:
             raise RunError(ended) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+        except BaseException:  # Ctrl-C, a task's error, or whoever asked is not interested any more
+            for process in set(active_children()) - others:
+                process.kill()
+            raise
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Hold Ctrl-C back. Processes that are started meanwhile never get it: it is for the one that started them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: Ctrl-C is for the one that started it, which loaded the same plug-ins."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Prepare a process: it loads the plug-ins of the one that started it."""
+    end_with_parent_of_pool()
     unpack(packages)

@@ -14,12 +14,10 @@ What is printed while a run lasts goes into its log. The process ends when its i
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
 """
 
-import ctypes
 import faulthandler
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,6 +43,7 @@ from scenarios.loader import load as load_scenario
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import REGISTRIES, packed, unpack
 from scenarios.running.observer import Progress
+from scenarios.running.parent import end_with_parent
 from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.watch import CreateWatched
@@ -200,7 +199,7 @@ def main() -> None:
 
     Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
     """
-    _end_with_parent()
+    end_with_parent()
     commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
@@ -218,12 +217,6 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     serve(lines.get, lambda message: print(json.dumps(message), file=messages), record)
-
-
-def _end_with_parent() -> None:
-    """Let Linux end this process with the one that started it, even while a policy keeps all of Python from running."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Plays a policy in the suite's markets: each run by itself, in this process or in several, with the same results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import Any
 
 from fl.errors import InputError, RunError
@@ -20,9 +20,6 @@ from scenarios.suite.submission import Submission
 
 DECIMALS = 6
 """Of an AUC: what sums of floats in another order would change is below that."""
-
-Played = Mapping[Cell, float]
-"""AUCs."""
 
 
 def entry(policy: str, suite: Suite, method: str | None = None) -> Submission:
@@ -69,7 +66,7 @@ def play(
         cells: the runs; all of the suite's if not given. See ``Suite.cells``.
         begun: what has been played already, which is not played again.
         jobs: processes.
-        keep: called with what has been played so far, after each market and mode.
+        keep: called with what has been played so far, after each run.
 
     Returns:
         A submission with the results; the same whatever the number of processes.
@@ -82,22 +79,19 @@ def play(
     if not submission.continues(entry(policy, suite, submission.method)):
         raise InputError(f"what was begun, {submission.method!r}, is not of policy {policy!r} as it is here")
     todo = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
-    tasks = [
-        (suite.market(name), policy, tuple(group))
-        for (name, _), group in groupby(todo, key=lambda cell: (cell.market, cell.mode))
-    ]
-    for found in _aucs(tasks, jobs):
-        submission = submission.with_results(found)
-        keep(submission)
+    with closing(_aucs([(suite.market(cell.market), policy, cell) for cell in todo], jobs)) as aucs:
+        for cell, found in zip(todo, aucs, strict=True):
+            submission = submission.with_results({cell: found})
+            keep(submission)
     return submission
 
 
-Task = tuple[SuiteMarket, str, tuple[Cell, ...]]
-"""A market, a policy, and runs of one mode."""
+Task = tuple[SuiteMarket, str, Cell]
+"""A market, a policy, and one of its runs there."""
 
 
-def _aucs(tasks: Sequence[Task], jobs: int) -> Iterator[Played]:
-    """Yield the AUCs of each task, in their order.
+def _aucs(tasks: Sequence[Task], jobs: int) -> Generator[float, None, None]:
+    """Yield the AUC of each task, in their order.
 
     With plug-ins, one job has a process of its own, too, which is all that they can end.
     """
@@ -113,18 +107,14 @@ def _aucs(tasks: Sequence[Task], jobs: int) -> Iterator[Played]:
     yield from in_processes(_play, tasks, jobs, sent, ended)
 
 
-def _play(task: Task) -> Played:
-    market, policy, cells = task
-    shelf, seated = Shelf(), with_policy(market.scenario, policy)
-    found = {}
-    for cell in cells:
-        try:
-            found[cell] = auc(market, cell, seated, shelf)
-        except InputError as error:
-            raise InputError(f"{policy} cannot play {cell.place} of the suite: {error}") from error
-        except RunError as error:
-            raise RunError(f"{policy} failed in {cell.place} of the suite, seed {cell.seed}: {error}") from error
-    return found
+def _play(task: Task) -> float:
+    market, policy, cell = task
+    try:
+        return auc(market, cell, with_policy(market.scenario, policy), Shelf())
+    except InputError as error:
+        raise InputError(f"{policy} cannot play {cell.place} of the suite: {error}") from error
+    except RunError as error:
+        raise RunError(f"{policy} failed in {cell.place} of the suite, seed {cell.seed}: {error}") from error
 
 
 def auc(market: SuiteMarket, cell: Cell, seated: Scenario, shelf: Shelf) -> float:

@@ -1,43 +1,86 @@
 """Markets that no agent is trained on: those of the suite, on which agents are compared."""
 
-import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fl.errors import InputError
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, settled
+from scenarios.loader import settled
 from scenarios.suite.frozen import read
 
+TOLERANCE = 0.01
+"""How far numbers of two markets may be apart, relatively, that are the same market: less is a change in name only."""
 
-def market_hash(scenario: Scenario) -> str:
-    """Return what two scenarios have in common if they are the same market: SHA-256 of all but names and policies.
+_ZERO = 1e-6
+"""The same as 0."""
+
+
+def same_market(one: Scenario, other: Scenario) -> bool:
+    """Return whether two scenarios are the same market, but for names, policies and what is within ``TOLERANCE``.
 
     The name, the description, the number of rounds, the backend, the order of the services and who plays for them do
     not make another market.
     """
-    plays: dict[str, object] = {"policy": "random", "policy_options": {}, "checkpoint": None}
-    alike = sorted((it.model_copy(update={**plays, "name": "service"}) for it in scenario.services), key=repr)
-    services = [it.model_copy(update={"name": f"service-{m}"}) for m, it in enumerate(alike)]
-    training = scenario.training.model_copy(update={"backend": "real"})
-    plain = {"name": "market", "description": "", "rounds": 1, "services": tuple(services), "training": training}
-    return hashlib.sha256(dumps(settled(scenario.model_copy(update=plain))).encode()).hexdigest()
-
-
-def hashes() -> dict[str, str]:
-    """Return the names of the suite's markets by their ``market_hash``. Errors as in ``frozen.read``."""
-    return {market_hash(market.scenario): name for name, market in read().markets.items()}
+    return _alike(_market(one), _market(other))
 
 
 def require_outside(scenarios: Iterable[Scenario]) -> None:
     """Refuse to train on a market of the suite: what an agent is compared on is nothing that it has seen.
 
     Raises:
-        InputError: a scenario is one of the suite's markets, whatever it is called and whoever plays in it.
+        InputError: a scenario is one of the suite's markets, whatever it is called and whoever plays in it; also if
+            its numbers are within ``TOLERANCE`` of theirs.
     """
-    reserved = hashes()
+    reserved = {name: _market(market.scenario) for name, market in read().markets.items()}
     for scenario in scenarios:
-        if (name := reserved.get(market_hash(scenario))) is not None:
-            raise InputError(
-                f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
-                "none may be trained on it; change it, such as with --set clients.count=25"
-            )
+        market = _market(scenario)
+        for name, kept in reserved.items():
+            if _alike(market, kept):
+                raise InputError(
+                    f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
+                    f"none may be trained on it, nor on one whose numbers are within {TOLERANCE:.0%} of its; change "
+                    "it, such as with --set clients.count=25"
+                )
+
+
+def _market(scenario: Scenario) -> dict[str, Any]:
+    """Return what makes a scenario the market that it is."""
+    training = scenario.training.model_copy(update={"backend": "real"})
+    plain = {"name": "market", "description": "", "rounds": 1, "training": training}
+    data = settled(scenario.model_copy(update=plain)).model_dump(exclude_none=True)
+    for service in data["services"]:
+        for key in ("name", "policy", "policy_options", "checkpoint"):
+            service.pop(key, None)
+    return data
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Return whether two values of scenarios, or all in them, are the same as far as it matters."""
+    match one, other:
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+        case str(), str():
+            return one == other
+        case Sequence(), Sequence():
+            if len(one) != len(other):
+                return False
+            if all(isinstance(each, Mapping) for each in one):  # services, in any order
+                return _paired(one, other)
+            return all(map(_alike, one, other))
+        case bool(), bool():
+            return one == other
+        case int() | float(), int() | float():
+            return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=_ZERO)
+    return bool(one == other)
+
+
+def _paired(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Return whether each has one of the others to itself that it is like."""
+    left = list(others)
+    for one in some:
+        match = next((place for place, other in enumerate(left) if _alike(one, other)), None)
+        if match is None:
+            return False
+        del left[match]
+    return True

@@ -98,12 +98,28 @@ class Standing:
 
 
 def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]:
-    """Return what each method reached: those that have played most first, by their scores."""
+    """Return what each method reached: those that have played most first, by their scores. Errors as ``by_method``."""
+    found = [_standing(method, own, suite) for method, own in by_method(submissions).items()]
+    return sorted(found, key=lambda it: (it.missing, -_estimate(it)))
+
+
+def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
+    """Return the submissions of each method, whether or not they have been played.
+
+    Raises:
+        InputError: those of one method are not of different agents.
+    """
     methods: dict[str, list[Submission]] = {}
     for submission in submissions:
         methods.setdefault(submission.method, []).append(submission)
-    found = [_standing(method, own, suite) for method, own in methods.items()]
-    return sorted(found, key=lambda it: (it.missing, -_estimate(it)))
+    for method, own in methods.items():
+        agents = [it.agent for it in own]
+        if len(own) > 1 and (None in agents or len(set(agents)) < len(agents)):
+            raise InputError(
+                f"method {method!r} has {len(own)} submissions that are not of different agents; "
+                "name what differs with --method, or leave out what is the same"
+            )
+    return methods
 
 
 def against_zero(values: FloatArray) -> Interval:
@@ -112,12 +128,6 @@ def against_zero(values: FloatArray) -> Interval:
 
 
 def _standing(method: str, submissions: Sequence[Submission], suite: Suite) -> Standing:
-    agents = [it.agent for it in submissions]
-    if len(submissions) > 1 and (None in agents or len(set(agents)) < len(agents)):
-        raise InputError(
-            f"method {method!r} has {len(submissions)} submissions that are not of different agents; "
-            "name what differs with --method, or leave out what is the same"
-        )
     results, missing = [], 0
     for mode in MODES:
         for market in suite.markets.values():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import asked_for
+from fl.files import asked_for, require_writable
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
@@ -74,17 +74,27 @@ class Submission:
         return "{\n" + ",\n".join(lines) + ',\n  "results": {\n' + found + "\n  }\n}\n"
 
     def write(self, path: Path, suite: Suite) -> None:
-        """Write the file, in one step.
-
-        Raises:
-            InputError: it cannot be written.
-        """
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path.parent}: cannot be created: {error.strerror}; choose another --out") from error
+        """Write the file, in one step. Errors as in ``prepare``."""
+        _make_folder(path)
         with asked_for(path) as file:
             file.write(self.text(suite))
+
+
+def prepare(path: Path) -> None:
+    """Make the folder of a submission's file, before anything is played for it.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    _make_folder(path)
+    require_writable(path)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot be created: {error.strerror}; choose another --out") from error
 
 
 def read(path: Path, suite: Suite) -> Submission:

@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from fl.files import WriteError, asked_for, open_own, read_own, replacing, replacing_text, unfinished, write_durably
+from fl.files import (
+    WriteError,
+    asked_for,
+    open_own,
+    read_own,
+    replacing,
+    replacing_text,
+    require_writable,
+    unfinished,
+    write_durably,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -69,6 +79,26 @@ def test_a_file_of_results_that_cannot_be_written_is_named_as_the_user_named_it(
         file.write("x")
     assert str(caught.value) == f"{name}: cannot be written: {reason}"
     assert names(tmp_path) == []
+
+
+def test_what_cannot_be_written_shows_before_and_what_can_is_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to("table.csv")
+    (tmp_path / "lost.csv").symlink_to("nowhere/table.csv")
+    os.mkfifo(tmp_path / "pipe")
+    before = names(tmp_path)
+    for name in ("folder", "nowhere/table.csv", "table.csv/table.csv", "lost.csv", f"{'x' * 300}.csv"):
+        with pytest.raises(InputError, match=rf"{name}: cannot be written: \w+"):
+            require_writable(tmp_path / name)
+        with pytest.raises(InputError, match=rf"{name}: cannot be written: \w+"), asked_for(tmp_path / name):
+            pytest.fail("the block of a file that cannot be written is not begun")
+    for path in (tmp_path / "table.csv", tmp_path / "new.csv", tmp_path / "link.csv", tmp_path / "pipe"):
+        require_writable(path)
+    require_writable(Path("/dev/null"))
+    require_writable(Path("/dev/stdout"))
+    assert names(tmp_path) == before
+    assert (tmp_path / "table.csv").read_text() == "old"
 
 
 def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> None:

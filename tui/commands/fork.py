@@ -54,7 +54,7 @@ def fork(
 
     The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
     """
-    from fl.files import write_rows
+    from fl.files import require_writable, write_rows
     from scenarios.fork import fork as play
     from scenarios.judging.differences import COLUMNS
 
@@ -63,6 +63,8 @@ def fork(
     wishes: list[dict[str, Any]] = [{key: value} for key, value in given] if each else [dict(given)]
     if not each and len(wishes[0]) < len(given):
         raise InputError("--set changes a key twice; with --each, every --set is a fork of its own")
+    if csv is not None:
+        require_writable(csv)
     try:
         forks = play(
             run_directory(run), round_, wishes, out=out, jobs=jobs, workers=workers, fresh=fresh, progress=not quiet

@@ -50,18 +50,20 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
+    from fl.files import require_writable, write_rows
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read, remarks
 
+    if bounds_csv is not None:
+        require_writable(bounds_csv)
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     damaged: list[str] = []
     found = read(runs, damaged.append)
     limits = None
     if bounds:
-        from fl.files import write_rows
         from scenarios.judging.bounds import COLUMNS, Bounds
 
         with silenced():

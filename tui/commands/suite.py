@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -58,16 +59,18 @@ def suite(
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
-    from fl.files import asked_for
+    from fl.files import asked_for, require_writable
     from scenarios.running.seeds import parse_seeds
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
     from scenarios.suite.frozen import MODES, read
-    from scenarios.suite.scoring import standings
+    from scenarios.suite.scoring import by_method, standings
     from scenarios.suite.submission import read_all
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
+    if page is not None:
+        require_writable(page)
     frozen = read()
     played: list[Submission] = []
     if policies:
@@ -81,7 +84,9 @@ def suite(
         if method is not None and not (method.strip() and method.isprintable()):
             raise InputError(f"--method {method!r}: must be a name")
         manner = _Manner(method, out, jobs, fresh, quiet)
-        played = [_play(policy, frozen, chosen, manner) for policy in _load(policies, plugin, out)]
+        begun = [_Begun.of(policy, frozen, manner) for policy in _load(policies, plugin, out)]
+        by_method(it.submission for it in begun)  # what cannot be compared is not played
+        played = [_play(it, frozen, chosen, manner) for it in begun]
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
     if not board:
@@ -149,35 +154,70 @@ def _registered(file: str, name: str) -> str:
     raise InputError(f"{file}:{name}: the file registers no such policy; those that it registers: {known}")
 
 
-def _play(policy: str, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A policy that is to play.
+
+    Attributes:
+        policy: as it is registered, with its checkpoint.
+        label: what messages call it.
+        path: of its submission.
+        submission: what is there, or one without results.
+    """
+
+    policy: str
+    label: str
+    path: Path
+    submission: "Submission"
+
+    @classmethod
+    def of(cls, policy: str, frozen: "Suite", manner: _Manner) -> "_Begun":
+        """Read what is there.
+
+        Raises:
+            InputError: the policy cannot be used, or what is there is of another one, or the file cannot be written.
+        """
+        from scenarios.file.policy_choice import PolicyChoice
+        from scenarios.suite.playing import entry
+        from scenarios.suite.submission import prepare, read
+
+        label = PolicyChoice.parse(policy, "policy").label
+        path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
+        begun = entry(policy, frozen, manner.method)
+        if path.exists() and not manner.fresh:
+            there = read(path, frozen)
+            if not there.continues(begun):
+                raise InputError(
+                    f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
+                    "--method; start over with --fresh, or choose another --out"
+                )
+            begun = there
+        prepare(path)
+        return cls(policy, label, path, begun)
+
+
+def _play(it: _Begun, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
     """Play what a policy's submission lacks."""
-    from scenarios.file.policy_choice import PolicyChoice
-    from scenarios.suite.playing import entry, play
+    from fl.files import alone_in
+    from scenarios.suite.playing import play
     from scenarios.suite.submission import read
 
-    label = PolicyChoice.parse(policy, "policy").label
-    path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
-    begun = entry(policy, frozen, manner.method)
-    if path.exists() and not manner.fresh:
-        there = read(path, frozen)
-        if not there.continues(begun):
-            raise InputError(
-                f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
-                "--method; start over with --fresh, or choose another --out"
-            )
-        begun = there
-    lacking = len([cell for cell in cells if cell not in begun.results])
-    before = len(begun.results)
+    begun, path, label = it.submission, it.path, it.label
+    lacking = [cell for cell in cells if cell not in begun.results]
+    last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
     def keep(so_far: "Submission") -> None:
-        if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
-            so_far = there.with_results(so_far.results)  # with what another process may have played
-        so_far.write(path, frozen)
-        if not manner.quiet:
-            note(f"{label}: {len(so_far.results) - before} of {counted(lacking, 'run')}")
+        found = so_far
+        with alone_in(path.parent):
+            if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
+                found = there.with_results(so_far.results)  # with what another process may have played
+            found.write(path, frozen)
+        done = len(so_far.results) - len(begun.results)
+        if not manner.quiet and lacking[done - 1] in last:
+            note(f"{label}: {done} of {counted(len(lacking), 'run')}")
 
     try:
-        played = play(policy, frozen, cells=cells, begun=begun, jobs=manner.jobs, keep=keep)
+        played = play(it.policy, frozen, cells=cells, begun=begun, jobs=manner.jobs, keep=keep)
     except KeyboardInterrupt:
         note("interrupted; the same command plays what is missing")
         raise

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -141,40 +142,51 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
 
     Raises:
-        RunError: a training's process ended.
+        InputError, RunError: a training failed; with several processes, when the others have ended.
     """
     from scenarios.build import Shelf
     from scenarios.plugins import packed
     from scenarios.train import place
 
     places = [place(out, seed, seeds) for seed in seeds]
+    if manner.resume and not manner.quiet:
+        _note_new(places)
     if jobs > 1 or packed():
-        from concurrent.futures import ProcessPoolExecutor
-        from concurrent.futures.process import BrokenProcessPool
-        from multiprocessing import get_context
+        from scenarios.running.fanout import in_processes
 
-        from scenarios.plugins import unpack
-
-        spawn = get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=unpack, initargs=(packed(),)) as pool:
-            running = [
-                pool.submit(_train_plainly, training, seed, at, manner) for seed, at in zip(seeds, places, strict=True)
-            ]
-            try:
-                for future in running:
-                    future.result()
-            except BrokenProcessPool:
-                raise RunError(
-                    "the process of a training ended: a plug-in or the system ended it; continue with --resume"
-                ) from None
+        ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
+        task = partial(_train_apart, training, manner)
+        errors = list(in_processes(task, list(zip(seeds, places, strict=True)), jobs, packed(), ended))
+        for error in filter(None, errors):
+            raise error
         return places
-    shelf, errors = Shelf(), stderr()
+    shelf, console = Shelf(), stderr()
     for seed, at in zip(seeds, places, strict=True):
-        if manner.quiet or not errors.is_terminal:
+        if manner.quiet or not console.is_terminal:
             _train_plainly(training, seed, at, manner, shelf)
         else:
-            _train_live(training, seed, at, manner, shelf, errors)
+            _train_live(training, seed, at, manner, shelf, console)
     return places
+
+
+def _note_new(places: Sequence[Path]) -> None:
+    """Say which trainings cannot be resumed: their names may be wrong."""
+    from learning.mahdrl.states import is_there
+
+    for at in places:
+        states = at.with_suffix(".training")
+        if not at.exists() and not is_there(states):
+            note(f"{states}: has no state to resume from; the training starts from the beginning")
+
+
+def _train_apart(training: "Training", manner: _Manner, one: tuple[int, Path]) -> InputError | RunError | None:
+    """Train one agent in a process of its own; return why that failed, which is no reason to end the others."""
+    seed, at = one
+    try:
+        _train_plainly(training, seed, at, manner)
+    except (InputError, RunError) as error:
+        return error
+    return None
 
 
 def _train_plainly(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf | None" = None) -> None:

@@ -36,12 +36,14 @@ def value(
     from rich import box
     from rich.table import Table
 
-    from fl.files import write_rows
+    from fl.files import require_writable, write_rows
     from scenarios.build import Shelf
     from scenarios.judging.value import COLUMNS, correlations, values
     from scenarios.logs.directory import RunDirectory
 
     numbers = _numbers(round_, rounds)
+    if csv is not None:
+        require_writable(csv)
     load_plugins(plugin, datasets=True)
     directory = RunDirectory(run_directory(run))
     found = list(values(directory, service, numbers, Shelf(), workers=usable_cores()))

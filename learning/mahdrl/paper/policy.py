@@ -1,5 +1,7 @@
 """`mahdrl-paper` in a market: plays a trained agent without exploring."""
 
+from dataclasses import fields
+
 import numpy as np
 
 from des.records import Observation, Offer
@@ -10,6 +12,7 @@ from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import serial_selection
 from learning.mahdrl.paper.serial import Slot, fill
+from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.reasons import Reasons
 from learning.policy import Policy, PolicyContext
 
@@ -34,6 +37,7 @@ class MahdrlPaper(Policy):
         """
         super().__init__(context)
         found = trained.load(checkpoint, NAME, context.service)
+        found.require_settings([setting.name for setting in fields(Settings)])
         settings = found.settings
         try:
             network, payments, hidden = (settings[name] for name in ("network", "payments", "hidden"))

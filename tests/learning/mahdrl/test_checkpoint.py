@@ -11,8 +11,8 @@ from fl.streams import stream
 from learning.mahdrl import checkpoint
 from learning.mahdrl.brain import Brain
 from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.learner import Settings
 from learning.mahdrl.policy import Mahdrl
+from learning.mahdrl.settings import Settings
 from learning.policy import PolicyOptionsError, create
 
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
@@ -75,6 +75,10 @@ def test_a_pickle_is_refused(tmp_path, make_context):
         (
             {"settings": {"payments": "plan"}},
             "invalid settings: standardise must be true or false, not None; train it again",
+        ),
+        (
+            {"settings": asdict(Settings()) | {"stopp": False}},
+            r"agent\.json: unknown setting 'stopp' of mahdrl; did you mean 'stop'\?; restore it or train again",
         ),
     ],
 )

@@ -6,7 +6,8 @@ import pytest
 from des.records import Offer
 from learning.mahdrl.brain import START, Brain
 from learning.mahdrl.context import CONTEXT, context
-from learning.mahdrl.learner import Learner, Settings
+from learning.mahdrl.learner import Learner
+from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.scaling import standardised
 

@@ -11,9 +11,10 @@ from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, random_offer
 from learning.mahdrl.credit import Baseline, advantages, progress
-from learning.mahdrl.learner import Learner, Settings
+from learning.mahdrl.learner import Learner
 from learning.mahdrl.losses import critic_loss, set_values, win_loss
 from learning.mahdrl.rivalry import STANDING, Rivals
+from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.trained import shipped
 from learning.policy import create

@@ -1,22 +1,25 @@
 """No agent is trained on a market of the suite."""
 
+import re
+
 import pytest
 
 from fl.errors import InputError
 from scenarios.drawn import drawn
-from scenarios.loader import builtin_names, load
-from scenarios.suite.frozen import read
-from scenarios.suite.reserved import hashes, market_hash, require_outside
+from scenarios.loader import builtin_names, load, parse
+from scenarios.suite.frozen import FOLDER, read
+from scenarios.suite.reserved import require_outside, same_market
 from scenarios.train import plan_training
 
 
 def test_every_market_of_the_suite_is_refused_under_any_name() -> None:
     suite = read()
-    assert sorted(hashes().values()) == sorted(suite.markets)
+    for name, frozen in suite.markets.items():
+        assert [it for it, market in suite.markets.items() if same_market(frozen.scenario, market.scenario)] == [name]
     market = suite.market("starved").scenario
     services = tuple(it.model_copy(update={"name": f"my-{it.name}", "policy": "mahdrl"}) for it in market.services)
     renamed = market.model_copy(update={"name": "mine", "description": "", "rounds": 30, "services": services})
-    assert market_hash(renamed) == market_hash(market)
+    assert same_market(renamed, market)
     with pytest.raises(InputError, match="scenario 'mine' is the market 'starved' of the suite"):
         require_outside([renamed])
     with pytest.raises(InputError, match="is the market 'starved' of the suite"):
@@ -26,6 +29,32 @@ def test_every_market_of_the_suite_is_refused_under_any_name() -> None:
     quiet = market.model_copy(update={"training": market.training.model_copy(update={"backend": "noiseless"})})
     with pytest.raises(InputError, match="is the market 'starved' of the suite"):
         require_outside([quiet])
+
+
+def test_a_market_whose_numbers_are_a_hair_away_is_refused() -> None:
+    for name in ("starved", "twelve", "run-long", "secrets"):
+        text = (FOLDER / "markets" / f"{name}.toml").read_text()
+        for key in ("budget", "total_budget", "per_sample"):
+            text = re.sub(rf"\b({key} = )([\d.]+)", lambda it: f"{it[1]}{float(it[2]) * 1.000001:.6f}", text)
+        close = parse(text)
+        assert close != read().market(name).scenario
+        with pytest.raises(InputError, match=rf"is the market '{name}' of the suite, .* within 1% of its; change it"):
+            require_outside([close])
+    market = read().market("many-clients").scenario
+    of_size = {
+        count: market.model_copy(update={"clients": market.clients.model_copy(update={"count": count})})
+        for count in (301, 304)
+    }
+    assert same_market(of_size[301], market)
+    assert not same_market(of_size[304], market)
+
+
+def test_each_service_has_another_one_that_it_is_like() -> None:
+    market = read().market("starved").scenario
+    one, two, three = market.services
+    assert not same_market(market, market.model_copy(update={"services": (one, one, three)}))
+    assert not same_market(market, market.model_copy(update={"services": (one, two)}))
+    assert same_market(market, market.model_copy(update={"services": (three, one, two)}))
 
 
 def test_other_markets_are_not() -> None:

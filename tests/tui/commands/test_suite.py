@@ -1,6 +1,7 @@
 """`flmarket suite`."""
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -90,6 +91,16 @@ def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], t
     assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
 
 
+def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+    command = [*CLI, "suite", "hqfa", "--mode", "resident", "--quiet", "--markets"]
+    markets = ("alone,starved,like-paper,rich", "unequal,starved-one-core,alone-fitted-many")
+    processes = [subprocess.Popen([*command, names], cwd=tmp_path, stdout=subprocess.DEVNULL) for names in markets]
+    assert [process.wait() for process in processes] == [0, 0]
+    found = json.loads((tmp_path / "submissions/hqfa.json").read_text())["results"]
+    assert sorted(found) == sorted(f"{name}/resident/all" for name in ",".join(markets).split(","))
+    assert all(len(aucs) == 3 for aucs in found.values())
+
+
 def test_trainings_of_one_method_are_one_line(
     flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -103,6 +114,20 @@ def test_trainings_of_one_method_are_one_line(
     assert len(list((tmp_path / "submissions").iterdir())) == 2
     assert "| mine† |" in done.stdout.splitlines()[-1]
     assert done.stdout.splitlines()[-1].endswith("| 2 |")
+
+
+def test_what_cannot_be_one_method_is_not_played(
+    flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_agent(tmp_path / "a.safetensors")
+    shutil.copy(tmp_path / "a.safetensors", tmp_path / "same.safetensors")
+    shutil.copy(tmp_path / "a.json", tmp_path / "same.json")
+    for policies in (("hqfa", "lcfa"), ("mahdrl:a.safetensors", "mahdrl:same.safetensors")):
+        done = flmarket("suite", *policies, "--method", "mine", *FEW, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "method 'mine' has 2 submissions that are not of different agents" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("submissions/*"))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +157,20 @@ def test_bad_input_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", [("--html", "nowhere/page.html"), ("--html", "there"), ("--out", "full/mine.json")])
+def test_what_cannot_be_written_is_refused_before_anything_is_played(
+    flmarket: Callable[..., Done], option: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "full").touch()
+    done = flmarket("suite", "hqfa", "--markets", "alone", *option, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{option[1].removesuffix('/mine.json')}: cannot be ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "there"]
+
+
 def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(BIG_SPENDER)
     done = flmarket("suite", "mine.py:SmallSpender", cwd=tmp_path)
@@ -149,17 +188,40 @@ def test_training_on_a_market_of_the_suite_is_refused(flmarket: Callable[..., Do
     assert "is the market 'starved' of the suite, on which agents are compared" in done.stderr
 
 
-def test_interrupted_it_keeps_what_it_has_played(tmp_path: Path) -> None:
+STUCK = """\
+import time
+from pathlib import Path
+import flmarket
+
+
+@flmarket.policy("stuck")
+class Stuck(flmarket.Policy):
+    \"\"\"Does not come to an end of its second run.\"\"\"
+
+    def act(self, observation):
+        if observation.round == 1:
+            with open("begun", "a") as file:
+                file.write("a run\\n")
+        if Path("begun").read_text().count("a run") == 2:
+            time.sleep(120)
+        return flmarket.Offer.none()
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "SIGKILL"])
+def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    begun, path = tmp_path / "begun", tmp_path / "submissions/stuck.json"
     with subprocess.Popen(
-        [*CLI, "suite", "hqfa", "--jobs", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*CLI, "suite", "stuck.py:stuck", "--markets", "alone"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as running:
-        path, end = tmp_path / "submissions/hqfa.json", time.monotonic() + 120
-        while not path.exists() and time.monotonic() < end:
+        end = time.monotonic() + 120
+        while not (begun.exists() and len(begun.read_text().splitlines()) == 2):
+            assert time.monotonic() < end
             time.sleep(0.1)
-        running.send_signal(signal.SIGINT)
-        assert running.stderr is not None
-        said = running.stderr.read()
-    assert running.returncode == 130
-    assert "interrupted; the same command plays what is missing" in said
+        running.send_signal(how)
+        _, said = running.communicate(timeout=30)  # to the end of all processes that have it open
+    assert running.returncode == (130 if how is signal.SIGINT else -how)
+    assert ("interrupted; the same command plays what is missing" in said) == (how is signal.SIGINT)
     assert "Traceback" not in said
-    assert json.loads(path.read_text())["results"]
+    assert json.loads(path.read_text())["results"]["alone/resident/all"].keys() == {"7101"}

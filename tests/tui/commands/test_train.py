@@ -2,8 +2,11 @@
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from scenarios.loader import builtin_text
 
 
 def test_learning_together_needs_turns(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -28,6 +31,45 @@ def test_endless_options_are_named_in_short(
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr) < 300
+
+
+def test_a_market_is_named_once(flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    (tmp_path / "paper.toml").write_text(builtin_text("paper"))
+    for sources in (("paper", "paper"), ("paper-fitted", "paper", "paper.toml")):
+        done = flmarket("train", *sources, "--out", "agent", "--episodes", "1", cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith("scenario 'paper' is named twice; leave one out")
+    assert [path.name for path in tmp_path.iterdir()] == ["paper.toml"]
+
+
+def test_it_says_when_there_is_nothing_to_resume(
+    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--evaluate-every", "1", "--resume")
+    nothing = "agent.training: has no state to resume from; the training starts from the beginning\n"
+    first = flmarket(*brief, "--episodes", "1", "--out", "agent", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.startswith(nothing)
+    again = flmarket(*brief, "--episodes", "2", "--out", "agent", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert nothing not in again.stderr
+    assert "episode 2/2, evaluate" in again.stderr
+    assert "episode 1/2" not in again.stderr
+    quiet = flmarket(*brief, "--episodes", "1", "--out", "other", "--quiet", cwd=tmp_path)
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+
+
+def test_a_training_that_fails_does_not_end_the_others(
+    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
+    (tmp_path / "agent-seed0.csv").touch()
+    done = flmarket(*brief, "--seeds", "3", "--out", "agent", "--quiet", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "agent-seed0.csv: already exists; continue with --resume, or choose another --out\n"
+    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == [
+        "agent-seed1.safetensors", "agent-seed2.safetensors",
+    ]  # fmt: skip
 
 
 def test_endless_values_are_named_in_short(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -42,6 +42,18 @@ def test_a_value_is_cut_to_what_discounted_rewards_of_one_add_up_to():
     assert Settings(discount=1.0).highest_value == float("inf")
 
 
+def test_a_setting_that_no_training_has_is_refused(tmp_path):
+    for suffix in (".safetensors", ".json"):
+        copy(shipped("mahdrl-paper").with_suffix(suffix), tmp_path / f"agent{suffix}")
+    described = json.loads((tmp_path / "agent.json").read_text())
+    described["settings"]["selecton"] = "serial"
+    (tmp_path / "agent.json").write_text(json.dumps(described))
+    market = paper()
+    options = {"checkpoint": str(tmp_path / "agent.safetensors")}
+    with pytest.raises(CheckpointError, match=r"unknown setting 'selecton' of mahdrl-paper; did you mean 'selection'"):
+        seat(market, {spec.name: "mahdrl-paper" for spec in market.services}, {"mnist": options})
+
+
 def test_it_fits_no_other_market():
     market = paper("clients.count=21")
     with pytest.raises(CheckpointError, match=r"tensor 'actor' has shape .*, not"):
