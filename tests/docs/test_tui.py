@@ -36,36 +36,39 @@ async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
     app = MarketApp(run=run, out=tmp_path / "runs", runner=(sys.executable, "-P", str(RUNNERS / "formula.py")))
     async with app.run_test(size=(160, 48)) as pilot:
 
-        async def press(*keys: str) -> str:
-            """Press keys, of which the page names each; return what the screen shows."""
+        async def press(*keys: str) -> None:
+            """Press keys, of which the page names each."""
             for key in keys:
                 await pilot.press(*key) if key.isdecimal() else await pilot.press(key)
             await pilot.pause()
-            return words(painted(app))
 
-        def promised(text: str, shown: str) -> None:
+        async def shown(text: str) -> None:
+            await until(pilot, lambda: words(text) in words(painted(app)), text)
+
+        async def promised(text: str) -> None:
             assert words(text) in page
-            assert words(text) in shown
+            await shown(text)
 
         await until(pilot, lambda: isinstance(app.screen, MarketScreen) and len(app.screen.session.history) == 36)
         market = app.screen
         assert isinstance(market, MarketScreen)
-        shown = await press("g", "10", "enter")
-        assert f"12 1/1 ■ {OUTBID} 0.90 ●0 0.90" in shown  # digits' cell of client 12, and strokes'
-        assert "15.96/20" in shown  # what scribbles offered
-        promised(f"{OUTBID} 0.90", shown)
-        shown = await press("4", "m", "down", "down", "down")
-        assert "12 0.90 0.90 0.4418" in shown
-        promised("lost the draw against strokes, which pays 0.90 too", shown)
-        shown = await press("b")
-        assert "client 12, 1 of 1 cores in use" in shown
-        promised("core 0", shown)
-        promised("paid its bid; won the draw against digits", shown)
-        promised("not chosen, though it fits the remaining budget", shown)
-        shown = await press("escape", "e", "e")
-        assert "event 2/79" in shown
+        await press("g", "10", "enter")
+        await promised(f"{OUTBID} 0.90")
+        await shown(f"12 1/1 ■ {OUTBID} 0.90 ●0 0.90")  # digits' cell of client 12, and strokes'
+        await shown("15.96/20")  # what scribbles offered
+        await press("4", "m", "down", "down", "down")
+        await shown("12 0.90 0.90 0.4418")
+        await promised("lost the draw against strokes, which pays 0.90 too")
+        await press("b")
+        await shown("client 12, 1 of 1 cores in use")
+        await promised("core 0")
+        await promised("paid its bid; won the draw against digits")
+        await promised("not chosen, though it fits the remaining budget")
+        await press("escape", "e", "e")
+        await shown("event 2/79")
         assert market.selected == (0, 12)  # it is still the question about digits and client 12
-        assert "who outbid whom" in await press("7")
+        await press("7")
+        await shown("who outbid whom")
         await press("i")
         dialog = app.screen
         assert isinstance(dialog, ShockDialog)

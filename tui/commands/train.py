@@ -57,7 +57,14 @@ def train(
             help="Policy that non-learners draw from in each episode; itself: what the agent was before. Repeatable.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option("--evaluate-every", min=1, help="Episodes between two evaluations.")] = 25,
+    every: Annotated[
+        int,
+        typer.Option(
+            "--evaluate-every",
+            min=1,
+            help="Episodes between two evaluations, each of which saves a state that --resume continues from.",
+        ),
+    ] = 25,
     options: Annotated[
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
     ] = None,
@@ -100,7 +107,7 @@ def train(
 
     from scenarios.hyper_parameters import parse_options
     from scenarios.running.batch import threads  # brings torch
-    from scenarios.train import plan_training
+    from scenarios.train import place, plan_training
 
     training = plan_training(
         scenarios,
@@ -115,7 +122,13 @@ def train(
     )
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
-    for path in _train_all(training, chosen_seeds, out, jobs, manner):
+    places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
+    try:
+        _train_all(training, chosen_seeds, places, jobs, manner)
+    except KeyboardInterrupt:
+        _note_kept(places, min(every, episodes))
+        raise
+    for path in places:
         result(str(path))
 
 
@@ -136,8 +149,8 @@ class _Manner:
     tensorboard: Path | None
 
 
-def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int, manner: _Manner) -> list[Path]:
-    """Train an agent for each seed; return the files, in the order of the seeds.
+def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path], jobs: int, manner: _Manner) -> None:
+    """Train an agent for each seed, into its file.
 
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
 
@@ -146,9 +159,7 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
     """
     from scenarios.build import Shelf
     from scenarios.plugins import packed
-    from scenarios.train import place
 
-    places = [place(out, seed, seeds) for seed in seeds]
     if manner.resume and not manner.quiet:
         _note_new(places)
     if jobs > 1 or packed():
@@ -159,14 +170,26 @@ def _train_all(training: "Training", seeds: Sequence[int], out: Path, jobs: int,
         errors = list(in_processes(task, list(zip(seeds, places, strict=True)), jobs, packed(), ended))
         for error in filter(None, errors):
             raise error
-        return places
+        return
     shelf, console = Shelf(), stderr()
     for seed, at in zip(seeds, places, strict=True):
         if manner.quiet or not console.is_terminal:
             _train_plainly(training, seed, at, manner, shelf)
         else:
             _train_live(training, seed, at, manner, shelf, console)
-    return places
+
+
+def _note_kept(places: Sequence[Path], first: int) -> None:
+    """Say what an interrupted command has kept of trainings whose first state is written after episode ``first``."""
+    from learning.mahdrl.states import is_there
+
+    kept = [states for at in places if is_there(states := at.with_suffix(".training"))]
+    if kept:
+        note("interrupted; the same command with --resume continues from the last evaluation, whose state is kept in")
+        for states in kept:
+            note(f"  {states}")
+    else:
+        note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
 
 
 def _note_new(places: Sequence[Path]) -> None:

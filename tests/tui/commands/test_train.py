@@ -1,12 +1,15 @@
 """`flmarket train`: what it refuses. What it learns is tested in tests/scenarios/test_train.py."""
 
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scenarios.loader import builtin_text
+from support.shell import CLI
 
 
 def test_learning_together_needs_turns(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -77,3 +80,32 @@ def test_endless_values_are_named_in_short(flmarket: Callable[..., subprocess.Co
         done = flmarket("validate", "quickstart", "--set", f"rounds={value}")
         assert done.returncode == 2
         assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("every", "said"),
+    [
+        (
+            1,
+            "interrupted; the same command with --resume continues from the last evaluation, whose state is kept in\n"
+            "  mine.training\n",
+        ),
+        (400, "interrupted; nothing is kept: the first state is saved after episode 400 (--evaluate-every)\n"),
+    ],
+)
+def test_ctrl_c_is_answered_with_what_is_kept_and_how_to_continue(every: int, said: str, tmp_path: Path) -> None:
+    words = ["train", "quickstart", "--backend", "surrogate", "--episodes", "500", "--evaluate-every", str(every)]
+    log, states = tmp_path / "mine.csv", tmp_path / "mine.training"
+    with subprocess.Popen(
+        [*CLI, *words, "--out", "mine.safetensors", "--quiet"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as training:
+        end = time.monotonic() + 120
+        while not (
+            log.exists() and len(log.read_text().splitlines()) > 2 and (every > 1 or any(states.glob("*.json")))
+        ):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        training.send_signal(signal.SIGINT)
+        _, told = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert told == said
