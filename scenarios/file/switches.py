@@ -5,11 +5,12 @@ of the keys that a service has for it; that of ``market.mechanism`` is a name, o
 What such a value does not name has its default: the options of the policy or mechanism before are not kept.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scenarios.file.policy_choice import parted
 from scenarios.file.schema import Intervention, Market, Scenario, Service
+from scenarios.file.toml_text import value_text
 
 MECHANISM = "market.mechanism"
 
@@ -101,3 +102,15 @@ def mechanisms_over_time(scenario: Scenario) -> Iterator[Market]:
     for _, change, later in switches(scenario):
         if change.key == MECHANISM:
             yield later.market
+
+
+def shock_words(changes: Sequence[Intervention], others: Iterable[Sequence[Intervention]]) -> list[str]:
+    """Return what a fork is called beside the runs that it is compared with: its changes that not all of them have.
+
+    Args:
+        changes: the fork's.
+        others: those of all runs that are compared, its own among them or not.
+    """
+    rest = list(others)
+    own = [change for change in changes if not all(change in other for other in rest)]
+    return [f"{change.key} = {value_text(change.value)} from round {change.round}" for change in own]

@@ -1,7 +1,7 @@
 """What all runs of one scenario share, read from scenario.toml; and what names it in tables."""
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,8 @@ from fl.backends import BACKENDS, REAL, Backend
 from fl.errors import InputError, shortened
 from fl.names import name_problem
 from fl.printable import printable
+from scenarios.file.schema import Intervention
+from scenarios.file.switches import PLAYER, shock_words
 from scenarios.judging.capacity import cores_by_round
 from scenarios.logs.directory import SCENARIO, RunDirectory
 
@@ -27,7 +29,7 @@ class Setting:
     Attributes:
         name: the scenario's name.
         label: what names it in tables: its name with the sweep values, and with its hash where that alone would not
-            tell the scenarios that were read together apart.
+            tell the scenarios that were read together apart; of a fork, with its changes.
         folder: the directory of its runs, named after scenario and hash.
         sweep: values of the sweep point, by key.
         point: the place of the sweep point in its scenario, from 0.
@@ -37,6 +39,8 @@ class Setting:
         services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
         targets: [M] target accuracies.
         reward_at_target: [M] Omega^target, the highest reward.
+        shocks: what changes in the middle of its runs.
+        market: what it shares with its forks, and with the run that it is a fork of.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Setting:
     arrivals: IntArray
     targets: FloatArray
     reward_at_target: FloatArray
+    shocks: tuple[Intervention, ...]
+    market: str
 
 
 def folder_of(run: RunDirectory) -> Path:
@@ -76,8 +82,20 @@ def settings_of(runs: Iterable[tuple[RunDirectory, Mapping[str, Any]]]) -> dict[
 
 
 def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
-    """Give settings whose labels are the same longer ones: with the hash, and if need be with the whole path."""
+    """Give settings whose labels are the same longer ones.
+
+    Forks are called by their changes; what is not told apart by them by its hash, and if need be by its whole path.
+    """
     found = dict(settings)
+    alike: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for folder, setting in settings.items():
+        alike[setting.label, setting.market].append(folder)
+    for folders in alike.values():
+        for folder in folders:
+            words = shock_words(found[folder].shocks, [found[other].shocks for other in folders])
+            if words:
+                label = printable(f"{found[folder].label}: {', '.join(words)}")
+                found[folder] = replace(found[folder], label=label)
     for name in (lambda folder: folder.name, str):
         counts = Counter(setting.label for setting in found.values())
         for folder, setting in found.items():
@@ -113,9 +131,17 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             arrivals=np.array([_count(service.get("arrival", 1)) for service in services], dtype=np.int64),
             targets=targets,
             reward_at_target=bases**targets,
+            shocks=tuple(Intervention.model_validate(change) for change in data.get("interventions", [])),
+            market=_market(data),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
+
+
+def _market(data: Mapping[str, Any]) -> str:
+    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
+    services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
+    return repr({**data, "services": services, "interventions": []})
 
 
 def _count(value: Any) -> int:

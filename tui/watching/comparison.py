@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from learning.targets import RoundsToTarget
 from scenarios.file.schema import Intervention, Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.switches import shock_words
 from tui.watching.differences import flattened, told_apart
 from tui.watching.session import Phase, Session
 
@@ -145,12 +145,7 @@ def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
         return []
     if _first_shock(known) is None:
         return _value_words(session.scenario, session.hash8, known)
-    common = _common_shocks(known)
-    return [
-        f"{change.key} = {value_text(change.value)} from round {change.round}"
-        for change in _shocks(session)
-        if change not in common
-    ]
+    return shock_words(_shocks(session), map(_shocks, known))
 
 
 def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:

@@ -105,3 +105,18 @@ def test_runs_of_scenarios_of_one_name_are_called_differently(tmp_path: Path) ->
     assert len({run.group for run in runs}) == 2
     [alone] = plan(scenarios[:1], ["random"], [0], tmp_path, Shelf())
     assert alone.group == "quickstart (random)"
+
+
+def test_a_fork_is_called_by_its_changes_as_on_the_screens(tmp_path: Path) -> None:
+    [run] = play(tmp_path, "hqfa").paths
+    flmarket.fork(
+        run, 2, [{"clients.cores": 2}, {"services.digits.budget": 5, "clients.offline": [1, 2]}], progress=False
+    )
+    labels = {run.setting.label for run in read([tmp_path])}
+    assert labels == {
+        "quickstart",
+        "quickstart: clients.cores = 2 from round 2",
+        "quickstart: services.digits.budget = 5 from round 2, clients.offline = [1, 2] from round 2",
+    }
+    markdown_page = markdown(make_report(read([tmp_path])))
+    assert "## quickstart: clients.cores = 2 from round 2\n" in markdown_page
