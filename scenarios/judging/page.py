@@ -1,4 +1,7 @@
-"""A report as one self-contained HTML page: first the picture and what it comes to, then tables, the rest folded."""
+"""A report as one self-contained HTML page: the picture and what it comes to, how to read the tables, and these.
+
+What decides nothing is folded.
+"""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +28,8 @@ def html_page(report: Report, figures: Mapping[str, tuple[str, str]], made_by: S
         made_by: what made it, a line each: the command, and versions.
     """
     first, folded = [], dict(figures)
+    paragraphs = "".join(f"<p>{html.escape(text)}</p>" for text in introduction(report))
+    legend = [f"<h3>How to read the tables</h3>{paragraphs}"]
     for part in tables(report):
         if part.setting:
             first.append(f"<h2>{html.escape(part.setting.label)}</h2>")
@@ -34,9 +39,10 @@ def html_page(report: Report, figures: Mapping[str, tuple[str, str]], made_by: S
                 first.append(_figure(*picture))
             found = "".join(f"<li>{html.escape(text)}</li>" for text in sentences(report, part.setting))
             first.append(f"<ul>{found}</ul>")
+            first += legend
+            legend = []
         first += _tables(part)
-    paragraphs = "".join(f"<p>{html.escape(text)}</p>" for text in introduction(report))
-    parts = ["<h1>Report</h1>", *first, f"<h2>How to read this</h2>{paragraphs}"]
+    parts = ["<h1>Report</h1>", *first]
     if folded:
         drawn = "".join(_figure(caption, svg) for caption, svg in folded.values())
         parts.append(f"<details><summary>More figures</summary>{drawn}</details>")

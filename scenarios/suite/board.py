@@ -77,8 +77,12 @@ def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
     if any(it.privileged for it in standings):
         text.append("Policies marked * see what the paper hides from services.")
     if partly := [it for it in standings if it.missing]:
-        lacking = "; ".join(f"{it.method}: {counted(it.missing, 'result')}" for it in partly)
-        text.append(f"Marked †: not all of the suite is played, so scores are of other markets or seeds ({lacking}).")
+        whole = sum(bool(market.seats(mode)) for market in suite.markets.values() for mode in MODES)
+        lacking = ", ".join(f"{it.method} lacks {it.missing}" for it in partly)
+        text.append(
+            "Marked †: not all of the suite is played, so scores are of other markets or seeds. Of its "
+            f"{counted(whole, 'result')}, one for each market and mode with all seeds, {lacking}."
+        )
     return text
 
 

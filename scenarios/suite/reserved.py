@@ -39,8 +39,9 @@ def require_outside(scenarios: Iterable[Scenario]) -> None:
             if _alike(market, kept):
                 raise InputError(
                     f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
-                    f"none may be trained on it, nor on one whose numbers are within {TOLERANCE:.0%} of its; change "
-                    "it, such as with --set clients.count=25"
+                    f"none may be trained on it, nor on one whose numbers are within {TOLERANCE:.0%} of its. "
+                    "Train in markets of your own, or in drawn ones (--draw); a near copy would be against the rules "
+                    "of the suite, too (docs/suite.md)"
                 )
 
 

@@ -127,6 +127,8 @@ def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) ->
 
     if out.suffix == ".json" and len(policies) > 1:
         raise InputError(f"--out {out}: is one file for {len(policies)} policies; name a folder")
+    if file := next((policy for policy in policies if policy.endswith(".py")), None):
+        raise InputError(f"{file}: is a file; name one of its policies, too: {file}:NAME")
     asked = [_FILE.fullmatch(policy) for policy in policies]
     files = dict.fromkeys([*(plugins or ()), *(Path(it["file"]) for it in asked if it)])
     with Rehearsal(notify=note) as rehearsal:

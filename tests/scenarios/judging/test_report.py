@@ -246,7 +246,15 @@ def test_the_page_begins_with_the_picture_and_folds_what_decides_nothing(out: Pa
         f"{setting.folder.name}-cost": ("costs", "<svg>costs</svg>"),
     }
     page = html_page(report, figures, ["flmarket report <runs>", "flmarket 0.2.0"])
-    order = ["<svg>curves", "<ul><li>", "Whole market", "More measures", "<svg>costs", "flmarket report &lt;runs&gt;"]
+    order = [
+        "<svg>curves",
+        "<ul><li>",
+        "paired by seed; P is the probability",
+        "Whole market",
+        "More measures",
+        "<svg>costs",
+        "flmarket report &lt;runs&gt;",
+    ]
     assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
     opening = page[: page.index("<details>")]
     assert "final accuracy" in opening

@@ -79,9 +79,8 @@ def test_the_leaderboard_is_in_the_order_of_scores_and_partial_submissions_come_
     shown = standings([partly, reference("random", small), reference("oracle", small)], small)
     assert [row[0] for row in leaderboard(shown)] == ["policy", "oracle*", "random", "d-first*†"]
     text = " ".join(introduction(shown, small))
-    assert (
-        "Marked †: not all of the suite is played, so scores are of other markets or seeds (d-first: 1 result)" in text
-    )
+    assert "Marked †: not all of the suite is played, so scores are of other markets or seeds." in text
+    assert "Of its 3 results, one for each market and mode with all seeds, d-first lacks 1." in text
     assert "Policies marked * see what the paper hides" in text
     assert [title for title, _ in tables(shown)] == ["Leaderboard", "Scores as residents", "Scores as visitors"]
 

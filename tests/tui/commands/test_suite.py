@@ -143,6 +143,7 @@ def test_what_cannot_be_one_method_is_not_played(
             "nothing to play: in a market with one service, nobody is a",
         ),
         (["hqfa", "--method", ""], "--method '': must be a name"),
+        (["mine.py"], "mine.py: is a file; name one of its policies, too: mine.py:NAME"),
         (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
         (["mahdrl:", "--seeds", "7101"], "the path of a checkpoint must follow the colon"),
