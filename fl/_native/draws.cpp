@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lanes.h"
 #include "world.h"
 
 namespace {
@@ -27,6 +28,51 @@ inline Block philox(uint32_t k, uint32_t m, uint32_t a, uint32_t b, uint32_t c, 
     return {{a, b, c, d}};
 }
 
+// Eight blocks: their keys and counters, one in each lane, of which only the lower halves count; and what comes after
+// the words of the counter.
+struct Eight {
+    alignas(64) uint64_t key[2][LANES], counter[5][LANES], words[4][LANES];
+};
+
+namespace plain {
+FL_INLINE Words low_product(Words a, uint64_t b) { return (a & 0xffffffff) * b; }
+#include "philox.inl"
+}  // namespace plain
+
+#if defined(__x86_64__)
+// Intrinsics for the product alone: no compiler sees that the upper halves do not count.
+FL_TARGET_PUSH("avx2")
+namespace avx2 {
+FL_INLINE Words low_product(Words a, uint64_t b) {
+    union {
+        Words all;
+        __m256i half[2];
+    } x = {a};
+    for (__m256i &half : x.half) half = _mm256_mul_epu32(half, _mm256_set1_epi64x(int64_t(b)));
+    return x.all;
+}
+#include "philox.inl"
+}  // namespace avx2
+FL_TARGET_POP
+
+FL_TARGET_PUSH(FL_AVX512)
+namespace avx512 {
+FL_INLINE Words low_product(Words a, uint64_t b) {
+    return Words(_mm512_mul_epu32(__m512i(a), _mm512_set1_epi64(int64_t(b))));
+}
+#include "philox.inl"
+}  // namespace avx512
+FL_TARGET_POP
+#endif
+
+void eight_blocks(Eight &of) {
+#if defined(__x86_64__)
+    if (fl::width == fl::Width::avx512) return avx512::eight_blocks(of);
+    if (fl::width == fl::Width::avx2) return avx2::eight_blocks(of);
+#endif
+    plain::eight_blocks(of);
+}
+
 // Releases the GIL while in scope, if the work is worth it.
 struct Unlocked {
     PyThreadState *const state;
@@ -39,7 +85,7 @@ struct Unlocked {
 // An array of numbers that is broadcast to the result's shape: how far it moves along each dimension, 0 where it stays.
 struct Operand {
     Buffer buffer;
-    Py_ssize_t step[MAX_DIMENSIONS];
+    Py_ssize_t step[MAX_DIMENSIONS] = {};
 
     // False, and an error is set, unless it is an array of items of that size that broadcasts. The last `own` of its
     // dimensions do not take part.
@@ -58,61 +104,78 @@ struct Operand {
     }
 };
 
-// Goes through all elements of the result, and calls put(number of the element, block). OUT is how many arrays the
-// result holds, its first dimension.
-template <class Element, int OUT, class Put>
+// Goes through all elements of the result, row by row along the last dimension, and calls put(number of the element,
+// how many follow each other, blocks, their `below`). OUT is how many arrays the result holds, its first dimension;
+// BELOW whether a further array of whole numbers comes after the counter.
+template <class Element, int OUT, bool BELOW, class Put>
 PyObject *each_block(PyObject *args, Put &&put) {
-    PyObject *objects[6];
-    if (!PyArg_ParseTuple(args, "OOOOOO", objects, objects + 1, objects + 2, objects + 3, objects + 4, objects + 5))
+    constexpr int WORDS = BELOW ? 5 : 4;
+    if (PyTuple_Size(args) != WORDS + 2) {
+        PyErr_SetString(PyExc_TypeError, "wrong number of arrays");
         return nullptr;
+    }
     Buffer result;
-    if (PyObject_GetBuffer(objects[5], &result.view, PyBUF_ND | PyBUF_WRITABLE) < 0) return nullptr;
-    const int dimensions = result.view.ndim - 1;
+    if (PyObject_GetBuffer(PyTuple_GetItem(args, WORDS + 1), &result.view, PyBUF_ND | PyBUF_WRITABLE) < 0) return nullptr;
+    const int dimensions = result.view.ndim - 1, last = dimensions > 0 ? dimensions - 1 : 0;
     if (result.view.itemsize != sizeof(Element) || dimensions < 0 || dimensions > MAX_DIMENSIONS ||
         result.view.shape[0] != OUT) {
         PyErr_SetString(PyExc_ValueError, "the result has another type or shape");
         return nullptr;
     }
-    const Py_ssize_t *shape = result.view.shape + 1;
-    Operand key, words[4];
-    if (!key.take(objects[0], 4, 1, dimensions, shape)) return nullptr;
+    const Py_ssize_t *shape = result.view.shape + 1, total = result.count<Element>() / OUT;
+    const Py_ssize_t each = dimensions ? shape[last] : 1;
+    Operand key, words[WORDS];
+    if (!key.take(PyTuple_GetItem(args, 0), 4, 1, dimensions, shape)) return nullptr;
     if (key.buffer.view.shape[key.buffer.view.ndim - 1] != 2) {
         PyErr_SetString(PyExc_ValueError, "a key has 2 words");
         return nullptr;
     }
-    for (int w = 0; w < 4; w++)
-        if (!words[w].take(objects[1 + w], 8, 0, dimensions, shape)) return nullptr;
+    for (int w = 0; w < WORDS; w++)
+        if (!words[w].take(PyTuple_GetItem(args, 1 + w), 8, 0, dimensions, shape)) return nullptr;
 
-    const Py_ssize_t total = result.count<Element>() / OUT, other = key.buffer.view.strides[key.buffer.view.ndim - 1];
-    uint64_t high = 0;
+    const Py_ssize_t other = key.buffer.view.strides[key.buffer.view.ndim - 1];
+    Words high = {};
     {
         const Unlocked unlocked(total >= WORTH_RELEASING);
         Py_ssize_t at[MAX_DIMENSIONS] = {};
-        const char *k = key.buffer.as<const char>(), *from[4];
-        for (int w = 0; w < 4; w++) from[w] = words[w].buffer.as<const char>();
-        const auto move = [&](int d, Py_ssize_t times) {
-            k += times * key.step[d];
-            for (int w = 0; w < 4; w++) from[w] += times * words[w].step[d];
-        };
-        for (Py_ssize_t n = 0; n < total; n++) {
-            uint32_t counter[4];
-            for (int w = 0; w < 4; w++) {
-                const uint64_t word = *reinterpret_cast<const uint64_t *>(from[w]);
-                high |= word;
-                counter[w] = uint32_t(word);
+        const char *k = key.buffer.as<const char>(), *from[WORDS];
+        for (int w = 0; w < WORDS; w++) from[w] = static_cast<const char *>(words[w].buffer.view.buf);
+        Eight of = {};
+        for (Py_ssize_t n = 0; n < total; n += each) {
+            for (Py_ssize_t first = 0; first < each; first += LANES) {
+                const Py_ssize_t lanes = each - first < LANES ? each - first : LANES;
+                // What stays along the row is there from its beginning.
+                if (!first || key.step[last])
+                    for (int l = 0; l < LANES; l++) {
+                        const char *own = k + (first + (l < lanes ? l : 0)) * key.step[last];
+                        of.key[0][l] = *reinterpret_cast<const uint32_t *>(own);
+                        of.key[1][l] = *reinterpret_cast<const uint32_t *>(own + other);
+                    }
+                for (int w = 0; w < WORDS; w++)
+                    if (const Py_ssize_t step = words[w].step[last]; !first || step) {
+                        const char *own = from[w] + first * step;
+                        if (step == 8 && lanes == LANES)
+                            store_lanes(of.counter[w], load_lanes<Words>(reinterpret_cast<const uint64_t *>(own)));
+                        else
+                            for (int l = 0; l < LANES; l++)
+                                of.counter[w][l] = *reinterpret_cast<const uint64_t *>(own + (l < lanes ? l : 0) * step);
+                        if (w < 4) high |= load_lanes<Words>(of.counter[w]);
+                    }
+                eight_blocks(of);
+                put(result.as<Element>() + n + first, total, lanes, of);
             }
-            const uint32_t one = *reinterpret_cast<const uint32_t *>(k);
-            const uint32_t two = *reinterpret_cast<const uint32_t *>(k + other);
-            put(result.as<Element>() + n, total, philox(one, two, counter[0], counter[1], counter[2], counter[3]));
-            for (int d = dimensions - 1; d >= 0; d--) {
-                move(d, 1);
-                if (++at[d] < shape[d]) break;
-                move(d, -shape[d]);
+            for (int d = last - 1; d >= 0; d--) {
+                const Py_ssize_t back = ++at[d] < shape[d] ? 1 : 1 - shape[d];
+                k += back * key.step[d];
+                for (int w = 0; w < WORDS; w++) from[w] += back * words[w].step[d];
+                if (back == 1) break;
                 at[d] = 0;
             }
         }
     }
-    if (high >> 32) {
+    uint64_t any = 0;
+    for (int l = 0; l < LANES; l++) any |= high[l];
+    if (any >> 32) {
         PyErr_SetString(PyExc_ValueError, "the words of a counter must be in [0, 2^32)");
         return nullptr;
     }
@@ -124,17 +187,25 @@ PyObject *each_block(PyObject *args, Put &&put) {
 namespace fl {
 
 PyObject *blocks(PyObject *, PyObject *args) {
-    return each_block<uint32_t, 4>(args, [](uint32_t *to, Py_ssize_t next, const Block &block) {
-        for (int w = 0; w < 4; w++) to[w * next] = block.words[w];
+    return each_block<uint32_t, 4, false>(args, [](uint32_t *to, Py_ssize_t next, Py_ssize_t lanes, const Eight &of) {
+        for (int w = 0; w < 4; w++)
+            for (Py_ssize_t l = 0; l < lanes; l++) to[w * next + l] = uint32_t(of.words[w][l]);
     });
 }
 
 PyObject *uniforms(PyObject *, PyObject *args) {
-    return each_block<double, 2>(args, [](double *to, Py_ssize_t next, const Block &block) {
-        for (int i = 0; i < 2; i++) {
-            const int64_t bits = int64_t(block.words[2 * i] >> 5) << 26 | block.words[2 * i + 1] >> 6;
-            to[i * next] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
-        }
+    return each_block<double, 2, false>(args, [](double *to, Py_ssize_t next, Py_ssize_t lanes, const Eight &of) {
+        for (int i = 0; i < 2; i++)
+            for (Py_ssize_t l = 0; l < lanes; l++) {
+                const int64_t bits = int64_t(of.words[2 * i][l] >> 5 << 26 | of.words[2 * i + 1][l] >> 6);
+                to[i * next + l] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
+            }
+    });
+}
+
+PyObject *integers(PyObject *, PyObject *args) {
+    return each_block<int64_t, 1, true>(args, [](int64_t *to, Py_ssize_t, Py_ssize_t lanes, const Eight &of) {
+        for (Py_ssize_t l = 0; l < lanes; l++) to[l] = int64_t(of.words[0][l] * of.counter[4][l] >> 32);
     });
 }
 

@@ -1,6 +1,8 @@
 // exp and log for numbers and arrays, operation by operation those of fl/elementary.py: the same bits.
 #include <cmath>
+#include <cstring>
 
+#include "lanes.h"
 #include "world.h"
 
 namespace {
@@ -15,9 +17,9 @@ constexpr double EXP[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0
 constexpr double LOG[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
                           1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
 
-template <int N>
-inline double polynomial(const double (&coefficients)[N], double x) {
-    double value = coefficients[0] * x + coefficients[1];
+template <int N, class Number>
+FL_INLINE Number polynomial(const double (&coefficients)[N], Number x) {
+    Number value = coefficients[0] * x + coefficients[1];
     for (int i = 2; i < N; i++) value = value * x + coefficients[i];
     return value;
 }
@@ -41,6 +43,63 @@ inline double logarithm_of(double x) {
     return times * LN2_HIGH + (2.0 * ratio * polynomial(LOG, ratio * ratio) + times * LN2_LOW);
 }
 
+// Added to a number below 2^51, it rounds that to a whole number, which then stands in the lowest bits.
+constexpr double SHIFT = 0x1.8p52;
+
+FL_INLINE Integers bits_of(Doubles x) { return reinterpret_cast<Integers>(x); }
+FL_INLINE Doubles numbers_of(Integers bits) { return reinterpret_cast<Doubles>(bits); }
+
+// 2^n for whole numbers, -1022 <= n <= 1023.
+FL_INLINE Doubles power_of_two(Doubles n) {
+    return numbers_of((bits_of(n + SHIFT) - bits_of(Doubles{} + SHIFT) + 1023) << 52);
+}
+
+FL_INLINE Doubles exponential_of(Doubles x) {
+    const Doubles least = Doubles{} + LEAST, most = Doubles{} + MOST;
+    const Doubles below = x < least ? least : x, limited = below > most ? most : below;
+    const Doubles whole = (limited * PER_LN2 + SHIFT) - SHIFT, half = (0.5 * whole + SHIFT) - SHIFT;
+    // As ldexp(), in two steps, because 2^whole may not be a float; the first one is exact.
+    const Doubles part = polynomial(EXP, limited - whole * LN2_HIGH - whole * LN2_LOW) * power_of_two(half);
+    return x == x ? part * power_of_two(whole - half) : x;
+}
+
+FL_INLINE Doubles logarithm_of(Doubles x) {
+    const Doubles zero = {}, one = zero + 1.0, infinite = zero + HUGE_VAL, smallest = zero + 0x1p-1022;
+    const Integers proper = (x > zero) & (x < infinite), subnormal = x < smallest;
+    const Doubles number = proper ? (subnormal ? x * 0x1p54 : x) : one;
+    // As frexp(): part is in [0.5, 1).
+    const Integers bits = bits_of(number);
+    Doubles part = numbers_of((bits & 0x000fffffffffffff) | 0x3fe0000000000000);
+    Doubles times = (numbers_of(Integers(Words(bits) >> 52) | 0x4330000000000000) - 0x1p52) - 1022.0;
+    times = subnormal ? times - 54.0 : times;
+    const Integers small = part < zero + SQRT_HALF;
+    part = small ? part + part : part;
+    times = small ? times - 1.0 : times;
+    const Doubles ratio = (part - 1.0) / (part + 1.0);
+    const Doubles found = times * LN2_HIGH + (2.0 * ratio * polynomial(LOG, ratio * ratio) + times * LN2_LOW);
+    const Doubles improper = x == zero ? -infinite : x > zero ? x : zero + double(NAN);
+    return proper ? found : improper;
+}
+
+template <class F>
+FL_INLINE void each_in(const double *x, Py_ssize_t count, double *result, F &&f) {
+    Py_ssize_t i = 0;
+    for (; i + LANES <= count; i += LANES) store_lanes(result + i, f(load_lanes<Doubles>(x + i)));
+    if (i == count) return;
+    double rest[LANES] = {};
+    memcpy(rest, x + i, sizeof(double) * size_t(count - i));
+    store_lanes(rest, f(load_lanes<Doubles>(rest)));
+    memcpy(result + i, rest, sizeof(double) * size_t(count - i));
+}
+FL_INLINE void exponentials_in(const double *x, Py_ssize_t count, double *result) {
+    each_in(x, count, result, [](Doubles v) __attribute__((always_inline)) { return exponential_of(v); });
+}
+FL_INLINE void logarithms_in(const double *x, Py_ssize_t count, double *result) {
+    each_in(x, count, result, [](Doubles v) __attribute__((always_inline)) { return logarithm_of(v); });
+}
+FL_VARIANTS(exponentials, (const double *x, Py_ssize_t count, double *result), (x, count, result))
+FL_VARIANTS(logarithms, (const double *x, Py_ssize_t count, double *result), (x, count, result))
+
 template <class F>
 PyObject *each(PyObject *args, F &&f) {
     Buffer x, result;
@@ -50,13 +109,32 @@ PyObject *each(PyObject *args, F &&f) {
         return nullptr;
     }
     const DefaultArithmetic arithmetic;
-    for (Py_ssize_t i = 0; i < x.count<double>(); i++) result.as<double>()[i] = f(x.as<const double>()[i]);
+    f(x.as<const double>(), x.count<double>(), result.as<double>());
     Py_RETURN_NONE;
 }
+
+#if defined(__x86_64__)
+fl::Width widest() {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return fl::Width::avx512;
+    return __builtin_cpu_supports("avx2") ? fl::Width::avx2 : fl::Width::plain;
+}
+#else
+fl::Width widest() { return fl::Width::plain; }
+#endif
 
 }  // namespace
 
 namespace fl {
+
+Width width = widest();
+
+PyObject *vectors(PyObject *, PyObject *number) {
+    const long wanted = PyLong_AsLong(number);
+    if (wanted == -1 && PyErr_Occurred()) return nullptr;
+    width = wanted < long(widest()) ? Width(wanted) : widest();
+    return PyLong_FromLong(long(width));
+}
 
 PyObject *exponential(PyObject *, PyObject *x) {
     const double number = PyFloat_AsDouble(x);
@@ -80,7 +158,7 @@ PyObject *natural_logarithm(PyObject *, PyObject *x) {
     return PyFloat_FromDouble(logarithm_of(number));
 }
 
-PyObject *exponentials(PyObject *, PyObject *args) { return each(args, exponential_of); }
-PyObject *natural_logarithms(PyObject *, PyObject *args) { return each(args, logarithm_of); }
+PyObject *exponentials(PyObject *, PyObject *args) { return each(args, ::exponentials); }
+PyObject *natural_logarithms(PyObject *, PyObject *args) { return each(args, ::logarithms); }
 
 }  // namespace fl

@@ -42,7 +42,6 @@ class View:
         round: [B] n.
         asked: [B, M] which services take part.
         available: [B, M, C] whom each can select.
-        dqi: what services see of Psi (eq. 6).
         asks: the least that each client can be offered: its bid, unless the mechanism asks for more; micro-units.
         budget: [B, M] what each service may offer, micro-units.
         cores: [B] K.
@@ -52,11 +51,15 @@ class View:
     round: IntArray
     asked: BoolArray
     available: BoolArray
-    dqi: FloatArray
     asks: MicroArray
     budget: MicroArray
     cores: IntArray
     world: World
+
+    @property
+    def dqi(self) -> FloatArray:
+        """What services see of Psi (eq. 6)."""
+        return self.world.seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ class Lockstep:
         if willing is not None:
             available &= willing
         self._shown.clear()
-        self._view = View(number, asked, available, world.seen, asks, budget, kinds.cores(number), world)
+        self._view = View(number, asked, available, asks, budget, kinds.cores(number), world)
         return self._view
 
     def abandon(self) -> None:
@@ -213,16 +216,13 @@ class Lockstep:
             raise LockstepError("no round is open")
         check(offers, view.asks, view.available, view.budget, view.asked, self._clearings.keeps_budgets)
         fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
-        before, shape = self.curves.accuracy, self.paid.shape
-        served, spent, sums = fate.sums(shape)
-        if (spent > view.budget).any():
+        before = self.curves.accuracy
+        sums = fate.sums(self.paid.shape, self.income.shape)
+        if (sums.spent > view.budget).any():
             raise LedgerError("a service paid more than its budget")
-        self.curves.train(view.round, sums)
-        self.paid += spent
-        clients = self.income.shape[1]
-        np.add.at(
-            self.income.reshape(-1), offers.market * clients + offers.client, np.where(fate.served, fate.price, 0)
-        )
+        self.curves.train(view.round, sums.trained)
+        self.paid += sums.spent
+        self.income += sums.income
         if (self.paid.sum(axis=1) != self.income.sum(axis=1)).any() or (self.paid > kinds.total).any():
             raise LedgerError("clients did not receive the sum that services paid")
         reached = view.asked & (self.curves.accuracy >= kinds.target)
@@ -230,7 +230,7 @@ class Lockstep:
         self.round = np.where(self._playing, view.round, self.round)
         reward = earned(kinds.base, np.minimum(self.curves.accuracy, kinds.target))
         reward[self.status == WAITING] = 0.0
-        closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), served, spent, before)
+        closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), sums.served, sums.spent, before)
         self._clearings.learn(fate, view.round, self._playing)
         self.status[self.status == REACHED] = LEFT
         self._view = None
@@ -247,7 +247,7 @@ class Lockstep:
         found = np.full(len(which), np.nan)
         at = which[closed.fate.served[which]]
         found[closed.fate.served[which]] = self.curves.losses(
-            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.emd[at]
+            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.tables.held_emd[closed.fate.at[at]]
         )
         return found
 

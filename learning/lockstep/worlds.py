@@ -6,6 +6,7 @@ learn, misreport or have secrets, each market's own ``Population`` draws it, whi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Tables(NamedTuple):
         return cls._make(np.concatenate([part.ravel() for part in parts]) for parts in columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """One round of all markets.
 
@@ -60,7 +61,7 @@ class World:
     tables: Tables
     at: IntArray
 
-    @property
+    @cached_property
     def seen(self) -> FloatArray:
         """What services see of Psi (eq. 6), [B, M, C]."""
         return self.tables.seen.take(self.at)
