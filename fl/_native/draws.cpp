@@ -143,7 +143,8 @@ PyObject *each_block(PyObject *args, Put &&put) {
         Eight of = {};
         for (Py_ssize_t n = 0; n < total; n += each) {
             for (Py_ssize_t first = 0; first < each; first += LANES) {
-                const Py_ssize_t lanes = each - first < LANES ? each - first : LANES;
+                if (each >= LANES && first > each - LANES) first = each - LANES;  // the last ones, some of them again
+                const Py_ssize_t lanes = each < LANES ? each : LANES;
                 // What stays along the row is there from its beginning.
                 if (!first || key.step[last])
                     for (int l = 0; l < LANES; l++) {

@@ -200,6 +200,11 @@ PyMethodDef methods[] = {
     {"log", fl::natural_logarithm, METH_O, nullptr},
     {"exponentials", fl::exponentials, METH_VARARGS, nullptr},
     {"logarithms", fl::natural_logarithms, METH_VARARGS, nullptr},
+    {"quantiles", fl::normal_quantiles, METH_VARARGS, nullptr},
+    {"rounded", fl::round_by_scaling, METH_VARARGS, nullptr},
+    {"follow", fl::follow, METH_VARARGS, nullptr},
+    {"decode", fl::decode, METH_VARARGS, nullptr},
+    {"observe", fl::observe, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef_Slot slots[] = {{0, nullptr}};

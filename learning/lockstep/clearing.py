@@ -1,6 +1,6 @@
 """How the rounds of many markets are cleared, and which updates arrive, by the functions that ``des`` has for one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,19 +115,20 @@ class Clearings:
         self._speed = np.ones((count, kinds.clients))
         self._all_arrive = bool((self._rate == 0).all() and np.isinf(self._patience).all())
 
-    def reset(self, b: int, seed: int, own: Market | None) -> None:
-        """Begin a market anew; ``own`` is one with this seed, where its mechanism or its clients are its own."""
-        self._ties[b] = draw_key(seed, "ties")
+    def reset(self, which: Sequence[int], seeds: Sequence[int], own: Mapping[int, Market]) -> None:
+        """Begin some markets anew; ``own`` are those, with their seeds, whose mechanism or clients are their own."""
+        rows = list(which)
+        self._ties[rows] = draw_key(seeds, "ties")
         if not self._all_arrive:
-            self._departure[b] = draw_key(seed, "departure")
-            speeds = self._speeds[b]
-            self._speed[b] = speeds[
-                integers(draw_key(seed, "speed"), len(speeds), 0, 0, np.arange(self._kinds.clients))
-            ]
-        if own is not None and not own.mechanism.by_client:
-            self._own[b] = own.mechanism
-        if own is not None and own.population.learns:
-            self._learning[b] = own.population
+            self._departure[rows] = draw_key(seeds, "departure")
+            for b, key in zip(rows, draw_key(seeds, "speed"), strict=True):
+                speeds = self._speeds[b]
+                self._speed[b] = speeds[integers(key, len(speeds), 0, 0, np.arange(self._kinds.clients))]
+        for b, market in own.items():
+            if not market.mechanism.by_client:
+                self._own[b] = market.mechanism
+            if market.population.learns:
+                self._learning[b] = market.population
 
     def ask(self, world: World, number: IntArray, playing: BoolArray) -> tuple[MicroArray, BoolArray | None]:
         """Return what services have to pay at least [B, M, C], micro-units, and who serves them; None if all do."""

@@ -119,6 +119,8 @@ class Lockstep:
         b, m, c = len(factories), self.kinds.services, self.kinds.clients
         self._worlds = Worlds(self.kinds.each, m, c)
         self._clearings = Clearings(self.kinds)
+        # Those whose clients or mechanism are their own.
+        self._alone = self._worlds.own | [not market.mechanism.by_client for market in self.kinds.each]
         self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
         self.status = np.full((b, m), LEFT)
@@ -142,13 +144,13 @@ class Lockstep:
             raise ValueError(f"one seed for each market: {len(rows)} markets, {len(seeds)} seeds")
         if not rows:
             return
+        own = {}
         for b, seed in zip(rows, seeds, strict=True):
-            own = None
-            if self._worlds.own[b] or not self.kinds.each[b].mechanism.by_client:
-                own = self._factories[b](seed)
             self.seeds[b] = seed
-            self._worlds.reset(b, seed, own.population if own else None)
-            self._clearings.reset(b, seed, own)
+            if self._alone[b]:
+                own[b] = self._factories[b](seed)
+        self._worlds.reset(rows, seeds, own)
+        self._clearings.reset(rows, seeds, own)
         self.curves.reset(rows, seeds)
         self.round[rows], self.paid[rows], self.income[rows] = 0, 0, 0
         begins = np.where(self.kinds.arrival[rows] > 1, WAITING, TRAINING)
@@ -163,7 +165,7 @@ class Lockstep:
     @property
     def drawn_together(self) -> bool:
         """Whether all worlds are looked up in the kinds' tables of pairs, and all asks are bids."""
-        return not self._worlds.own.any() and all(it.mechanism.by_client for it in self.kinds.each)
+        return not self._alone.any()
 
     @property
     def total_left(self) -> MicroArray:
