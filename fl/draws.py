@@ -66,8 +66,13 @@ def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
 def normals(key: UInt32Array, *counter: Word) -> FloatArray:
     """Return a standard normal number for each counter, by the inverse of the distribution function."""
     # Numbers strictly between 0 and 1 that are exact: half a step of 2^-52 above a multiple.
-    uniform = np.floor(uniforms(key, *counter)[0] * 2.0**52)
-    return normal_quantile(np.atleast_1d((uniform + 0.5) * 2.0**-52)).reshape(uniform.shape)
+    uniform = uniforms(key, *counter)[0]
+    numbers = np.atleast_1d(uniform)
+    numbers *= 2.0**52
+    np.floor(numbers, out=numbers)
+    numbers += 0.5
+    numbers *= 2.0**-52
+    return normal_quantile(numbers).reshape(uniform.shape)
 
 
 def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:

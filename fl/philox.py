@@ -69,7 +69,9 @@ def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
     return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
 
 
-def _operands(key: UInt32Array, counter: Sequence[int | AnyArray], *further: int | AnyArray) -> tuple[list[IntArray], tuple[int, ...]]:
+def _operands(
+    key: UInt32Array, counter: Sequence[int | AnyArray], *further: int | AnyArray
+) -> tuple[list[IntArray], tuple[int, ...]]:
     """Return the words of the counters, and what is further given, as arrays, and the shape to which all broadcast."""
     if len(counter) != 4:
         raise ValueError(f"a counter has 4 words, not {len(counter)}")

@@ -159,7 +159,7 @@ def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[A
 
 
 def noise_keys(seed: int | Sequence[int], services: Sequence[str]) -> UInt32Array:
-    """Return the stream of each service's noise, by its name, [..., M, 1, 2]; [...] are the seeds, if there are many."""
+    """Return the stream of each service's noise, by its name, [..., M, 1, 2]; [...] is the shape of the seeds."""
     return np.stack([draw_key(seed, "surrogate", name) for name in services], axis=-2)[..., None, :]
 
 

@@ -2,6 +2,7 @@
 // Integers alone, but for uniforms(), whose operations are exact.
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "lanes.h"
 #include "world.h"
@@ -28,15 +29,33 @@ inline Block philox(uint32_t k, uint32_t m, uint32_t a, uint32_t b, uint32_t c, 
     return {{a, b, c, d}};
 }
 
-// Eight blocks: their keys and counters, one in each lane, of which only the lower halves count; and what comes after
-// the words of the counter.
-struct Eight {
-    alignas(64) uint64_t key[2][LANES], counter[5][LANES], words[4][LANES];
+constexpr int KEY = 5;          // the sources of a row: four words of the counter, what comes after them, the key's words
+constexpr Py_ssize_t PART = 64;  // blocks of a row that are computed at once
+
+// Where the numbers of a row come from, how far they move along it, and the words of some of its blocks.
+struct Row {
+    const char *from[KEY + 2];
+    Py_ssize_t step[KEY + 2];
+    Words high;  // bits above the lower halves tell that a counter is out of range
+    alignas(64) uint64_t words[4][PART];
+
+    uint64_t number(int source, const char *at) const {
+        return source < KEY ? *reinterpret_cast<const uint64_t *>(at) : *reinterpret_cast<const uint32_t *>(at);
+    }
+    uint64_t below(Py_ssize_t at) const { return number(4, from[4] + at * step[4]); }
 };
 
 namespace plain {
-FL_INLINE Words low_product(Words a, uint64_t b) { return (a & 0xffffffff) * b; }
-#include "philox.inl"
+void row_blocks(Row &row, Py_ssize_t first, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t source[KEY + 2];
+        for (int w : {0, 1, 2, 3, KEY, KEY + 1}) source[w] = row.number(w, row.from[w] + (first + i) * row.step[w]);
+        row.high |= source[0] | source[1] | source[2] | source[3];
+        const Block block = philox(uint32_t(source[KEY]), uint32_t(source[KEY + 1]), uint32_t(source[0]),
+                                   uint32_t(source[1]), uint32_t(source[2]), uint32_t(source[3]));
+        for (int w = 0; w < 4; w++) row.words[w][i] = block.words[w];
+    }
+}
 }  // namespace plain
 
 #if defined(__x86_64__)
@@ -65,12 +84,12 @@ FL_INLINE Words low_product(Words a, uint64_t b) {
 FL_TARGET_POP
 #endif
 
-void eight_blocks(Eight &of) {
+void row_blocks(Row &row, Py_ssize_t first, Py_ssize_t count) {
 #if defined(__x86_64__)
-    if (fl::width == fl::Width::avx512) return avx512::eight_blocks(of);
-    if (fl::width == fl::Width::avx2) return avx2::eight_blocks(of);
+    if (fl::width == fl::Width::avx512) return avx512::row_blocks(row, first, count);
+    if (fl::width == fl::Width::avx2) return avx2::row_blocks(row, first, count);
 #endif
-    plain::eight_blocks(of);
+    plain::row_blocks(row, first, count);
 }
 
 // Releases the GIL while in scope, if the work is worth it.
@@ -104,8 +123,8 @@ struct Operand {
     }
 };
 
-// Goes through all elements of the result, row by row along the last dimension, and calls put(number of the element,
-// how many follow each other, blocks, their `below`). OUT is how many arrays the result holds, its first dimension;
+// Goes through all elements of the result, row by row along the last dimension, and calls put(to, how far it is to the
+// next array of the result, row, first element, how many). OUT is how many arrays the result holds, its first dimension;
 // BELOW whether a further array of whole numbers comes after the counter.
 template <class Element, int OUT, bool BELOW, class Put>
 PyObject *each_block(PyObject *args, Put &&put) {
@@ -133,49 +152,34 @@ PyObject *each_block(PyObject *args, Put &&put) {
     for (int w = 0; w < WORDS; w++)
         if (!words[w].take(PyTuple_GetItem(args, 1 + w), 8, 0, dimensions, shape)) return nullptr;
 
-    const Py_ssize_t other = key.buffer.view.strides[key.buffer.view.ndim - 1];
-    Words high = {};
+    Row row = {};
+    for (int w = 0; w < WORDS; w++) {
+        row.from[w] = static_cast<const char *>(words[w].buffer.view.buf);
+        row.step[w] = words[w].step[last];
+    }
+    row.from[KEY] = static_cast<const char *>(key.buffer.view.buf);
+    row.from[KEY + 1] = row.from[KEY] + key.buffer.view.strides[key.buffer.view.ndim - 1];
+    row.step[KEY] = row.step[KEY + 1] = key.step[last];
     {
         const Unlocked unlocked(total >= WORTH_RELEASING);
         Py_ssize_t at[MAX_DIMENSIONS] = {};
-        const char *k = key.buffer.as<const char>(), *from[WORDS];
-        for (int w = 0; w < WORDS; w++) from[w] = static_cast<const char *>(words[w].buffer.view.buf);
-        Eight of = {};
         for (Py_ssize_t n = 0; n < total; n += each) {
-            for (Py_ssize_t first = 0; first < each; first += LANES) {
-                if (each >= LANES && first > each - LANES) first = each - LANES;  // the last ones, some of them again
-                const Py_ssize_t lanes = each < LANES ? each : LANES;
-                // What stays along the row is there from its beginning.
-                if (!first || key.step[last])
-                    for (int l = 0; l < LANES; l++) {
-                        const char *own = k + (first + (l < lanes ? l : 0)) * key.step[last];
-                        of.key[0][l] = *reinterpret_cast<const uint32_t *>(own);
-                        of.key[1][l] = *reinterpret_cast<const uint32_t *>(own + other);
-                    }
-                for (int w = 0; w < WORDS; w++)
-                    if (const Py_ssize_t step = words[w].step[last]; !first || step) {
-                        const char *own = from[w] + first * step;
-                        if (step == 8 && lanes == LANES)
-                            store_lanes(of.counter[w], load_lanes<Words>(reinterpret_cast<const uint64_t *>(own)));
-                        else
-                            for (int l = 0; l < LANES; l++)
-                                of.counter[w][l] = *reinterpret_cast<const uint64_t *>(own + (l < lanes ? l : 0) * step);
-                        if (w < 4) high |= load_lanes<Words>(of.counter[w]);
-                    }
-                eight_blocks(of);
-                put(result.as<Element>() + n + first, total, lanes, of);
+            for (Py_ssize_t first = 0; first < each; first += PART) {
+                const Py_ssize_t count = each - first < PART ? each - first : PART;
+                row_blocks(row, first, count);
+                put(result.as<Element>() + n + first, total, row, first, count);
             }
             for (int d = last - 1; d >= 0; d--) {
                 const Py_ssize_t back = ++at[d] < shape[d] ? 1 : 1 - shape[d];
-                k += back * key.step[d];
-                for (int w = 0; w < WORDS; w++) from[w] += back * words[w].step[d];
+                for (int w = 0; w < WORDS; w++) row.from[w] += back * words[w].step[d];
+                for (int w = KEY; w < KEY + 2; w++) row.from[w] += back * key.step[d];
                 if (back == 1) break;
                 at[d] = 0;
             }
         }
     }
     uint64_t any = 0;
-    for (int l = 0; l < LANES; l++) any |= high[l];
+    for (int l = 0; l < LANES; l++) any |= row.high[l];
     if (any >> 32) {
         PyErr_SetString(PyExc_ValueError, "the words of a counter must be in [0, 2^32)");
         return nullptr;
@@ -188,26 +192,29 @@ PyObject *each_block(PyObject *args, Put &&put) {
 namespace fl {
 
 PyObject *blocks(PyObject *, PyObject *args) {
-    return each_block<uint32_t, 4, false>(args, [](uint32_t *to, Py_ssize_t next, Py_ssize_t lanes, const Eight &of) {
+    const auto put = [](uint32_t *to, Py_ssize_t next, const Row &row, Py_ssize_t, Py_ssize_t count) {
         for (int w = 0; w < 4; w++)
-            for (Py_ssize_t l = 0; l < lanes; l++) to[w * next + l] = uint32_t(of.words[w][l]);
-    });
+            for (Py_ssize_t i = 0; i < count; i++) to[w * next + i] = uint32_t(row.words[w][i]);
+    };
+    return each_block<uint32_t, 4, false>(args, put);
 }
 
 PyObject *uniforms(PyObject *, PyObject *args) {
-    return each_block<double, 2, false>(args, [](double *to, Py_ssize_t next, Py_ssize_t lanes, const Eight &of) {
-        for (int i = 0; i < 2; i++)
-            for (Py_ssize_t l = 0; l < lanes; l++) {
-                const int64_t bits = int64_t(of.words[2 * i][l] >> 5 << 26 | of.words[2 * i + 1][l] >> 6);
-                to[i * next + l] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
+    const auto put = [](double *to, Py_ssize_t next, const Row &row, Py_ssize_t, Py_ssize_t count) {
+        for (int w = 0; w < 4; w += 2, to += next)
+            for (Py_ssize_t i = 0; i < count; i++) {
+                const int64_t bits = int64_t(row.words[w][i] >> 5 << 26 | row.words[w + 1][i] >> 6);
+                to[i] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
             }
-    });
+    };
+    return each_block<double, 2, false>(args, put);
 }
 
 PyObject *integers(PyObject *, PyObject *args) {
-    return each_block<int64_t, 1, true>(args, [](int64_t *to, Py_ssize_t, Py_ssize_t lanes, const Eight &of) {
-        for (Py_ssize_t l = 0; l < lanes; l++) to[l] = int64_t(of.words[0][l] * of.counter[4][l] >> 32);
-    });
+    const auto put = [](int64_t *to, Py_ssize_t, const Row &row, Py_ssize_t first, Py_ssize_t count) {
+        for (Py_ssize_t i = 0; i < count; i++) to[i] = int64_t(row.words[0][i] * row.below(first + i) >> 32);
+    };
+    return each_block<int64_t, 1, true>(args, put);
 }
 
 PyObject *subsets(PyObject *, PyObject *args) {

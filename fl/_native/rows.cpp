@@ -1,9 +1,27 @@
 // The rows of observations and actions that learners take: see learning/lockstep/rows.py.
 #include <cstring>
 
+#include "lanes.h"
 #include "rounds.h"
 
 namespace {
+
+// Of one service: whom it selects, and what it would pay; whether it is proper, too, as decode() says.
+FL_INLINE void decode_row_in(const double *action, const char *exists, char acts, int64_t clients, double limit,
+                             char *select, double *pay, bool *proper) {
+    int64_t without = 0;
+    for (int64_t c = 0; c < 2 * clients; c++) without += !(action[c] >= -1.0 && action[c] <= 1.0);
+    *proper = *proper && (!without || !acts);
+    for (int64_t c = 0; c < clients; c++) select[c] = (action[c] > 0.0) & exists[c] & acts;
+    for (int64_t c = 0; c < clients; c++) {
+        const double value = 1.0 + (action[clients + c] + 1.0) / 2.0 * (limit - 1.0);
+        pay[c] = value > limit ? limit : value;
+    }
+}
+FL_VARIANTS(decode_row,
+            (const double *action, const char *exists, char acts, int64_t clients, double limit, char *select,
+             double *pay, bool *proper),
+            (action, exists, acts, clients, limit, select, pay, proper))
 
 PyObject *misfit() {
     PyErr_SetString(PyExc_ValueError, "the arrays of rows must fit each other");
@@ -28,18 +46,9 @@ PyObject *decode(PyObject *, PyObject *args) {
     const DefaultArithmetic arithmetic;
     bool proper = true;
     for (Py_ssize_t r = 0; r < rows; r++) {
-        const double *action = actions.as<const double>() + 2 * r * clients;
-        const char *exists = there.as<const char>() + r / services * clients, acts = asked.as<const char>()[r];
-        char *select = selected.as<char>() + r * clients;
-        double *pay = payment.as<double>() + r * clients;
-        Py_ssize_t within = 0;
-        for (Py_ssize_t c = 0; c < 2 * clients; c++) within += (action[c] >= -1.0) & (action[c] <= 1.0);
-        proper = proper && (within == 2 * clients || !acts);
-        for (Py_ssize_t c = 0; c < clients; c++) select[c] = (action[c] > 0.0) & exists[c] & acts;
-        for (Py_ssize_t c = 0; c < clients; c++) {
-            const double value = 1.0 + (action[clients + c] + 1.0) / 2.0 * (limit - 1.0);
-            pay[c] = value > limit ? limit : value;
-        }
+        decode_row(actions.as<const double>() + 2 * r * clients, there.as<const char>() + r / services * clients,
+                   asked.as<const char>()[r], clients, limit, selected.as<char>() + r * clients,
+                   payment.as<double>() + r * clients, &proper);
     }
     return PyBool_FromLong(proper);
 }

@@ -163,7 +163,8 @@ class Clearings:
         places, tables = offers.places(world.at.shape), world.tables
         at = world.at.take(places)
         awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
-        bids, least = tables.bid.take(at), asks.take(places)
+        bids = tables.bid.take(at)
+        least = asks.take(places) if self._own else bids  # of the others asks are bids
         unlimited = np.full(self._kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets here
         for mechanism, which in self._joint:
             for k in sorted({*cores[which].tolist()}):

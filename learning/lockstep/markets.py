@@ -249,7 +249,10 @@ class Lockstep:
         found = np.full(len(which), np.nan)
         at = which[closed.fate.served[which]]
         found[closed.fate.served[which]] = self.curves.losses(
-            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.tables.held_emd[closed.fate.at[at]]
+            np.full(len(at), b),
+            closed.fate.offers.service[at],
+            closed.before,
+            closed.fate.tables.held_emd[closed.fate.at[at]],
         )
         return found
 

@@ -37,7 +37,11 @@ class Offers:
     def places(self, shape: tuple[int, ...]) -> IntArray:
         """Return where each offer stands in an array [B, M, C], laid out flat; that all are there is not checked."""
         _, services, clients = shape
-        return (self.market * services + self.service) * clients + self.client
+        places = self.market * services
+        places += self.service
+        places *= clients
+        places += self.client
+        return places
 
 
 def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget: MicroArray) -> Offers:

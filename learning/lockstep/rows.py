@@ -16,7 +16,6 @@ from learning.lockstep.templates import ENDLESS
 from learning.projection import ActionError
 from learning.spaces import bounds
 
-
 _native = extension("observe", "decode")
 
 OUT_OF_RANGE = "an action's values must lie between -1 and 1"
@@ -82,7 +81,9 @@ class Rows:
         self._dqi = Scale(low["dqi"][:, :, 0], width["dqi"][:, :, 0], kinds.of)
         self._bid = Scale(low["bids"][:, :, 0, 0], width["bids"][:, :, 0, 0], kinds.of)
         self._rest = {
-            name: (low[name][kinds.of], width[name][kinds.of]) for name in shapes if name not in {"dqi", "bids"}
+            name: (low[name][kinds.of, :, 0], width[name][kinds.of, :, 0])
+            for name in shapes
+            if name not in {"dqi", "bids", "available"}
         }
         public = [market.population.spec.disclosure.public_bids for market in kinds.markets]
         self._hidden = ~np.array(public)[kinds.of]
@@ -110,20 +111,19 @@ class Rows:
             self._copy(rows, view, present)
         if self._hidden.any():
             rows[self._hidden, :, 2 * c : (1 + m) * c] = 0.0
+        start = (1 + m) * c
+        rows[..., start : start + c] = kinds.online(view.round)[:, None]  # from 0 to 1 by themselves
         rest: dict[str, FloatArray] = {
-            "available": kinds.online(view.round)[:, None].astype(np.float64),
-            "budget": budget[..., None],
-            "cores": view.cores[:, None, None].astype(np.float64),
-            "accuracy": markets.curves.accuracy[..., None],
-            "progress": (markets.round / kinds.rounds)[:, None, None],
+            "budget": budget,
+            "cores": view.cores[:, None].astype(np.float64),
+            "accuracy": markets.curves.accuracy,
+            "progress": (markets.round / kinds.rounds)[:, None],
         }
         if self._totals:
-            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)[..., None]
-        start = (1 + m) * c
-        for name, part in rest.items():
+            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)
+        for place, (name, part) in enumerate(rest.items(), start + c):
             low, width = self._rest[name]
-            rows[..., start : start + low.shape[2]] = (part - low) / width
-            start += low.shape[2]
+            rows[..., place] = (part - low) / width
         if not kinds.exists.all():
             rows[~kinds.exists] = 0.0
         if not kinds.there.all():
