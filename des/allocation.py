@@ -46,7 +46,7 @@ def allocate(
         core = np.empty(len(clients), dtype=np.int64)
         if _native.highest(*map(np.ascontiguousarray, columns), cores, core):
             tied = np.flatnonzero(core == TIED)
-            core[tied] = _ranked(*(column[tied] for column in columns), cores, tie_order)
+            core[tied] = _ranked(services[tied], clients[tied], payments[tied], cores, tie_order)
         return core
     core = np.zeros(len(clients), dtype=np.int64)
     contested = np.flatnonzero(np.bincount(clients)[clients] > 1)  # who offers alone gets the first core

@@ -61,7 +61,7 @@ def integers(key: UInt32Array, counter: Sequence[int | AnyArray], below: int | I
         return scaled(_blocks(key, words[:4], shape)[0], below)
     found = np.empty((1, *shape), np.int64)
     _native.integers(key, *words, found)
-    return found[0]
+    return found.reshape(shape)
 
 
 def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:

@@ -77,7 +77,8 @@ class Fate:
         else:
             market, service, client, price, at = (column[self.served] for column in columns)
             row, weight = market * services[1] + service, tables.data_size[at]
-            for total, values in zip(counts, (1, price, tables.held_size[at], weight, weight * weight), strict=True):
+            values_of: tuple[Any, ...] = (1, price, tables.held_size[at], weight, weight * weight)
+            for total, values in zip(counts, values_of, strict=True):
                 np.add.at(total.reshape(-1), row, values)
             weighted = np.bincount(row, weight * tables.held_emd[at], minlength=weighted.size).reshape(services)
             np.add.at(income, (market, client), price)
