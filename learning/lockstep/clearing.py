@@ -80,7 +80,7 @@ class Fate:
             values_of: tuple[Any, ...] = (1, price, tables.held_size[at], weight, weight * weight)
             for total, values in zip(counts, values_of, strict=True):
                 np.add.at(total.reshape(-1), row, values)
-            weighted = np.bincount(row, weight * tables.held_emd[at], minlength=weighted.size).reshape(services)
+            np.add.at(weighted.reshape(-1), row, weight * tables.held_emd[at])
             np.add.at(income, (market, client), price)
         served, spent, samples, weights, squares = counts
         return Sums(served, spent, Trained(samples, weights, weighted, squares), income)
