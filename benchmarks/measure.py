@@ -24,6 +24,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from des import allocation
 from fl import draws, elementary, fused, philox
 from fl.cores import usable_cores
 
@@ -72,8 +73,8 @@ def no_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def numpy_alone() -> Iterator[None]:
-    """Let NumPy draw the world and compute exp and log, as where the extension was not built."""
-    modules = (philox, draws, elementary)
+    """Let NumPy draw the world, compute exp and log, and award cores, as where the extension was not built."""
+    modules = (philox, draws, elementary, allocation)
     kept = [module._native for module in modules]
     for module in modules:
         module._native = None

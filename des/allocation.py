@@ -1,4 +1,4 @@
-"""Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). Pure NumPy, no clock, no state."""
+"""Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,13 @@ import numpy as np
 
 from des.money import MicroArray
 from fl.arrays import AnyArray, IntArray
+from fl.native import extension
 
 NO_CORE = -1
+TIED = -2
+"""What the extension says of offers to a client for whose last core equal payments compete."""
+
+_native = extension("highest")
 
 
 def allocate(
@@ -36,6 +41,13 @@ def allocate(
     """
     if not len(clients):
         return np.empty(0, dtype=np.int64)
+    columns = services, clients, payments
+    if _native is not None and all(column.dtype == np.int64 for column in columns):
+        core = np.empty(len(clients), dtype=np.int64)
+        if _native.highest(*map(np.ascontiguousarray, columns), cores, core):
+            tied = np.flatnonzero(core == TIED)
+            core[tied] = _ranked(services[tied], clients[tied], payments[tied], cores, tie_order)
+        return core
     core = np.zeros(len(clients), dtype=np.int64)
     contested = np.flatnonzero(np.bincount(clients)[clients] > 1)  # who offers alone gets the first core
     if len(contested):

@@ -31,7 +31,8 @@ import numpy.typing as npt
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 from fl.elementary import normal_quantile
 from fl.native import extension
-from fl.philox import blocks
+from fl.philox import blocks, scaled
+from fl.philox import integers as philox_integers
 from fl.philox import uniforms as philox_uniforms
 from fl.streams import stream_key
 
@@ -54,7 +55,7 @@ def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArra
 
     A word of 32 bits is scaled. Probabilities differ by less than 2^-32, which no experiment can see.
     """
-    return scaled(blocks(key, _padded(counter, 4))[0], below)
+    return philox_integers(key, _padded(counter, 4), below)
 
 
 def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
@@ -65,8 +66,13 @@ def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
 def normals(key: UInt32Array, *counter: Word) -> FloatArray:
     """Return a standard normal number for each counter, by the inverse of the distribution function."""
     # Numbers strictly between 0 and 1 that are exact: half a step of 2^-52 above a multiple.
-    uniform = np.floor(uniforms(key, *counter)[0] * 2.0**52)
-    return normal_quantile(np.atleast_1d((uniform + 0.5) * 2.0**-52)).reshape(uniform.shape)
+    uniform = uniforms(key, *counter)[0]
+    numbers = np.atleast_1d(uniform)
+    numbers *= 2.0**52
+    np.floor(numbers, out=numbers)
+    numbers += 0.5
+    numbers *= 2.0**-52
+    return normal_quantile(numbers).reshape(uniform.shape)
 
 
 def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
@@ -75,11 +81,6 @@ def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
     needed = -(-count // 4)
     found = blocks(key[..., None, :], (*first, np.arange(needed)))
     return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], 4 * needed)[..., :count]
-
-
-def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
-    """Return words as whole numbers in [0, below); see ``integers``."""
-    return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
 
 
 def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: int) -> list[IntArray]:

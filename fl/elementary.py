@@ -5,8 +5,8 @@ between two clients, two machines play different markets. Everything here consis
 divisions and exact steps (``rint``, ``frexp``, ``ldexp``), which IEEE 754 defines to the last bit, each of them a step
 of its own: neither Python nor NumPy joins two into one. Results are within 2e-15 of the exact ones, relative to them.
 
-Numbers and arrays get the same bits, whether the compiled extension computes exp and log, in these very operations, or,
-where there is none, Python and NumPy.
+Numbers and arrays get the same bits, whether the compiled extension computes them, in these very operations, or, where
+there is none, Python and NumPy.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from fl.arrays import BoolArray, FloatArray
 from fl.native import extension
 
-_native = extension("exp", "log", "exponentials", "logarithms")
+_native = extension("exp", "log", "exponentials", "logarithms", "quantiles", "rounded")
 
 _LN2_HIGH = float.fromhex("0x1.62e42feep-1")
 """ln 2 to 32 bits, so that its product with a small whole number is exact."""
@@ -67,6 +67,11 @@ def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray]:
     A whole number of 12 digits and a power of ten up to 10^22 are exact, so that their quotient is the float nearest to
     the decimal number. Only the product of ``x`` with such a power is inexact, by less than 1e-4 of the last digit.
     """
+    if _native is not None:
+        x = np.asarray(x, dtype=np.float64, order="C")
+        found, certain = np.empty_like(x), np.empty(x.shape, dtype=np.bool_)
+        _native.rounded(x, found, certain)
+        return found, certain
     size = np.abs(x)
     usual = (size >= 1e-9) & (size < 1e11)
     size = np.where(usual, size, 1.0)
@@ -163,6 +168,8 @@ def normal_quantile(p: FloatArray) -> FloatArray:
     Source: Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics 37, 1988;
     its function PPND16.
     """
+    if _native is not None:
+        return _each(_native.quantiles, p)
     middle = p - 0.5
     square = 0.180625 - middle * middle
     value: FloatArray = middle * _polynomial(_A, square) / _polynomial(_B, square)

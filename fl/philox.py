@@ -15,7 +15,7 @@ from fl.native import extension
 
 ROUNDS = 10
 
-_native = extension("blocks", "uniforms")
+_native = extension("blocks", "uniforms", "integers")
 
 _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], dtype=np.uint64)
 _WEYL = np.array([[0x9E3779B9 * n, 0xBB67AE85 * n] for n in range(ROUNDS)], dtype=np.uint64)
@@ -54,11 +54,28 @@ def uniforms(key: UInt32Array, counter: Sequence[int | AnyArray]) -> FloatArray:
     return found
 
 
-def _operands(key: UInt32Array, counter: Sequence[int | AnyArray]) -> tuple[list[IntArray], tuple[int, ...]]:
-    """Return the words of the counters as arrays, and the shape to which these and the keys broadcast."""
+def integers(key: UInt32Array, counter: Sequence[int | AnyArray], below: int | IntArray) -> IntArray:
+    """Return the first word of each block as a whole number in [0, below); the shape of ``below`` broadcasts, too."""
+    words, shape = _operands(key, counter, below)
+    if _native is None:
+        return scaled(_blocks(key, words[:4], shape)[0], below)
+    found = np.empty((1, *shape), np.int64)
+    _native.integers(key, *words, found)
+    return found.reshape(shape)
+
+
+def scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
+    """Return words as whole numbers in [0, below); see ``fl.draws.integers``."""
+    return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+
+
+def _operands(
+    key: UInt32Array, counter: Sequence[int | AnyArray], *further: int | AnyArray
+) -> tuple[list[IntArray], tuple[int, ...]]:
+    """Return the words of the counters, and what is further given, as arrays, and the shape to which all broadcast."""
     if len(counter) != 4:
         raise ValueError(f"a counter has 4 words, not {len(counter)}")
-    words = [np.asarray(word, dtype=np.int64) for word in counter]
+    words = [np.asarray(word, dtype=np.int64) for word in (*counter, *further)]
     return words, np.broadcast(key[..., 0], *words).shape
 
 

@@ -158,9 +158,9 @@ def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[A
     return u, 1.0 - error
 
 
-def noise_keys(seed: int, services: Sequence[str]) -> UInt32Array:
-    """Return the stream of each service's noise, by its name, [M, 1, 2]."""
-    return np.array([draw_key(seed, "surrogate", name) for name in services])[:, None]
+def noise_keys(seed: int | Sequence[int], services: Sequence[str]) -> UInt32Array:
+    """Return the stream of each service's noise, by its name, [..., M, 1, 2]; [...] is the shape of the seeds."""
+    return np.stack([draw_key(seed, "surrogate", name) for name in services], axis=-2)[..., None, :]
 
 
 def noise(keys: UInt32Array, rounds: IntArray) -> FloatArray:

@@ -2,7 +2,9 @@
 // Integers alone, but for uniforms(), whose operations are exact.
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
+#include "lanes.h"
 #include "world.h"
 
 namespace {
@@ -27,6 +29,69 @@ inline Block philox(uint32_t k, uint32_t m, uint32_t a, uint32_t b, uint32_t c, 
     return {{a, b, c, d}};
 }
 
+constexpr int KEY = 5;          // the sources of a row: four words of the counter, what comes after them, the key's words
+constexpr Py_ssize_t PART = 64;  // blocks of a row that are computed at once
+
+// Where the numbers of a row come from, how far they move along it, and the words of some of its blocks.
+struct Row {
+    const char *from[KEY + 2];
+    Py_ssize_t step[KEY + 2];
+    Words high;  // bits above the lower halves tell that a counter is out of range
+    alignas(64) uint64_t words[4][PART];
+
+    uint64_t number(int source, const char *at) const {
+        return source < KEY ? *reinterpret_cast<const uint64_t *>(at) : *reinterpret_cast<const uint32_t *>(at);
+    }
+    uint64_t below(Py_ssize_t at) const { return number(4, from[4] + at * step[4]); }
+};
+
+namespace plain {
+void row_blocks(Row &row, Py_ssize_t first, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t source[KEY + 2];
+        for (int w : {0, 1, 2, 3, KEY, KEY + 1}) source[w] = row.number(w, row.from[w] + (first + i) * row.step[w]);
+        row.high |= source[0] | source[1] | source[2] | source[3];
+        const Block block = philox(uint32_t(source[KEY]), uint32_t(source[KEY + 1]), uint32_t(source[0]),
+                                   uint32_t(source[1]), uint32_t(source[2]), uint32_t(source[3]));
+        for (int w = 0; w < 4; w++) row.words[w][i] = block.words[w];
+    }
+}
+}  // namespace plain
+
+#if defined(__x86_64__)
+// Intrinsics for the product alone: no compiler sees that the upper halves do not count.
+FL_TARGET_PUSH("avx2")
+namespace avx2 {
+FL_INLINE Words low_product(Words a, uint64_t b) {
+    union {
+        Words all;
+        __m256i half[2];
+    } x = {a};
+    for (__m256i &half : x.half) half = _mm256_mul_epu32(half, _mm256_set1_epi64x(int64_t(b)));
+    return x.all;
+}
+#include "philox.inl"
+}  // namespace avx2
+FL_TARGET_POP
+
+FL_TARGET_PUSH(FL_AVX512)
+namespace avx512 {
+FL_INLINE Words low_product(Words a, uint64_t b) {
+    return Words(_mm512_mul_epu32(__m512i(a), _mm512_set1_epi64(int64_t(b))));
+}
+#include "philox.inl"
+}  // namespace avx512
+FL_TARGET_POP
+#endif
+
+void row_blocks(Row &row, Py_ssize_t first, Py_ssize_t count) {
+#if defined(__x86_64__)
+    if (fl::width == fl::Width::avx512) return avx512::row_blocks(row, first, count);
+    if (fl::width == fl::Width::avx2) return avx2::row_blocks(row, first, count);
+#endif
+    plain::row_blocks(row, first, count);
+}
+
 // Releases the GIL while in scope, if the work is worth it.
 struct Unlocked {
     PyThreadState *const state;
@@ -39,7 +104,7 @@ struct Unlocked {
 // An array of numbers that is broadcast to the result's shape: how far it moves along each dimension, 0 where it stays.
 struct Operand {
     Buffer buffer;
-    Py_ssize_t step[MAX_DIMENSIONS];
+    Py_ssize_t step[MAX_DIMENSIONS] = {};
 
     // False, and an error is set, unless it is an array of items of that size that broadcasts. The last `own` of its
     // dimensions do not take part.
@@ -58,61 +123,64 @@ struct Operand {
     }
 };
 
-// Goes through all elements of the result, and calls put(number of the element, block). OUT is how many arrays the
-// result holds, its first dimension.
-template <class Element, int OUT, class Put>
+// Goes through all elements of the result, row by row along the last dimension, and calls put(to, how far it is to the
+// next array of the result, row, first element, how many). OUT is how many arrays the result holds, its first dimension;
+// BELOW whether a further array of whole numbers comes after the counter.
+template <class Element, int OUT, bool BELOW, class Put>
 PyObject *each_block(PyObject *args, Put &&put) {
-    PyObject *objects[6];
-    if (!PyArg_ParseTuple(args, "OOOOOO", objects, objects + 1, objects + 2, objects + 3, objects + 4, objects + 5))
+    constexpr int WORDS = BELOW ? 5 : 4;
+    if (PyTuple_Size(args) != WORDS + 2) {
+        PyErr_SetString(PyExc_TypeError, "wrong number of arrays");
         return nullptr;
+    }
     Buffer result;
-    if (PyObject_GetBuffer(objects[5], &result.view, PyBUF_ND | PyBUF_WRITABLE) < 0) return nullptr;
-    const int dimensions = result.view.ndim - 1;
+    if (PyObject_GetBuffer(PyTuple_GetItem(args, WORDS + 1), &result.view, PyBUF_ND | PyBUF_WRITABLE) < 0) return nullptr;
+    const int dimensions = result.view.ndim - 1, last = dimensions > 0 ? dimensions - 1 : 0;
     if (result.view.itemsize != sizeof(Element) || dimensions < 0 || dimensions > MAX_DIMENSIONS ||
         result.view.shape[0] != OUT) {
         PyErr_SetString(PyExc_ValueError, "the result has another type or shape");
         return nullptr;
     }
-    const Py_ssize_t *shape = result.view.shape + 1;
-    Operand key, words[4];
-    if (!key.take(objects[0], 4, 1, dimensions, shape)) return nullptr;
+    const Py_ssize_t *shape = result.view.shape + 1, total = result.count<Element>() / OUT;
+    const Py_ssize_t each = dimensions ? shape[last] : 1;
+    Operand key, words[WORDS];
+    if (!key.take(PyTuple_GetItem(args, 0), 4, 1, dimensions, shape)) return nullptr;
     if (key.buffer.view.shape[key.buffer.view.ndim - 1] != 2) {
         PyErr_SetString(PyExc_ValueError, "a key has 2 words");
         return nullptr;
     }
-    for (int w = 0; w < 4; w++)
-        if (!words[w].take(objects[1 + w], 8, 0, dimensions, shape)) return nullptr;
+    for (int w = 0; w < WORDS; w++)
+        if (!words[w].take(PyTuple_GetItem(args, 1 + w), 8, 0, dimensions, shape)) return nullptr;
 
-    const Py_ssize_t total = result.count<Element>() / OUT, other = key.buffer.view.strides[key.buffer.view.ndim - 1];
-    uint64_t high = 0;
+    Row row = {};
+    for (int w = 0; w < WORDS; w++) {
+        row.from[w] = static_cast<const char *>(words[w].buffer.view.buf);
+        row.step[w] = words[w].step[last];
+    }
+    row.from[KEY] = static_cast<const char *>(key.buffer.view.buf);
+    row.from[KEY + 1] = row.from[KEY] + key.buffer.view.strides[key.buffer.view.ndim - 1];
+    row.step[KEY] = row.step[KEY + 1] = key.step[last];
     {
         const Unlocked unlocked(total >= WORTH_RELEASING);
         Py_ssize_t at[MAX_DIMENSIONS] = {};
-        const char *k = key.buffer.as<const char>(), *from[4];
-        for (int w = 0; w < 4; w++) from[w] = words[w].buffer.as<const char>();
-        const auto move = [&](int d, Py_ssize_t times) {
-            k += times * key.step[d];
-            for (int w = 0; w < 4; w++) from[w] += times * words[w].step[d];
-        };
-        for (Py_ssize_t n = 0; n < total; n++) {
-            uint32_t counter[4];
-            for (int w = 0; w < 4; w++) {
-                const uint64_t word = *reinterpret_cast<const uint64_t *>(from[w]);
-                high |= word;
-                counter[w] = uint32_t(word);
+        for (Py_ssize_t n = 0; n < total; n += each) {
+            for (Py_ssize_t first = 0; first < each; first += PART) {
+                const Py_ssize_t count = each - first < PART ? each - first : PART;
+                row_blocks(row, first, count);
+                put(result.as<Element>() + n + first, total, row, first, count);
             }
-            const uint32_t one = *reinterpret_cast<const uint32_t *>(k);
-            const uint32_t two = *reinterpret_cast<const uint32_t *>(k + other);
-            put(result.as<Element>() + n, total, philox(one, two, counter[0], counter[1], counter[2], counter[3]));
-            for (int d = dimensions - 1; d >= 0; d--) {
-                move(d, 1);
-                if (++at[d] < shape[d]) break;
-                move(d, -shape[d]);
+            for (int d = last - 1; d >= 0; d--) {
+                const Py_ssize_t back = ++at[d] < shape[d] ? 1 : 1 - shape[d];
+                for (int w = 0; w < WORDS; w++) row.from[w] += back * words[w].step[d];
+                for (int w = KEY; w < KEY + 2; w++) row.from[w] += back * key.step[d];
+                if (back == 1) break;
                 at[d] = 0;
             }
         }
     }
-    if (high >> 32) {
+    uint64_t any = 0;
+    for (int l = 0; l < LANES; l++) any |= row.high[l];
+    if (any >> 32) {
         PyErr_SetString(PyExc_ValueError, "the words of a counter must be in [0, 2^32)");
         return nullptr;
     }
@@ -124,18 +192,29 @@ PyObject *each_block(PyObject *args, Put &&put) {
 namespace fl {
 
 PyObject *blocks(PyObject *, PyObject *args) {
-    return each_block<uint32_t, 4>(args, [](uint32_t *to, Py_ssize_t next, const Block &block) {
-        for (int w = 0; w < 4; w++) to[w * next] = block.words[w];
-    });
+    const auto put = [](uint32_t *to, Py_ssize_t next, const Row &row, Py_ssize_t, Py_ssize_t count) {
+        for (int w = 0; w < 4; w++)
+            for (Py_ssize_t i = 0; i < count; i++) to[w * next + i] = uint32_t(row.words[w][i]);
+    };
+    return each_block<uint32_t, 4, false>(args, put);
 }
 
 PyObject *uniforms(PyObject *, PyObject *args) {
-    return each_block<double, 2>(args, [](double *to, Py_ssize_t next, const Block &block) {
-        for (int i = 0; i < 2; i++) {
-            const int64_t bits = int64_t(block.words[2 * i] >> 5) << 26 | block.words[2 * i + 1] >> 6;
-            to[i * next] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
-        }
-    });
+    const auto put = [](double *to, Py_ssize_t next, const Row &row, Py_ssize_t, Py_ssize_t count) {
+        for (int w = 0; w < 4; w += 2, to += next)
+            for (Py_ssize_t i = 0; i < count; i++) {
+                const int64_t bits = int64_t(row.words[w][i] >> 5 << 26 | row.words[w + 1][i] >> 6);
+                to[i] = double(bits) * (1.0 / 9007199254740992.0);  // 2^-53
+            }
+    };
+    return each_block<double, 2, false>(args, put);
+}
+
+PyObject *integers(PyObject *, PyObject *args) {
+    const auto put = [](int64_t *to, Py_ssize_t, const Row &row, Py_ssize_t first, Py_ssize_t count) {
+        for (Py_ssize_t i = 0; i < count; i++) to[i] = int64_t(row.words[0][i] * row.below(first + i) >> 32);
+    };
+    return each_block<int64_t, 1, true>(args, put);
 }
 
 PyObject *subsets(PyObject *, PyObject *args) {

@@ -1,6 +1,7 @@
 // The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/fused.py is the
 // interface to use; it checks types and shapes. Here lengths and numbers are checked again: a kernel trusts them.
 #include "kernel.h"
+#include "rounds.h"
 #include "selection.h"
 #include "world.h"
 
@@ -188,12 +189,22 @@ PyMethodDef methods[] = {
     {"elementary", elementary, METH_VARARGS, nullptr},
     {"blocks", fl::blocks, METH_VARARGS, nullptr},
     {"uniforms", fl::uniforms, METH_VARARGS, nullptr},
+    {"integers", fl::integers, METH_VARARGS, nullptr},
+    {"vectors", fl::vectors, METH_O, nullptr},
     {"subsets", fl::subsets, METH_VARARGS, nullptr},
     {"by_payment", fl::by_payment, METH_VARARGS, nullptr},
+    {"proper", fl::proper, METH_VARARGS, nullptr},
+    {"highest", fl::highest, METH_VARARGS, nullptr},
+    {"totals", fl::totals, METH_VARARGS, nullptr},
     {"exp", fl::exponential, METH_O, nullptr},
     {"log", fl::natural_logarithm, METH_O, nullptr},
     {"exponentials", fl::exponentials, METH_VARARGS, nullptr},
     {"logarithms", fl::natural_logarithms, METH_VARARGS, nullptr},
+    {"quantiles", fl::normal_quantiles, METH_VARARGS, nullptr},
+    {"rounded", fl::round_by_scaling, METH_VARARGS, nullptr},
+    {"follow", fl::follow, METH_VARARGS, nullptr},
+    {"decode", fl::decode, METH_VARARGS, nullptr},
+    {"observe", fl::observe, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef_Slot slots[] = {{0, nullptr}};

@@ -1,6 +1,6 @@
 """How the rounds of many markets are cleared, and which updates arrive, by the functions that ``des`` has for one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,30 @@ from des.money import MicroArray
 from des.population import Population
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
+from fl.native import extension
 from fl.surrogate import Trained
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import ENDLESS, Templates
-from learning.lockstep.worlds import World
+from learning.lockstep.worlds import Tables, World
+
+_native = extension("totals")
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What adds up in a round.
+
+    Attributes:
+        served: [B, M] how many clients served each service.
+        spent: [B, M] what it pays them, micro-units.
+        trained: [B, M] what it trains on.
+        income: [B, C] what each client receives, micro-units.
+    """
+
+    served: IntArray
+    spent: MicroArray
+    trained: Trained
+    income: MicroArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +50,40 @@ class Fate:
         awarded: [offers] whether the client gave the service a core.
         served: [offers] whether its update arrived; it was ``dropped`` where it was awarded and not served.
         price: [offers] what the service pays if it arrives, micro-units.
-        size: [offers] the images that the client trains on.
-        weight: [offers] those that it reports.
-        emd: [offers] the EMD of those that it trains on.
+        at: [offers] where in the tables the client's data stands.
+        tables: what the clients hold, on which they train, and what they report of it.
     """
 
     offers: Offers
     awarded: BoolArray
     served: BoolArray
     price: MicroArray
-    size: IntArray
-    weight: IntArray
-    emd: FloatArray
+    at: IntArray
+    tables: Tables
 
-    def sums(self, shape: tuple[int, int]) -> tuple[IntArray, MicroArray, Trained]:
-        """Return what adds up for each service, [B, M]: clients that served, money, and what is trained on.
+    def sums(self, services: tuple[int, int], clients: tuple[int, int]) -> Sums:
+        """Return what adds up for services and clients, of whom there are [B, M] and [B, C].
 
         Floats are added in the order of the offers, as a market adds them.
         """
-        at = self.served.nonzero()[0]
-        row = self.offers.market[at] * shape[1] + self.offers.service[at]
-        count = shape[0] * shape[1]
-        weight, emd = self.weight[at], self.emd[at]
-
-        def whole(values: IntArray) -> IntArray:
-            found = np.zeros(count, dtype=np.int64)
-            np.add.at(found, row, values)
-            return found.reshape(shape)
-
-        weighted = np.bincount(row, weight * emd, minlength=count).reshape(shape)
-        served = np.bincount(row, minlength=count).reshape(shape)
-        return (
-            served,
-            whole(self.price[at]),
-            Trained(whole(self.size[at]), whole(weight), weighted, whole(weight * weight)),
-        )
+        tables, weighted, income = self.tables, np.zeros(services), np.zeros(clients, dtype=np.int64)
+        counts = np.zeros((5, *services), dtype=np.int64)
+        columns = self.offers.market, self.offers.service, self.offers.client, self.price, self.at
+        if _native is not None:
+            _native.totals(
+                len(income), np.ascontiguousarray(self.served), *(np.ascontiguousarray(it, np.int64) for it in columns),
+                tables.held_size, tables.data_size, tables.held_emd, counts, weighted, income,
+            )  # fmt: skip
+        else:
+            market, service, client, price, at = (column[self.served] for column in columns)
+            row, weight = market * services[1] + service, tables.data_size[at]
+            values_of: tuple[Any, ...] = (1, price, tables.held_size[at], weight, weight * weight)
+            for total, values in zip(counts, values_of, strict=True):
+                np.add.at(total.reshape(-1), row, values)
+            np.add.at(weighted.reshape(-1), row, weight * tables.held_emd[at])
+            np.add.at(income, (market, client), price)
+        served, spent, samples, weights, squares = counts
+        return Sums(served, spent, Trained(samples, weights, weighted, squares), income)
 
 
 class Clearings:
@@ -97,19 +116,20 @@ class Clearings:
         self._speed = np.ones((count, kinds.clients))
         self._all_arrive = bool((self._rate == 0).all() and np.isinf(self._patience).all())
 
-    def reset(self, b: int, seed: int, own: Market | None) -> None:
-        """Begin a market anew; ``own`` is one with this seed, where its mechanism or its clients are its own."""
-        self._ties[b] = draw_key(seed, "ties")
+    def reset(self, which: Sequence[int], seeds: Sequence[int], own: Mapping[int, Market]) -> None:
+        """Begin some markets anew; ``own`` are those, with their seeds, whose mechanism or clients are their own."""
+        rows = list(which)
+        self._ties[rows] = draw_key(seeds, "ties")
         if not self._all_arrive:
-            self._departure[b] = draw_key(seed, "departure")
-            speeds = self._speeds[b]
-            self._speed[b] = speeds[
-                integers(draw_key(seed, "speed"), len(speeds), 0, 0, np.arange(self._kinds.clients))
-            ]
-        if own is not None and not own.mechanism.by_client:
-            self._own[b] = own.mechanism
-        if own is not None and own.population.learns:
-            self._learning[b] = own.population
+            self._departure[rows] = draw_key(seeds, "departure")
+            for b, key in zip(rows, draw_key(seeds, "speed"), strict=True):
+                speeds = self._speeds[b]
+                self._speed[b] = speeds[integers(key, len(speeds), 0, 0, np.arange(self._kinds.clients))]
+        for b, market in own.items():
+            if not market.mechanism.by_client:
+                self._own[b] = market.mechanism
+            if market.population.learns:
+                self._learning[b] = market.population
 
     def ask(self, world: World, number: IntArray, playing: BoolArray) -> tuple[MicroArray, BoolArray | None]:
         """Return what services have to pay at least [B, M, C], micro-units, and who serves them; None if all do."""
@@ -141,14 +161,16 @@ class Clearings:
         asked: BoolArray,
     ) -> Fate:
         """Clear the open round of all markets; arguments as in ``learning.lockstep.markets.View``."""
-        where = offers.market, offers.service, offers.client
-        at, tables = world.at[where], world.tables
+        places, tables = offers.places(world.at.shape), world.tables
+        at = world.at.take(places)
         awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
-        bids, least = tables.bid[at], asks[where]
+        bids = tables.bid.take(at)
+        least = asks.take(places) if self._own else bids  # of the others asks are bids
         unlimited = np.full(self._kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets here
         for mechanism, which in self._joint:
-            for k in np.unique(cores[which]).tolist():
-                mine = (which & (cores == k))[offers.market].nonzero()[0]
+            for k in sorted({*cores[which].tolist()}):
+                some = which & (cores == k)
+                mine: Any = slice(None) if some.all() else some[offers.market].nonzero()[0]
                 codes = offers.market[mine] * self._kinds.clients + offers.client[mine]
                 book = Book(
                     offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], unlimited, k,
@@ -160,7 +182,7 @@ class Clearings:
                     books = (
                         (int(number[b]), self._book(b, len(budget[b]), offers, own, bids, least, budget, cores, number))
                         for b in np.unique(offers.market[mine]).tolist()
-                        for own in [mine[offers.market[mine] == b]]
+                        for own in [(offers.market == b).nonzero()[0]]
                     )
                     cleared = _checked(mechanism, book, books)
                 awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
@@ -172,9 +194,8 @@ class Clearings:
                 cleared = clear(self._own[b], book, int(number[b]))
                 note(self._own[b], book, cleared, int(number[b]))
                 awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
-        size = tables.held_size[at]
-        served = awarded if self._all_arrive else awarded & self._arrives(offers, size, number)
-        return Fate(offers, awarded, served, price, size, tables.data_size[at], tables.held_emd[at])
+        served = awarded if self._all_arrive else awarded & self._arrives(offers, tables.held_size[at], number)
+        return Fate(offers, awarded, served, price, at, tables)
 
     def _book(
         self, b: int, m: int, offers: Offers, mine: IntArray, bids: MicroArray, least: MicroArray, budget: MicroArray,

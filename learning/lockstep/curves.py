@@ -8,7 +8,10 @@ import numpy as np
 
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import exp, log
+from fl.native import extension
 from fl.surrogate import Curve, Trained, follow, noise, noise_keys
+
+_native = extension("follow")
 
 FLAT = Curve(**dict.fromkeys([field.name for field in fields(Curve)], 0.5))
 """In the place of a service that a smaller market does not have; nothing is read from it."""
@@ -30,7 +33,7 @@ class Curves:
             curves: [B] by service.
             services, rounds: the most that any market has.
         """
-        self._names = [list(own) for own in curves]
+        self._names = [tuple(own) for own in curves]
         padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
         self._curves = SimpleNamespace(
             **{
@@ -38,6 +41,7 @@ class Curves:
                 for it in fields(Curve)
             }
         )
+        self._columns = np.stack([getattr(self._curves, it.name) for it in fields(Curve)])
         shape = len(curves), services
         self.start: FloatArray = 1.0 - self._curves.start
         self.accuracy, self.u = self.start.copy(), np.zeros(shape)
@@ -47,11 +51,13 @@ class Curves:
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
         """Begin some markets anew: draw their noise of all rounds."""
-        services, rounds = self.u.shape[1], self._noise.shape[1]
-        keys = np.zeros((len(which), services, 1, 2), dtype=np.uint32)
-        for row, b, seed in zip(keys, which, seeds, strict=True):
-            row[: len(self._names[b])] = noise_keys(seed, self._names[b])
-        rows = list(which)
+        services, rounds, rows = self.u.shape[1], self._noise.shape[1], np.array(which)
+        keys = np.zeros((len(rows), services, 1, 2), dtype=np.uint32)
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for place, b in enumerate(which):
+            alike.setdefault(self._names[b], []).append(place)
+        for names, places in alike.items():
+            keys[places, : len(names)] = noise_keys([seeds[place] for place in places], names)
         self._noise[rows] = np.moveaxis(noise(keys, np.arange(rounds)), 1, 2)
         self._luck[rows] = self._noise[rows, 0]
         self.accuracy[rows], self.u[rows] = self.start[rows], 0.0
@@ -65,6 +71,10 @@ class Curves:
         """
         trains: BoolArray = sums.samples > 0
         z = self._noise[self._each, rounds]
+        if _native is not None:
+            before, self.u, self.accuracy = self.u, self.u.copy(), self.accuracy.copy()
+            _native.follow(self._columns, before, self._luck, z, *sums, self.u, self.accuracy)
+            return trains
         of = Trained(*(np.where(trains, part, 1) for part in sums))
         u, accuracy = follow(self._curves, self.u, self._luck, z, of, np.sqrt)
         self.u, self.accuracy = np.where(trains, u, self.u), np.where(trains, accuracy, self.accuracy)

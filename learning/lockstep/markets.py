@@ -42,7 +42,6 @@ class View:
         round: [B] n.
         asked: [B, M] which services take part.
         available: [B, M, C] whom each can select.
-        dqi: what services see of Psi (eq. 6).
         asks: the least that each client can be offered: its bid, unless the mechanism asks for more; micro-units.
         budget: [B, M] what each service may offer, micro-units.
         cores: [B] K.
@@ -52,11 +51,15 @@ class View:
     round: IntArray
     asked: BoolArray
     available: BoolArray
-    dqi: FloatArray
     asks: MicroArray
     budget: MicroArray
     cores: IntArray
     world: World
+
+    @property
+    def dqi(self) -> FloatArray:
+        """What services see of Psi (eq. 6)."""
+        return self.world.seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class Lockstep:
         b, m, c = len(factories), self.kinds.services, self.kinds.clients
         self._worlds = Worlds(self.kinds.each, m, c)
         self._clearings = Clearings(self.kinds)
+        # Those whose clients or mechanism are their own.
+        self._alone = self._worlds.own | [not market.mechanism.by_client for market in self.kinds.each]
         self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
         self.status = np.full((b, m), LEFT)
@@ -139,13 +144,13 @@ class Lockstep:
             raise ValueError(f"one seed for each market: {len(rows)} markets, {len(seeds)} seeds")
         if not rows:
             return
+        own = {}
         for b, seed in zip(rows, seeds, strict=True):
-            own = None
-            if self._worlds.own[b] or not self.kinds.each[b].mechanism.by_client:
-                own = self._factories[b](seed)
             self.seeds[b] = seed
-            self._worlds.reset(b, seed, own.population if own else None)
-            self._clearings.reset(b, seed, own)
+            if self._alone[b]:
+                own[b] = self._factories[b](seed)
+        self._worlds.reset(rows, seeds, own)
+        self._clearings.reset(rows, seeds, own)
         self.curves.reset(rows, seeds)
         self.round[rows], self.paid[rows], self.income[rows] = 0, 0, 0
         begins = np.where(self.kinds.arrival[rows] > 1, WAITING, TRAINING)
@@ -160,7 +165,7 @@ class Lockstep:
     @property
     def drawn_together(self) -> bool:
         """Whether all worlds are looked up in the kinds' tables of pairs, and all asks are bids."""
-        return not self._worlds.own.any() and all(it.mechanism.by_client for it in self.kinds.each)
+        return not self._alone.any()
 
     @property
     def total_left(self) -> MicroArray:
@@ -190,7 +195,7 @@ class Lockstep:
         if willing is not None:
             available &= willing
         self._shown.clear()
-        self._view = View(number, asked, available, world.seen, asks, budget, kinds.cores(number), world)
+        self._view = View(number, asked, available, asks, budget, kinds.cores(number), world)
         return self._view
 
     def abandon(self) -> None:
@@ -213,16 +218,13 @@ class Lockstep:
             raise LockstepError("no round is open")
         check(offers, view.asks, view.available, view.budget, view.asked, self._clearings.keeps_budgets)
         fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
-        before, shape = self.curves.accuracy, self.paid.shape
-        served, spent, sums = fate.sums(shape)
-        if (spent > view.budget).any():
+        before = self.curves.accuracy
+        sums = fate.sums(self.paid.shape, self.income.shape)
+        if (sums.spent > view.budget).any():
             raise LedgerError("a service paid more than its budget")
-        self.curves.train(view.round, sums)
-        self.paid += spent
-        clients = self.income.shape[1]
-        np.add.at(
-            self.income.reshape(-1), offers.market * clients + offers.client, np.where(fate.served, fate.price, 0)
-        )
+        self.curves.train(view.round, sums.trained)
+        self.paid += sums.spent
+        self.income += sums.income
         if (self.paid.sum(axis=1) != self.income.sum(axis=1)).any() or (self.paid > kinds.total).any():
             raise LedgerError("clients did not receive the sum that services paid")
         reached = view.asked & (self.curves.accuracy >= kinds.target)
@@ -230,7 +232,7 @@ class Lockstep:
         self.round = np.where(self._playing, view.round, self.round)
         reward = earned(kinds.base, np.minimum(self.curves.accuracy, kinds.target))
         reward[self.status == WAITING] = 0.0
-        closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), served, spent, before)
+        closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), sums.served, sums.spent, before)
         self._clearings.learn(fate, view.round, self._playing)
         self.status[self.status == REACHED] = LEFT
         self._view = None
@@ -247,7 +249,10 @@ class Lockstep:
         found = np.full(len(which), np.nan)
         at = which[closed.fate.served[which]]
         found[closed.fate.served[which]] = self.curves.losses(
-            np.full(len(at), b), closed.fate.offers.service[at], closed.before, closed.fate.emd[at]
+            np.full(len(at), b),
+            closed.fate.offers.service[at],
+            closed.before,
+            closed.fate.tables.held_emd[closed.fate.at[at]],
         )
         return found
 

@@ -9,6 +9,9 @@ from des.offers import MOST
 from fl import selection
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import RunError
+from fl.native import extension
+
+_native = extension("proper")
 
 
 class LockstepOfferError(RunError):
@@ -31,6 +34,15 @@ class Offers:
     client: IntArray
     payment: MicroArray
 
+    def places(self, shape: tuple[int, ...]) -> IntArray:
+        """Return where each offer stands in an array [B, M, C], laid out flat; that all are there is not checked."""
+        _, services, clients = shape
+        places = self.market * services
+        places += self.service
+        places *= clients
+        places += self.client
+        return places
+
 
 def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget: MicroArray) -> Offers:
     """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``.
@@ -46,7 +58,8 @@ def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget:
     chosen, price, counts = selection.by_payment(
         select.reshape(rows), payment.reshape(rows), bids.reshape(rows), budget.ravel()
     )
-    market, service = np.divmod(np.repeat(np.arange(len(counts)), counts), services)
+    market = np.repeat(np.arange(len(bids)), counts.reshape(-1, services).sum(axis=1))
+    service = np.repeat(np.tile(np.arange(services), len(bids)), counts)
     return Offers(market, service, chosen, price)
 
 
@@ -71,6 +84,12 @@ def check(
     Raises:
         LockstepOfferError: a constraint is broken.
     """
+    if _native is not None and _native.proper(
+        *(np.ascontiguousarray(it, np.int64) for it in (offers.market, offers.service, offers.client, offers.payment)),
+        np.ascontiguousarray(asks), np.ascontiguousarray(available), np.ascontiguousarray(budget),
+        np.ascontiguousarray(asked), over_budget, MOST,
+    ):  # fmt: skip
+        return
     shape = asks.shape
     where = offers.market, offers.service, offers.client
     for index, most in zip(where, shape, strict=True):

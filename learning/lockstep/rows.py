@@ -10,10 +10,15 @@ import numpy as np
 
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
+from fl.native import extension
 from learning.lockstep.markets import TRAINING, WAITING, Lockstep, View
 from learning.lockstep.templates import ENDLESS
 from learning.projection import ActionError
 from learning.spaces import bounds
+
+_native = extension("observe", "decode")
+
+OUT_OF_RANGE = "an action's values must lie between -1 and 1"
 
 
 class Scale:
@@ -76,7 +81,9 @@ class Rows:
         self._dqi = Scale(low["dqi"][:, :, 0], width["dqi"][:, :, 0], kinds.of)
         self._bid = Scale(low["bids"][:, :, 0, 0], width["bids"][:, :, 0, 0], kinds.of)
         self._rest = {
-            name: (low[name][kinds.of], width[name][kinds.of]) for name in shapes if name not in {"dqi", "bids"}
+            name: (low[name][kinds.of, :, 0], width[name][kinds.of, :, 0])
+            for name in shapes
+            if name not in {"dqi", "bids", "available"}
         }
         public = [market.population.spec.disclosure.public_bids for market in kinds.markets]
         self._hidden = ~np.array(public)[kinds.of]
@@ -96,41 +103,46 @@ class Rows:
             budget: [B, M] what each may offer, money.
         """
         markets, kinds = self._markets, self._markets.kinds
-        if self._tables is not None:
-            at = view.world.at
-            dqi, bids = self._tables[0].take(at), self._tables[1].take(at)
-        else:
-            dqi, bids = self._dqi.of_all(view.dqi), self._bid.of_all(view.asks / MICRO)
-        present = self._present(view.round)
-        if not present.all():
-            bids[~present] = 0.0
         (b, m), c = budget.shape, kinds.clients
-        rows = np.empty((b, m, self.width), dtype=np.float32)
-        rows[..., :c] = dqi
-        for own in range(m):
-            rows[:, own, c : 2 * c] = bids[:, own]
-            rows[:, own, 2 * c : (1 + m) * c] = np.delete(bids, own, axis=1).reshape(b, -1)
+        rows, present = np.empty((b, m, self.width), dtype=np.float32), self._present(view.round)
+        if self._tables is not None and _native is not None:
+            _native.observe(b, m, view.world.at, *self._tables, present, rows)
+        else:
+            self._copy(rows, view, present)
         if self._hidden.any():
             rows[self._hidden, :, 2 * c : (1 + m) * c] = 0.0
+        start = (1 + m) * c
+        rows[..., start : start + c] = kinds.online(view.round)[:, None]  # from 0 to 1 by themselves
         rest: dict[str, FloatArray] = {
-            "available": kinds.online(view.round)[:, None].astype(np.float64),
-            "budget": budget[..., None],
-            "cores": view.cores[:, None, None].astype(np.float64),
-            "accuracy": markets.curves.accuracy[..., None],
-            "progress": (markets.round / kinds.rounds)[:, None, None],
+            "budget": budget,
+            "cores": view.cores[:, None].astype(np.float64),
+            "accuracy": markets.curves.accuracy,
+            "progress": (markets.round / kinds.rounds)[:, None],
         }
         if self._totals:
-            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)[..., None]
-        start = (1 + m) * c
-        for name, part in rest.items():
+            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)
+        for place, (name, part) in enumerate(rest.items(), start + c):
             low, width = self._rest[name]
-            rows[..., start : start + low.shape[2]] = (part - low) / width
-            start += low.shape[2]
+            rows[..., place] = (part - low) / width
         if not kinds.exists.all():
             rows[~kinds.exists] = 0.0
         if not kinds.there.all():
             self._clear_absent(rows)
         return rows
+
+    def _copy(self, rows: Float32Array, view: View, present: BoolArray) -> None:
+        """Copy into each row the DQI, its own bids, and those of the others."""
+        if self._tables is not None:
+            dqi, bids = (table.take(view.world.at) for table in self._tables)
+        else:
+            dqi, bids = self._dqi.of_all(view.dqi), self._bid.of_all(view.asks / MICRO)
+        if not present.all():
+            bids[~present] = 0.0
+        b, m, c = bids.shape
+        rows[..., :c] = dqi
+        for own in range(m):
+            rows[:, own, c : 2 * c] = bids[:, own]
+            rows[:, own, 2 * c : (1 + m) * c] = np.delete(bids, own, axis=1).reshape(b, -1)
 
     def act(self, actions: AnyArray, view: View) -> tuple[BoolArray, FloatArray]:
         """Return the clients wanted [B, M, C] and their payments [B, M, C], in units of their bids.
@@ -147,11 +159,17 @@ class Rows:
         if actions.shape != wanted:
             raise ActionError(f"actions must have the shape {wanted}, not {actions.shape}")
         values = actions.astype(np.float64).reshape(*view.asked.shape, 2 * c)
+        there = self._markets.kinds.there
+        if _native is not None:
+            select, payment = np.empty(view.asks.shape, dtype=np.bool_), np.empty(view.asks.shape)
+            if not _native.decode(values, view.asked, there, self._limit, select, payment):
+                raise ActionError(OUT_OF_RANGE)
+            return select, payment
         # The usual case first: a mask takes longer than the comparison.
         if not (values.min() >= -1 and values.max() <= 1) and not (np.abs(values) <= 1)[view.asked].all():
-            raise ActionError("an action's values must lie between -1 and 1")
+            raise ActionError(OUT_OF_RANGE)
         select, payment = values[..., :c] > 0, 1 + (values[..., c:] + 1) / 2 * (self._limit - 1)
-        return select & view.asked[..., None] & self._markets.kinds.there[:, None], np.minimum(payment, self._limit)
+        return select & view.asked[..., None] & there[:, None], np.minimum(payment, self._limit)
 
     def _present(self, number: IntArray) -> BoolArray:
         """Return whether each service would be there in round ``number[b]``, [B, M], though its market may be over."""

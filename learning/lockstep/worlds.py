@@ -4,8 +4,9 @@ Where each round is one fresh draw, as in the paper, all markets are drawn in on
 learn, misreport or have secrets, each market's own ``Population`` draws it, which takes longer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Tables(NamedTuple):
         return cls._make(np.concatenate([part.ravel() for part in parts]) for parts in columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """One round of all markets.
 
@@ -60,7 +61,7 @@ class World:
     tables: Tables
     at: IntArray
 
-    @property
+    @cached_property
     def seen(self) -> FloatArray:
         """What services see of Psi (eq. 6), [B, M, C]."""
         return self.tables.seen.take(self.at)
@@ -99,16 +100,17 @@ class Worlds:
                 self._offset[b, :count, 0] = starts[id(market)] + each * np.arange(count)
         self._keys = np.zeros((len(templates), 2), dtype=np.uint32)
 
-    def reset(self, b: int, seed: int, population: Population | None) -> None:
-        """Begin a market anew.
+    def reset(self, which: Sequence[int], seeds: Sequence[int], own: Mapping[int, Market]) -> None:
+        """Begin some markets anew.
 
         Args:
-            b: which.
-            seed: its seed.
-            population: its clients, where each market draws its own.
+            which: which.
+            seeds: their seeds.
+            own: a market with its seed, of those that draw their own clients.
         """
-        self._keys[b] = draw_key(seed, "quality")
-        self._populations[b] = population
+        self._keys[list(which)] = draw_key(seeds, "quality")
+        for b in which:
+            self._populations[b] = own[b].population if b in own else None
 
     def draw(self, rounds: IntArray) -> World:
         """Return the world of round ``rounds[b]`` in each market ``b``."""

@@ -15,7 +15,7 @@ import pytest
 from fl import elementary
 from fl.arrays import FloatArray
 from fl.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
-from implementations import compiled_and_not, without_extension
+from implementations import compiled_and_not, vectors, without_extension
 
 each = compiled_and_not(elementary)
 
@@ -54,11 +54,26 @@ def test_both_versions_have_the_same_bits() -> None:
     far = np.array([-math.inf, -746.0, -745.2, -745.13, -708.4, -0.0, 0.0, 709.78, 709.79, 710.0, math.inf, math.nan])
     exponents = np.concatenate([1600 * SPREAD - 800, 1e-3 * (SPREAD - 0.5), far])
     numbers = np.concatenate([exp(1450 * SPREAD - 745), 0.5 + SPREAD, [5e-324, 2.0**-1022, 1.7e308, 0.0, -1.0]])
-    found = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2])
+    parts = np.concatenate([SPREAD, 10.0 ** (-300 * SPREAD[:500]), 1 - 10.0 ** (-15 * SPREAD[:500])])
+    parts = parts[(parts > 0) & (parts < 1)]
+    found = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2]), normal_quantile(parts)
     singly = [exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()]
     with without_extension(elementary):
-        expected = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2])
+        expected = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2]), normal_quantile(parts)
         assert singly == ([exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()])
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("width", [0, 1])
+def test_all_vectors_have_the_same_bits(width: int) -> None:
+    exponents = np.concatenate([1600 * SPREAD - 800, [-math.inf, math.inf, math.nan, -745.13, 0.0]])
+    numbers = np.concatenate([exp(1450 * SPREAD - 745), [5e-324, 2.0**-1022, math.inf, 0.0, -1.0, math.nan]])
+    parts = np.concatenate([SPREAD, 10.0 ** (-300 * SPREAD), 1 - 10.0 ** (-15 * SPREAD)])
+    parts = parts[(parts > 0) & (parts < 1)]
+    expected = exp(exponents), log(numbers), normal_quantile(parts)
+    with vectors(width):
+        found = exp(exponents), log(numbers), normal_quantile(parts)
     for one, other in zip(found, expected, strict=True):
         assert np.array_equal(one, other, equal_nan=True)
 

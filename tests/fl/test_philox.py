@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl import philox
-from fl.philox import blocks, uniforms
-from implementations import compiled_and_not, without_extension
+from fl.philox import blocks, integers, uniforms
+from implementations import compiled_and_not, vectors, without_extension
 
 each = compiled_and_not(philox)
 
@@ -97,10 +97,10 @@ def test_uniforms_are_the_high_bits_of_two_words() -> None:
     assert uniforms(np.array([1, 2], dtype=np.uint32), (3, 4, 5, np.arange(50))).tolist() == expected
 
 
-sides = st.lists(st.sampled_from([0, 1, 2, 5]), max_size=4)
+sides = st.lists(st.sampled_from([0, 1, 2, 5, 11]), max_size=4)  # the extension draws eight at once
 
 
-@given(shape=sides, stays=st.lists(st.integers(0, 63), min_size=5, max_size=5), seed=st.integers(0, 2**20))
+@given(shape=sides, stays=st.lists(st.integers(0, 63), min_size=6, max_size=6), seed=st.integers(0, 2**20))
 def test_both_versions_give_the_same_numbers(shape: list[int], stays: list[int], seed: int) -> None:
     """Keys and counters of any shape that broadcasts.
 
@@ -113,14 +113,28 @@ def test_both_versions_give_the_same_numbers(shape: list[int], stays: list[int],
         words = random.integers(0, 2**32, (*own[bits >> 4 & 1 :], *more), dtype=np.uint64)
         return np.flip(words) if bits & 32 else words
 
-    key, counter = drawn(stays[0], 2).astype(np.uint32), [drawn(bits).astype(np.int64) for bits in stays[1:]]
-    for make in (blocks, uniforms):
+    key = drawn(stays[0], 2).astype(np.uint32)
+    *counter, below = [drawn(bits).astype(np.int64) for bits in stays[1:]]
+    for make in (blocks, uniforms, lambda key, counter: integers(key, counter, below)):
         found = make(key, counter)
         with without_extension(philox):
             expected = make(key, counter)
         assert found.dtype == expected.dtype
         assert found.shape == expected.shape
         assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("width", [0, 1])
+@pytest.mark.parametrize("count", [1, 7, 8, 13, 64, 200])
+def test_all_vectors_give_the_same_numbers(width: int, count: int) -> None:
+    words = np.random.PCG64(2).random_raw(6 * count).reshape(6, count) & np.uint64(0xFFFFFFFF)
+    key, counter = words[4:].T.astype(np.uint32), words[:4].astype(np.int64)
+    expected = blocks(key, list(counter)), blocks(key[0], (0, *counter[1:3], 7))
+    with vectors(width):
+        found = blocks(key, list(counter)), blocks(key[0], (0, *counter[1:3], 7))
+        with pytest.raises(ValueError, match="the words of a counter must be in"):
+            blocks(key, (*counter[:3], 2**32))
+    assert [own.tolist() for own in found] == [own.tolist() for own in expected]
 
 
 def test_edges_of_keys_and_counters() -> None:

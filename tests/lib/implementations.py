@@ -17,6 +17,18 @@ def without_extension(*modules: ModuleType) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def vectors(width: int) -> Iterator[None]:
+    """Let the extension compute with other vectors: 0 the baseline's, 1 those of AVX2, 2 the widest there are."""
+    module = pytest.importorskip("fl._fused")
+    if module.vectors(width) != width:
+        pytest.skip("this processor lacks them")
+    try:
+        yield
+    finally:
+        module.vectors(2)
+
+
 def compiled_and_not(*modules: ModuleType) -> Any:
     """Return a fixture, for a module of tests to hold, with which each test runs with the extension and without it."""
 
