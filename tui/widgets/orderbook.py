@@ -163,7 +163,7 @@ class BookPanel(Panel):
     def chosen(self) -> tuple[int, int] | None:
         """The service and the client of the chosen line; None if the cursor is elsewhere on the screen."""
         bid = self.target.bid(self.target.cursor) if self.target.has_focus else None
-        return bid and (bid.service, bid.client)
+        return None if bid is None else (bid.service, bid.client)
 
     def toggle(self) -> None:
         """Switch between a service's book and a client's."""
