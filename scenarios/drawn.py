@@ -2,7 +2,7 @@
 
 Each is a scenario of the surrogate. What is drawn: how many services, clients and cores there are; budgets, from two to
 thirty mean bids, equal or not, some with a limit for the whole run; sizes and EMDs of the clients' data; how closely
-prices follow both, or go against them; which parameters the DQI has, and whether services see it, and their rivals'
+prices follow both, or rise with the EMD; which parameters the DQI has, and whether services see it, and their rivals'
 bids, in full; data sets, and so learning curves; targets in and out of reach.
 """
 
@@ -55,8 +55,8 @@ FEW_IMAGES = 0.25
 """Share of the markets of the small data sets."""
 
 AGAINST, STEEPEST = 0.15, 8.0
-"""Share of the markets in which worse data costs more, and by how much at most: in smallest data sets per range of
-EMD."""
+"""Share of the markets in which worse data costs much more, and how much at most: data of the largest EMD costs as much
+on top as this many of the smallest data sets."""
 
 MOST_EMD = 1.6
 """Data with ten labels can have an EMD of up to 1.8."""

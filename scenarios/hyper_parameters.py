@@ -17,9 +17,9 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text.
 
     Raises:
-        InputError: one has no ``=``, or its value is not valid.
+        InputError: one has no ``=``, its value is not valid, or it is there twice.
     """
-    options = {}
+    options: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
@@ -28,7 +28,9 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
             parsed = read_value(value.strip())
         except AddressError as error:
             raise InputError(f"--option {_shortened(text)}: {error}") from error
-        options[key.strip()] = tuple(parsed) if isinstance(parsed, list) else parsed
+        if (name := key.strip()) in options:
+            raise InputError(f"--option {name}: is given twice; leave one out")
+        options[name] = tuple(parsed) if isinstance(parsed, list) else parsed
     return options
 
 

@@ -18,7 +18,7 @@ from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.paper.serial_learner import SerialLearner
 from learning.mahdrl.plan import Plan
-from learning.mahdrl.selves import ITSELF
+from learning.mahdrl.selves import EVERY, ITSELF
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Table, train
@@ -65,7 +65,9 @@ def plan_training(
     """
     require_outside(scenarios)
     if twice := [scenario.name for place, scenario in enumerate(scenarios) if scenario in scenarios[:place]]:
-        raise InputError(f"scenario {twice[0]!r} is named twice; leave one out, as all markets are played alike often")
+        raise InputError(
+            f"scenario {twice[0]!r} is named twice; leave one out, as all markets are played equally often"
+        )
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():
@@ -84,6 +86,10 @@ def plan_training(
         choice = PolicyChoice.parse(rival, "--rivals")
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
             raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
+    if ITSELF in rivals and episodes <= EVERY:
+        raise InputError(
+            f"--rivals {ITSELF}: the first earlier self is that of episode {EVERY}; raise --episodes above it"
+        )
     if set(rivals) == {ITSELF}:
         raise InputError(f"--rivals {ITSELF}: at first there is no earlier self; name another rival, too")
     if together != 1 and not rotate:
@@ -246,7 +252,9 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | pape
             raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
         if len(shapes) > 1 and not settings.share:
             raise InputError("--option share=false: services of several markets have one network; leave it out")
-        make: Callable[[], Learner] = partial(learner.Learner, training.learners, shapes, seed, settings)
+        make: Callable[[], Learner] = partial(
+            learner.Learner, training.learners, shapes, seed, settings, selves=ITSELF in training.rivals
+        )
     else:
         settings = settings_of(paper_settings.Settings, training.options, training.policy)
         kind = SerialLearner if settings.selection == "serial" else paper.Learner

@@ -66,8 +66,8 @@ class Design:
         stop: may stop before the budget is used up.
         context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
             markets.
-        members: how many critics an agent has, each of which learns from batches of its own. It plays by their mean:
-            where training has said little, they differ, and the mean errs less than any of them.
+        members: how many critics an agent has, each of which learns from batches of its own. It decides by
+            their mean: where training has said little, they differ, and the mean errs less than they do on average.
     """
 
     payments: Payments = "plan"

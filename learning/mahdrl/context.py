@@ -35,8 +35,8 @@ BOUNDS = {
     "public": (0.0, 1.0),  # 1 if rivals' bids are
     "money left": (0.0, 1.0),  # share of the budget that the rest of the run can pay
 }
-"""The numbers of a context, and what they are cut to: a network that has never seen more than 80 clients knows nothing
-of 300, and what it would make of their number is worse than what it learned of 80."""
+"""The numbers of a context, and what they are cut to: about the ranges in drawn markets (``scenarios.drawn``). To an
+agent, a market beyond them looks like the nearest within, whose numbers its networks have seen."""
 
 CONTEXT = tuple(BOUNDS)
 """The numbers of a context, in their order."""

@@ -52,7 +52,13 @@ class Learner:
     """
 
     def __init__(
-        self, services: Sequence[Sequence[str]], shapes: Sequence[Shape], seed: int, settings: Settings
+        self,
+        services: Sequence[Sequence[str]],
+        shapes: Sequence[Shape],
+        seed: int,
+        settings: Settings,
+        *,
+        selves: bool = False,
     ) -> None:
         """Create a learner that has learned nothing.
 
@@ -61,6 +67,7 @@ class Learner:
             shapes: of each market.
             seed: the training's.
             settings: the hyper-parameters; with several markets, services must ``share``.
+            selves: keep earlier selves, to play against.
         """
         self.services, self.settings = tuple(tuple(names) for names in services), settings
         self._seed, self._episode, self._market = seed, 0, 0
@@ -99,7 +106,7 @@ class Learner:
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
         self._due = 0.0
-        self._selves = Selves(seed)
+        self._selves = Selves(seed) if selves else None
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
@@ -196,7 +203,8 @@ class Learner:
         if self._replay.stored.all():
             rng = stream(self._seed, "replay", self._episode)
             losses = [self._update(rng) for _ in range(updates)]
-        self._selves.keep(self._episode, self.played)
+        if self._selves is not None:
+            self._selves.keep(self._episode, self.played)
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
@@ -206,7 +214,7 @@ class Learner:
 
         Only for an agent that all services ``share``.
         """
-        return self._selves.player(context, episode, self.played)
+        return None if self._selves is None else self._selves.player(context, episode, self.played)
 
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
         batch = self._replay.sample(rng, self.settings.batch * self._share, self.settings.members)
@@ -225,7 +233,7 @@ class Learner:
         for adam, gradient in zip(self._adams, gradients, strict=True):
             adam.step(gradient)
         self._follow()
-        return float(critic.detach()), float(win.detach())
+        return float(critic.detach()) / self.settings.members, float(win.detach())
 
     def _follow(self) -> None:
         """Move the networks that are played towards those that learn."""
@@ -241,7 +249,7 @@ class Learner:
             **self._replay.state(),
             **self._baseline.state(),
             **self._sizes.state(),
-            **self._selves.state(),
+            **({} if self._selves is None else self._selves.state()),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             state |= adam.state(f"adam.{name}")
@@ -257,7 +265,8 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
         self._sizes.restore(state)
-        self._selves.restore(state)
+        if self._selves is not None:
+            self._selves.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""

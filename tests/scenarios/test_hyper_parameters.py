@@ -22,6 +22,8 @@ def test_hyper_parameters_are_checked():
     }
     with pytest.raises(InputError, match="must be KEY=VALUE"):
         parse_options(["share"])
+    with pytest.raises(InputError, match="--option batch: is given twice; leave one out"):
+        parse_options(["batch=16", "scale=2", "batch = 8"])
     wrong = [
         ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
         ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),

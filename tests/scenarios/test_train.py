@@ -123,9 +123,9 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     for episode in range(2, 12):
         with open_table(training, 0, ("mnist",), episode, 1, Shelf(), 1, new.earlier) as table:
             met |= {type(policy).__name__ for policy in table.rivals.values()}
-    assert met == {"Player", "Hqfa"}
+    assert met == {"Player", "HighQualityFirst"}
     with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1, new.earlier) as table:
-        assert {type(policy).__name__ for policy in table.rivals.values()} == {"Hqfa"}, "not in evaluations"
+        assert {type(policy).__name__ for policy in table.rivals.values()} == {"HighQualityFirst"}, "not in evaluations"
     whole, stopped = tmp_path / "whole.safetensors", tmp_path / "stopped.safetensors"
     run(training, 0, whole, Shelf())
     brief = replace(training, plan=replace(training.plan, episodes=4))
@@ -138,6 +138,11 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("rivals", "changes", "problem"),
     [
+        (
+            ["itself", "hqfa"],
+            {"episodes": 160},
+            "the first earlier self is that of episode 160; raise --episodes above",
+        ),
         (["itself"], {}, "--rivals itself: at first there is no earlier self; name another rival, too"),
         (["itself", "hqfa"], {"policy": "mahdrl-paper"}, "--rivals itself: only mahdrl keeps what it was"),
         (
@@ -148,7 +153,7 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     ],
 )
 def test_itself_as_a_rival_is_refused_where_there_is_no_earlier_self(tmp_path, rivals, changes, problem):
-    choice = {"policy": "mahdrl", "options": {}} | changes
+    choice = {"policy": "mahdrl", "options": {}, "episodes": 200} | changes
     with pytest.raises(InputError, match=problem):
         run(
             plan_training(small().scenarios, rotate=True, rivals=rivals, command="a test", **choice),

@@ -54,7 +54,8 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="NAME[:CHECKPOINT]",
-            help="Policy that non-learners draw from in each episode; itself: what the agent was before. Repeatable.",
+            help="Policy that non-learners draw from in each episode; itself: the agent as it was, after episode 160. "
+            "Repeatable.",
         ),
     ] = None,
     every: Annotated[
@@ -120,6 +121,11 @@ def train(
         options=parse_options(options or []),
         command=shlex.join(["flmarket", *sys.argv[1:]]),
     )
+    if len(scenarios) > 1 and not training.options.get("context"):
+        note(
+            "several markets, and the agent does not see which one it plays: "
+            "add --option context=true, and see docs/mahdrl.md for budget=true and gain=true"
+        )
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]

@@ -109,3 +109,14 @@ def test_ctrl_c_is_answered_with_what_is_kept_and_how_to_continue(every: int, sa
         _, told = training.communicate(timeout=60)
     assert training.returncode == 130
     assert told == said
+
+
+def test_a_training_in_several_markets_says_what_it_lacks(
+    flmarket: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Without a context, one agent for several markets cannot tell them apart."""
+    words = ["train", "--draw", "2", "--episodes", "1", "-q", "--rotate", "--backend", "noiseless"]
+    blind = flmarket(*words, "--out", "blind")
+    assert "the agent does not see which one it plays: add --option context=true" in blind.stderr
+    seeing = flmarket(*words, "--option", "context=true", "--out", "seeing")
+    assert (seeing.returncode, "which one it plays" in seeing.stderr) == (0, False)
