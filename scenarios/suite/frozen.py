@@ -22,7 +22,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import load
 
 VERSION = 1
-DIGEST = "bd0b6adbffb2b46b116be9e495a04a1959052032f6593dd0829999bee7baa94d"
+DIGEST = "649cbbe7d9566a6e6471141de8251b7f96fb90c0a5f6a7e2ab1ab7f8ab832023"
 """SHA-256 of version 1's manifest."""
 
 FOLDER = Path(__file__).with_name("version1")

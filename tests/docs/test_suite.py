@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from learning.policy import agent_digest
 from scenarios.judging.render import markdown_table
 from scenarios.suite.board import contents
 from scenarios.suite.frozen import Suite, read
@@ -52,14 +53,19 @@ def test_kept_submissions_are_complete(suite: Suite) -> None:
     assert [it.method for it in found if it.missing] == []
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(KEPT.glob("*.json")) - {KEPT / "mahdrl-seed1.json"}), ids=lambda path: path.stem
-)  # whose agent is not kept
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
 def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) -> None:
+    """Those of our trainings with the agents that are kept beside them."""
     [kept] = read_all([path], suite)
+    agents = {agent_digest("mahdrl", str(file)): file for file in (KEPT / "agents").glob("*.safetensors")}
+    policy = f"mahdrl:{agents[kept.agent]}" if kept.policy == "mahdrl" else kept.policy
     cell = suite.cells(("visitor",), ("starved",), suite.seeds[:1])[0]
-    found = play(kept.method, suite, cells=[cell]).results
-    assert found[cell] == kept.results[cell]
+    assert play(policy, suite, cells=[cell]).results[cell] == kept.results[cell]
+
+
+def test_the_shipped_agent_is_one_of_the_trainings_on_the_leaderboard() -> None:
+    shipped = agent_digest("mahdrl", None)
+    assert shipped in [agent_digest("mahdrl", str(file)) for file in (KEPT / "agents").glob("*.safetensors")]
 
 
 def test_the_program_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,7 +136,7 @@ def test_what_cannot_be_one_method_is_not_played(
         ([], "name a policy to play, or submissions to compare with --leaderboard"),
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
-        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103"),
+        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103, 7104, 7105"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
         (
             ["hqfa", "--markets", "alone", "--mode", "visitor"],
