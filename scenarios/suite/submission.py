@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import asked_for, require_writable
+from fl.files import alone_in, asked_for, require_writable
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
@@ -87,7 +87,8 @@ def prepare(path: Path) -> None:
         InputError: the file cannot be written.
     """
     _make_folder(path)
-    require_writable(path)
+    with alone_in(path.parent):  # or the file that another process is writing would be in the way
+        require_writable(path)
 
 
 def _make_folder(path: Path) -> None:
