@@ -213,15 +213,15 @@ def _continued(path: Path, submission: "Submission", frozen: "Suite") -> "Submis
 
 def _play(it: _Begun, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
     """Play what a policy's submission lacks."""
-    from fl.files import alone_in
     from scenarios.suite.playing import play
+    from scenarios.suite.submission import alone_with
 
     begun, path, label = it.submission, it.path, it.label
     lacking = [cell for cell in cells if cell not in begun.results]
     last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
     def keep(so_far: "Submission") -> None:
-        with alone_in(path.parent):
+        with alone_with(path):
             # With what another process may have played; what is of something else is not replaced.
             found = so_far if manner.fresh else _continued(path, so_far, frozen)
             found.write(path, frozen)

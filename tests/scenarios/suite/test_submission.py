@@ -4,10 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from fl.errors import InputError
 from fl.files import alone_in, replacing
 from scenarios.suite.frozen import read as read_suite
 from scenarios.suite.playing import entry
-from scenarios.suite.submission import prepare, read
+from scenarios.suite.submission import alone_with, prepare, read
 
 
 def test_who_prepares_a_file_neither_fails_nor_disturbs_who_writes_it(tmp_path: Path) -> None:
@@ -36,3 +39,18 @@ def test_who_prepares_a_file_waits_for_who_writes_it(tmp_path: Path) -> None:
             file.write(b"written")
         preparing.result(timeout=60)
     assert path.read_bytes() == b"written"
+
+
+def test_a_folder_that_is_gone_is_made_again_and_one_that_cannot_be_is_an_input_error(tmp_path: Path) -> None:
+    suite = read_suite()
+    path = tmp_path / "folder/one.json"
+    prepare(path)
+    path.parent.rmdir()
+    with alone_with(path):
+        entry("random", suite).write(path, suite)
+    assert read(path, suite).method == "random"
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.touch()
+    with pytest.raises(InputError, match="folder: cannot be created: File exists; choose another --out"), alone_with(path):
+        pytest.fail("the block is not begun")
