@@ -69,7 +69,7 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
-    if page is not None:
+    if page is not None and not policies:
         require_writable(page)
     frozen = read()
     played: list[Submission] = []
@@ -86,6 +86,8 @@ def suite(
         manner = _Manner(method, out, jobs, fresh, quiet)
         begun = [_Begun.of(policy, frozen, manner) for policy in _load(policies, plugin, out)]
         by_method(it.submission for it in begun)  # what cannot be compared is not played
+        if page is not None:
+            require_writable(page)  # not before: it may be for the submissions' folder, which is there only now
         played = [_play(it, frozen, chosen, manner) for it in begun]
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]

@@ -191,7 +191,15 @@ def test_what_cannot_be_written_is_refused_before_anything_is_played(
     assert done.stderr.startswith(f"{option[1].removesuffix('/mine.json')}: cannot be ")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "there"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "submissions") == ["full", "there"]
+    assert not list(tmp_path.glob("submissions/*"))
+
+
+def test_a_page_may_be_in_the_folder_that_the_command_makes(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    few = ("--mode", "resident", "--markets", "alone", "--seeds", "7101", "--quiet")
+    done = flmarket("suite", "random", *few, "--html", "submissions/page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "submissions").iterdir()) == ["page.html", "random.json"]
 
 
 def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
