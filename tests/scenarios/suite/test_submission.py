@@ -52,5 +52,8 @@ def test_a_folder_that_is_gone_is_made_again_and_one_that_cannot_be_is_an_input_
     path.unlink()
     path.parent.rmdir()
     path.parent.touch()
-    with pytest.raises(InputError, match="folder: cannot be created: File exists; choose another --out"), alone_with(path):
+    with (
+        pytest.raises(InputError, match="folder: cannot be created: File exists; choose another --out"),
+        alone_with(path),
+    ):
         pytest.fail("the block is not begun")
