@@ -294,8 +294,8 @@ def require_writable(path: Path) -> None:
         return
     try:
         new = _beside(_target(path))
-        _claimed(new).close()
-        new.unlink()
+        with _claimed(new):
+            new.unlink()  # while it is claimed: afterwards it may be one that another process writes
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -1,12 +1,13 @@
 """Markets that no agent is trained on: those of the suite, on which agents are compared."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fl.errors import InputError
-from scenarios.file.schema import Scenario
-from scenarios.loader import settled
+from scenarios.file.schema import Scenario, Timeline
 from scenarios.suite.frozen import read
 
 TOLERANCE = 0.01
@@ -19,8 +20,8 @@ _ZERO = 1e-6
 def same_market(one: Scenario, other: Scenario) -> bool:
     """Return whether two scenarios are the same market, but for names, policies and what is within ``TOLERANCE``.
 
-    The name, the description, the number of rounds, the backend, the order of the services and who plays for them do
-    not make another market.
+    The name, the description, the number of rounds, the backend, the clock, the order of the services and who plays
+    for them do not make another market; nor does the order of what is drawn from, if each has the same frequency.
     """
     return _alike(_market(one), _market(other))
 
@@ -47,13 +48,23 @@ def require_outside(scenarios: Iterable[Scenario]) -> None:
 
 def _market(scenario: Scenario) -> dict[str, Any]:
     """Return what makes a scenario the market that it is."""
-    training = scenario.training.model_copy(update={"backend": "real"})
-    plain = {"name": "market", "description": "", "rounds": 1, "training": training}
-    data = settled(scenario.model_copy(update=plain)).model_dump(exclude_none=True)
+    plain = {"name": "market", "description": "", "rounds": 1, "timeline": Timeline()}
+    data = scenario.model_copy(update=plain).model_dump(exclude_none=True)
+    del data["training"]
+    for key in ("data_size", "emd", "speed"):
+        data["clients"][key] = _frequencies(data["clients"][key])
     for service in data["services"]:
+        if service.get("total_budget", 0) >= scenario.rounds * service["budget"] and not scenario.interventions:
+            service.pop("total_budget", None)  # more than it could ever spend
+        service["regime"] = asdict(scenario.training_for(service["dataset"]))  # what a fit is chosen by
         for key in ("name", "policy", "policy_options", "checkpoint"):
             service.pop(key, None)
     return data
+
+
+def _frequencies(values: Sequence[float]) -> list[list[float]]:
+    """Return the values that are drawn from, in ascending order, each with its part of all."""
+    return [[value, count / len(values)] for value, count in sorted(Counter(values).items())]
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -1,13 +1,14 @@
 """Submission files: what one agent or policy reached in the suite, as JSON that others can read without playing."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import asked_for, require_writable
+from fl.files import alone_in, asked_for, require_writable
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
@@ -86,8 +87,24 @@ def prepare(path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
+    with alone_with(path):  # or the file that another process is writing would be in the way
+        require_writable(path)
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for the folder of a submission's file, which is made.
+
+    Raises:
+        InputError: the folder cannot be made, or not be read.
+    """
     _make_folder(path)
-    require_writable(path)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in(path.parent))
+        except OSError as error:
+            raise InputError(f"{path.parent}: cannot be read: {error.strerror}; choose another --out") from error
+        yield
 
 
 def _make_folder(path: Path) -> None:

@@ -69,7 +69,7 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
-    if page is not None:
+    if page is not None and not policies:
         require_writable(page)
     frozen = read()
     played: list[Submission] = []
@@ -86,6 +86,8 @@ def suite(
         manner = _Manner(method, out, jobs, fresh, quiet)
         begun = [_Begun.of(policy, frozen, manner) for policy in _load(policies, plugin, out)]
         by_method(it.submission for it in begun)  # what cannot be compared is not played
+        if page is not None:
+            require_writable(page)  # not before: it may be for the submissions' folder, which is there only now
         played = [_play(it, frozen, chosen, manner) for it in begun]
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
@@ -181,38 +183,49 @@ class _Begun:
         """
         from scenarios.file.policy_choice import PolicyChoice
         from scenarios.suite.playing import entry
-        from scenarios.suite.submission import prepare, read
+        from scenarios.suite.submission import prepare
 
         label = PolicyChoice.parse(policy, "policy").label
         path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
         begun = entry(policy, frozen, manner.method)
-        if path.exists() and not manner.fresh:
-            there = read(path, frozen)
-            if not there.continues(begun):
-                raise InputError(
-                    f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
-                    "--method; start over with --fresh, or choose another --out"
-                )
-            begun = there
+        if not manner.fresh:
+            begun = _continued(path, begun, frozen)
         prepare(path)
         return cls(policy, label, path, begun)
 
 
+def _continued(path: Path, submission: "Submission", frozen: "Suite") -> "Submission":
+    """Return the submission with the results in its file, if that is there.
+
+    Raises:
+        InputError: the file cannot be read, or is of something else.
+    """
+    from scenarios.suite.submission import read
+
+    if not path.exists():
+        return submission
+    there = read(path, frozen)
+    if not there.continues(submission):
+        raise InputError(
+            f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
+            "--method; start over with --fresh, or choose another --out"
+        )
+    return there.with_results(submission.results)
+
+
 def _play(it: _Begun, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
     """Play what a policy's submission lacks."""
-    from fl.files import alone_in
     from scenarios.suite.playing import play
-    from scenarios.suite.submission import read
+    from scenarios.suite.submission import alone_with
 
     begun, path, label = it.submission, it.path, it.label
     lacking = [cell for cell in cells if cell not in begun.results]
     last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
     def keep(so_far: "Submission") -> None:
-        found = so_far
-        with alone_in(path.parent):
-            if not manner.fresh and path.exists() and (there := read(path, frozen)).continues(begun):
-                found = there.with_results(so_far.results)  # with what another process may have played
+        with alone_with(path):
+            # With what another process may have played; what is of something else is not replaced.
+            found = so_far if manner.fresh else _continued(path, so_far, frozen)
             found.write(path, frozen)
         done = len(so_far.results) - len(begun.results)
         if not manner.quiet and lacking[done - 1] in last:

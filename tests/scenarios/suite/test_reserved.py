@@ -59,6 +59,25 @@ def test_each_service_has_another_one_that_it_is_like() -> None:
     assert same_market(market, market.model_copy(update={"services": (three, one, two)}))
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["training.validation=0.2", "training.eval_samples=100"],
+        ["timeline.upload_seconds=0.6"],
+        ["clients.speed=[1, 1]", "services.mnist.total_budget=1e6"],
+        ["clients.data_size=[400, 100, 200, 300]", "clients.emd=[0.4, 0.6, 0.8, 1.0, 0.4, 0.6, 0.8, 1.0]"],
+    ],
+)
+def test_what_the_surrogate_ignores_makes_no_other_market(more: list[str]) -> None:
+    copy = load(str(FOLDER / "markets/like-paper.toml"), more)
+    with pytest.raises(InputError, match="is the market 'like-paper' of the suite"):
+        require_outside([copy])
+
+
+def test_what_is_drawn_more_often_makes_another_market() -> None:
+    require_outside([load(str(FOLDER / "markets/like-paper.toml"), ["clients.data_size=[100, 100, 200, 300, 400]"])])
+
+
 def test_other_markets_are_not() -> None:
     require_outside([*map(load, builtin_names()), *drawn(0, 128)])
     market = read().market("starved").scenario

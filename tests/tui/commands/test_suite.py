@@ -71,24 +71,46 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert "Marked †: not all of the suite is played" in done.stdout
 
 
+SLOW = """\
+import os
+
+import flmarket
+
+
+@flmarket.policy("slow")
+class Slow(flmarket.Policy):
+    \"\"\"While it plays, what another process has played gets its submission's name.\"\"\"
+
+    def act(self, observation):
+        if os.path.exists("other.json"):
+            os.replace("other.json", "one.json")
+        return flmarket.Offer.none()
+"""
+
+
 def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     """What the other one has written since this one began is kept."""
-    slow = tmp_path / "slow.py"
-    slow.write_text(
-        "import flmarket, os, shutil\n"
-        "@flmarket.policy('slow')\n"
-        "class Slow(flmarket.Policy):\n"
-        "    def act(self, observation):\n"
-        "        if os.path.exists('other.json'):\n"
-        "            os.replace('other.json', 'one.json')\n"
-        "        return flmarket.Offer.none()\n"
-    )
+    (tmp_path / "slow.py").write_text(SLOW)
     command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--out")
     other = flmarket(*command, "other.json", "--markets", "alone", "--seeds", "7102", cwd=tmp_path)
     assert other.returncode == 0, other.stderr
     done = flmarket(*command, "one.json", "--markets", "alone", "--seeds", "7101", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
+
+
+def test_what_another_method_has_written_meanwhile_is_not_replaced(
+    flmarket: Callable[..., Done], tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--markets", "alone", "--seeds", "7101")
+    other = flmarket(*command, "--out", "other.json", "--method", "two", cwd=tmp_path)
+    assert other.returncode == 0, other.stderr
+    written = (tmp_path / "other.json").read_bytes()
+    done = flmarket(*command, "--out", "one.json", "--method", "one", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("one.json: was played by another policy, agent, plug-in or version of flmarket")
+    assert (tmp_path / "one.json").read_bytes() == written
 
 
 def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
@@ -169,7 +191,15 @@ def test_what_cannot_be_written_is_refused_before_anything_is_played(
     assert done.stderr.startswith(f"{option[1].removesuffix('/mine.json')}: cannot be ")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "there"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "submissions") == ["full", "there"]
+    assert not list(tmp_path.glob("submissions/*"))
+
+
+def test_a_page_may_be_in_the_folder_that_the_command_makes(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    few = ("--mode", "resident", "--markets", "alone", "--seeds", "7101", "--quiet")
+    done = flmarket("suite", "random", *few, "--html", "submissions/page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "submissions").iterdir()) == ["page.html", "random.json"]
 
 
 def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
