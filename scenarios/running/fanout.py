@@ -1,8 +1,8 @@
-"""Spreads independent tasks over processes, and gives their results in order, whatever the number of processes."""
+"""Spreads independent tasks over processes, and gives their results in order, or as soon as they are there."""
 
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
@@ -38,13 +38,43 @@ def in_processes(
     Raises:
         RunError: a process ended; and whatever the task raises.
     """
+    with _running(task, items, jobs, packages, ended) as running:
+        for future in running:
+            yield future.result()
+
+
+def as_they_end(
+    task: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int,
+    packages: Sequence[Mapping[str, str]],
+    ended: str,
+) -> Iterator[tuple[int, Result]]:
+    """Yield the place of each item and what a task returns for it, as soon as it does: nothing waits for a slower one.
+
+    Arguments, errors and how processes end as in ``in_processes``.
+    """
+    with _running(task, items, jobs, packages, ended) as running:
+        places = {future: place for place, future in enumerate(running)}
+        for future in as_completed(running):
+            yield places[future], future.result()
+
+
+@contextmanager
+def _running(
+    task: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int,
+    packages: Sequence[Mapping[str, str]],
+    ended: str,
+) -> Iterator[list["Future[Result]"]]:
+    """Start the tasks, and end their processes with the block."""
     others = set(active_children())
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (packages,)) as pool:
         try:
             with _deaf_to_ctrl_c():
                 running = [pool.submit(task, item) for item in items]
-            for future in running:
-                yield future.result()
+            yield running
         except BrokenProcessPool:
             raise RunError(ended) from None
         except BaseException:  # Ctrl-C, a task's error, or whoever asked is not interested any more

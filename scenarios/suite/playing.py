@@ -80,8 +80,8 @@ def play(
         raise InputError(f"what was begun, {submission.method!r}, is not of policy {policy!r} as it is here")
     todo = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
     with closing(_aucs([(suite.market(cell.market), policy, cell) for cell in todo], jobs)) as aucs:
-        for cell, found in zip(todo, aucs, strict=True):
-            submission = submission.with_results({cell: found})
+        for place, found in aucs:
+            submission = submission.with_results({todo[place]: found})
             keep(submission)
     return submission
 
@@ -90,8 +90,8 @@ Task = tuple[SuiteMarket, str, Cell]
 """A market, a policy, and one of its runs there."""
 
 
-def _aucs(tasks: Sequence[Task], jobs: int) -> Generator[float, None, None]:
-    """Yield the AUC of each task, in their order.
+def _aucs(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, float], None, None]:
+    """Yield the place and the AUC of each task as soon as it is over.
 
     With plug-ins, one job has a process of its own, too, which is all that they can end.
     """
@@ -99,12 +99,12 @@ def _aucs(tasks: Sequence[Task], jobs: int) -> Generator[float, None, None]:
         return
     sent = packed(with_policy(tasks[0][0].scenario, tasks[0][1]))
     if jobs == 1 and not sent:
-        yield from map(_play, tasks)
+        yield from enumerate(map(_play, tasks))
         return
-    from scenarios.running.fanout import in_processes
+    from scenarios.running.fanout import as_they_end
 
     ended = "the process of a run ended: a plug-in or the system ended it; the same command plays what is missing"
-    yield from in_processes(_play, tasks, jobs, sent, ended)
+    yield from as_they_end(_play, tasks, jobs, sent, ended)
 
 
 def _play(task: Task) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.running.fanout import in_processes
+from scenarios.running.fanout import as_they_end, in_processes
 
 SLOW = """\
 import os, time
@@ -75,4 +75,10 @@ def nap(seconds: float) -> float:
 def test_results_come_in_order_and_what_nobody_waits_for_is_ended() -> None:
     results = in_processes(nap, [0.3, 0.0, 600.0], 2, [], "ended")
     assert [next(results), next(results)] == [0.3, 0.0]
+    results.close()
+
+
+def test_what_is_over_first_does_not_wait_for_what_is_slower() -> None:
+    results = as_they_end(nap, [600.0, 0.0, 0.1], 2, [], "ended")
+    assert [next(results), next(results)] == [(1, 0.0), (2, 0.1)]
     results.close()
