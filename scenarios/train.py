@@ -64,10 +64,14 @@ def plan_training(
             too small; ``together`` is given without ``rotate``; or a market is one of the suite's, or there twice.
     """
     require_outside(scenarios)
-    if twice := [scenario.name for place, scenario in enumerate(scenarios) if scenario in scenarios[:place]]:
-        raise InputError(
-            f"scenario {twice[0]!r} is named twice; leave one out, as all markets are played equally often"
-        )
+    unnamed = [scenario.model_copy(update={"name": "", "description": ""}) for scenario in scenarios]
+    for place, scenario in enumerate(unnamed):
+        if scenario in unnamed[:place]:
+            first = scenarios[unnamed.index(scenario)].name
+            raise InputError(
+                f"scenario {scenarios[place].name!r} is there twice, as {first!r}; leave one out, as all markets are "
+                "played equally often"
+            )
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
     for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():

@@ -37,12 +37,18 @@ def test_endless_options_are_named_in_short(
 
 
 def test_a_market_is_named_once(flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    """A copy under another name is the same market."""
     (tmp_path / "paper.toml").write_text(builtin_text("paper"))
-    for sources in (("paper", "paper"), ("paper-fitted", "paper", "paper.toml")):
+    (tmp_path / "mine.toml").write_text(builtin_text("paper").replace('name = "paper"', 'name = "mine"', 1))
+    for sources, again in (
+        (("paper", "paper"), "paper"),
+        (("paper-fitted", "paper", "paper.toml"), "paper"),
+        (("paper", "mine.toml"), "mine"),
+    ):
         done = flmarket("train", *sources, "--out", "agent", "--episodes", "1", cwd=tmp_path)
         assert done.returncode == 2
-        assert done.stderr.startswith("scenario 'paper' is named twice; leave one out")
-    assert [path.name for path in tmp_path.iterdir()] == ["paper.toml"]
+        assert done.stderr.startswith(f"scenario {again!r} is there twice, as 'paper'; leave one out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.toml", "paper.toml"]
 
 
 def test_it_says_when_there_is_nothing_to_resume(
