@@ -120,7 +120,7 @@ def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
     assert [process.wait() for process in processes] == [0, 0]
     found = json.loads((tmp_path / "submissions/hqfa.json").read_text())["results"]
     assert sorted(found) == sorted(f"{name}/resident/all" for name in ",".join(markets).split(","))
-    assert all(len(aucs) == 3 for aucs in found.values())
+    assert {len(aucs) for aucs in found.values()} == {5}
 
 
 def test_trainings_of_one_method_are_one_line(
