@@ -55,7 +55,7 @@ def test_a_directory_with_other_files_is_never_touched(tmp_path: Path) -> None:
 
 def test_a_corrupt_meta_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "meta.json").write_text("{")
-    with pytest.raises(RunDirectoryError, match=r"meta\.json.*--fresh"):
+    with pytest.raises(RunDirectoryError, match=r"meta\.json.*remove its directory"):
         _ = RunDirectory(tmp_path).state
 
 

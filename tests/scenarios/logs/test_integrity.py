@@ -66,7 +66,7 @@ def test_a_damaged_run_is_not_skipped_as_complete(run: Run, name: str, damage: C
     if (name, damage) == ("meta.json", Path.unlink):
         assert due([run]) == ([run], [])  # an unfinished run, which is played
         return
-    with pytest.raises(InputError, match=rf"{name}: .*--fresh") as error:
+    with pytest.raises(InputError, match=rf"{name}: .*remove its directory") as error:
         due([run])
     assert str(run.directory.path / name) in str(error.value)
 
