@@ -10,6 +10,7 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -159,6 +160,8 @@ def test_every_command_does_what_it_says(
     if "client_behave_trace" in (ROOT / page).read_text():
         phones = {n: {"active": [600 * n], "inactive": [90_000], "finish_time": 100_000} for n in range(20)}
         (tmp_path / "client_behave_trace").write_text(json.dumps(phones))
+    if "docs/results/suite/agents/" in (ROOT / page).read_text():
+        shutil.copytree(ROOT / "docs/results/suite/agents", tmp_path / "docs/results/suite/agents")
     for words in commands:
         run(words, tmp_path)
 
