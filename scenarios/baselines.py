@@ -14,6 +14,7 @@ from learning.mahdrl.training_log import Row
 from learning.play import decide
 from learning.policy import Policy
 from scenarios.build import build_policy
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 
 HEURISTICS = ("hqfa", "random", "lcfa")
@@ -79,11 +80,10 @@ def baselines(
 def _evaluated(
     name: str, scenarios: Sequence[Scenario], learners: Sequence[Sequence[str]], opened: OpenTable, plan: Plan
 ) -> Row:
-    played: dict[str, object] = {"policy": name, "policy_options": {}, "checkpoint": None}
     rows = []
     for market, seed, seats in plan.evaluations():
         scenario, mine = scenarios[market], seats or learners[market]
-        services = [service.model_copy(update=played) for service in scenario.services]
+        services = [PolicyChoice(name).seat(service) for service in scenario.services]
         players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
         with opened(market, 0, seed, seats) as table:
             rows.append(play_episode(_Heuristic(name, players), table, 0, 0.0, learn=False))

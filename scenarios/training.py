@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from numpy.random import Generator
+
 from fl.streams import stream
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.selves import ITSELF
@@ -12,7 +14,7 @@ from learning.mahdrl.training import Table
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy, policy_context
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Service
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 
@@ -96,25 +98,13 @@ def open_table(
         earlier: returns earlier selves, if any are to be met.
     """
     scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
-    selves: dict[str, Policy] = {}
+    selves: dict[str, Policy | None] = {}
     for service in scenario.services:
-        trained: dict[str, Any] = {"policy": training.policy, "policy_options": {}, "checkpoint": None}
         if service.name in learners:
-            service = service.model_copy(update=trained)
+            service = PolicyChoice(training.policy).seat(service)
         elif training.rivals:
             rng = stream(seed, "rival", episode, service.name)
-            rival = training.rivals[int(rng.integers(len(training.rivals)))]
-            if rival == ITSELF:
-                context = policy_context(scenario, service)
-                if episode and earlier is not None and (itself := earlier(context, episode)) is not None:
-                    selves[service.name] = itself
-                    services.append(service.model_copy(update=trained))
-                    continue
-                named = list(training.choices)
-                rival = named[int(rng.integers(len(named)))]
-            choice = training.choices[rival]
-            update: dict[str, Any] = {"policy": choice.name, "policy_options": {}, "checkpoint": choice.checkpoint}
-            service = service.model_copy(update=update)
+            service, selves[service.name] = _with_rival(training, scenario, service, rng, episode, earlier)
         services.append(service)
     scenario = scenario.model_copy(update={"services": tuple(services)})
     rivals = {
@@ -127,3 +117,17 @@ def open_table(
         yield Table(build_market(scenario, seed, federation), learners, rivals, market)
     finally:
         federation.close()
+
+
+def _with_rival(
+    training: Training, scenario: Scenario, service: Service, rng: Generator, episode: int, earlier: Earlier | None
+) -> tuple[Service, Policy | None]:
+    """Draw who plays a service; return it with its policy, and that policy itself where it is an earlier self."""
+    rival = training.rivals[int(rng.integers(len(training.rivals)))]
+    if rival == ITSELF:
+        context = policy_context(scenario, service)
+        if episode and earlier is not None and (itself := earlier(context, episode)) is not None:
+            return PolicyChoice(training.policy).seat(service), itself
+        named = list(training.choices)
+        rival = named[int(rng.integers(len(named)))]
+    return training.choices[rival].seat(service), None

@@ -21,6 +21,7 @@ from scenarios.build import (
     timeline,
 )
 from scenarios.file.clients import ClientBehaviour
+from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 
@@ -36,10 +37,7 @@ def stripped(scenario: Scenario) -> Scenario:
     first: dict[str, Service] = {}
     for service in scenario.services:
         first.setdefault(service.dataset, service)
-    services = tuple(
-        service.model_copy(update={"policy": "random", "policy_options": {}, "checkpoint": None})
-        for service in first.values()
-    )
+    services = tuple(map(PolicyChoice("random").seat, first.values()))
     measured = {"backend": REAL.name, "eval_samples": None, "validation": 0.0}
     training = scenario.training.model_copy(update=measured)
     clients = scenario.clients.model_copy(update={"behaviour": ClientBehaviour()})

@@ -15,7 +15,7 @@ from typing import Any
 from fl.errors import InputError
 from fl.home import expanded
 from learning.policy import POLICIES
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Service
 
 _LONGEST_STEM = 24
 
@@ -107,6 +107,10 @@ class PolicyChoice:
         for key in kept:
             if (source := _wanted(key, explicit)) and not self.takes(key):
                 yield f"policy_options.{key}", f"policy {self.name!r} takes no option {key!r}, but {source} sets it"
+
+    def seat(self, service: Service) -> Service:
+        """Return the service with this policy, and nothing that was meant for the one before."""
+        return service.model_copy(update={"policy": self.name, "policy_options": {}, "checkpoint": self.checkpoint})
 
     def takes(self, option: str) -> bool:
         """Return whether the policy can be created with this keyword."""
