@@ -1,11 +1,10 @@
 """From a scenario to what makes its market from a seed, for environments, leagues and evaluations."""
 
 from des.market import Market
-from fl.errors import InputError
 from learning.seats import MarketFactory
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
-from scenarios.seats import require_no_switches
+from scenarios.seats import require_no_switches, require_one_point
 
 
 def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
@@ -20,12 +19,7 @@ def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: i
         InputError: a policy or the mechanism changes in the middle of the scenario, or it has several points.
     """
     require_no_switches(scenario, "an environment")
-    if scenario.sweep or scenario.runs:
-        keys = ", ".join(scenario.sweep or scenario.runs[0])
-        raise InputError(
-            f"an environment plays one market, but scenario {scenario.name!r} varies {keys}; "
-            'load it with {"sweep": {}, "runs": []} and a value for each'
-        )
+    require_one_point(scenario, "an environment plays", 'load it with {"sweep": {}, "runs": []} and a value for each')
     shelf = shelf or Shelf()
 
     def make(seed: int) -> Market:

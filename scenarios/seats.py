@@ -1,5 +1,7 @@
 """What a scenario changes in the middle of a run: the market's conditions, and who decides for a service.
 
+And who cannot play a scenario that changes, or that stands for several.
+
 The market imposes its conditions itself (``des.conditions``). It knows no policies, so whoever plays a run seats a new
 one before the round that it begins in (``Seats``).
 """
@@ -44,6 +46,22 @@ def require_no_switches(scenario: Scenario, who: str) -> None:
         raise InputError(
             f"{who} cannot follow a change of {change.key} in round {change.round}; remove it from [[interventions]]"
         )
+
+
+def require_one_point(scenario: Scenario, who: str, instead: str) -> None:
+    """Refuse a scenario that stands for several markets.
+
+    Args:
+        scenario: the scenario.
+        who: what is for one market, and its verb, for the message.
+        instead: what to do.
+
+    Raises:
+        InputError: it has a sweep or ``[[runs]]``.
+    """
+    if scenario.sweep or scenario.runs:
+        keys = ", ".join(scenario.sweep or scenario.runs[0])
+        raise InputError(f"{who} one market, but scenario {scenario.name!r} varies {keys}; {instead}")
 
 
 class Seats:

@@ -19,7 +19,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import versions
-from scenarios.seats import require_no_switches
+from scenarios.seats import require_no_switches, require_one_point
 
 ORACLE = "oracle"
 """The privileged policy that gains are shown beside."""
@@ -78,12 +78,7 @@ class League:
                 f"a league needs rivals, but scenario {scenario.name!r} has one service; choose one with at least two"
             )
         require_no_switches(scenario, "a league")
-        if scenario.sweep or scenario.runs:
-            keys = ", ".join(scenario.sweep or scenario.runs[0])
-            raise InputError(
-                f"a league is played in one market, but scenario {scenario.name!r} varies {keys}; "
-                "give one value in a file of your own"
-            )
+        require_one_point(scenario, "a league is played in", "give one value in a file of your own")
         chosen = [PolicyChoice.parse(policy) for policy in policies]
         played: dict[str, Scenario] = {}
         for choice in [*chosen, *(PolicyChoice.parse(policy) for policy in beside)]:
