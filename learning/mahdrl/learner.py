@@ -106,7 +106,7 @@ class Learner:
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
         self._due = 0.0
-        self._selves = Selves(seed) if selves else None
+        self._selves = Selves(seed, wanted=selves)
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
@@ -203,8 +203,7 @@ class Learner:
         if self._replay.stored.all():
             rng = stream(self._seed, "replay", self._episode)
             losses = [self._update(rng) for _ in range(updates)]
-        if self._selves is not None:
-            self._selves.keep(self._episode, self.played)
+        self._selves.keep(self._episode, self.played)
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
@@ -214,7 +213,7 @@ class Learner:
 
         Only for an agent that all services ``share``.
         """
-        return None if self._selves is None else self._selves.player(context, episode, self.played)
+        return self._selves.player(context, episode, self.played)
 
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
         batch = self._replay.sample(rng, self.settings.batch * self._share, self.settings.members)
@@ -249,7 +248,7 @@ class Learner:
             **self._replay.state(),
             **self._baseline.state(),
             **self._sizes.state(),
-            **({} if self._selves is None else self._selves.state()),
+            **self._selves.state(),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             state |= adam.state(f"adam.{name}")
@@ -265,8 +264,7 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
         self._sizes.restore(state)
-        if self._selves is not None:
-            self._selves.restore(state)
+        self._selves.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""

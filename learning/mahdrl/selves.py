@@ -21,14 +21,19 @@ EVERY = 160
 class Selves:
     """What an agent played like after every so many episodes."""
 
-    def __init__(self, seed: int) -> None:
-        """Start without any; which of them plays is drawn with the training's seed."""
-        self._seed = seed
+    def __init__(self, seed: int, *, wanted: bool = True) -> None:
+        """Start without any.
+
+        Args:
+            seed: the training's, by which the one that plays is drawn.
+            wanted: whether to keep any.
+        """
+        self._seed, self._wanted = seed, wanted
         self._kept: list[dict[str, Float32Array]] = []
 
     def keep(self, episode: int, played: Brain) -> None:
         """Keep a copy of the networks after an episode, if it is time to."""
-        if episode % EVERY == 0:
+        if self._wanted and episode % EVERY == 0:
             self._kept.append({name: values.copy() for name, values in played.tensors().items()})
 
     def player(self, context: PolicyContext, episode: int, now: Brain) -> Player | None:

@@ -35,7 +35,7 @@ class Trained:
         return checkpoints.settings(self.path, self.description)
 
     def require_settings(self, known: Collection[str]) -> None:
-        """Refuse settings unknown settings, which might change how it plays.
+        """Refuse unknown settings, which might change how the agent plays.
 
         Args:
             known: names of all that the policy's trainings have.
