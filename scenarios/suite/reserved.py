@@ -17,15 +17,6 @@ _ZERO = 1e-6
 """The same as 0."""
 
 
-def same_market(one: Scenario, other: Scenario) -> bool:
-    """Return whether two scenarios are the same market, but for names, policies and what is within ``TOLERANCE``.
-
-    The name, the description, the number of rounds, the backend, the clock, the order of the services and who plays
-    for them do not make another market; nor does the order of what is drawn from, if each has the same frequency.
-    """
-    return _alike(_market(one), _market(other))
-
-
 def require_outside(scenarios: Iterable[Scenario]) -> None:
     """Refuse to train on a market of the suite: what an agent is compared on is nothing that it has seen.
 
@@ -47,7 +38,11 @@ def require_outside(scenarios: Iterable[Scenario]) -> None:
 
 
 def _market(scenario: Scenario) -> dict[str, Any]:
-    """Return what makes a scenario the market that it is."""
+    """Return what makes a scenario the market that it is.
+
+    The name, the description, the number of rounds, the backend, the clock and who plays do not make another market;
+    nor does the order of what is drawn from, if each has the same frequency. ``_alike`` sees to that of the services.
+    """
     plain = {"name": "market", "description": "", "rounds": 1, "timeline": Timeline()}
     data = scenario.model_copy(update=plain).model_dump(exclude_none=True)
     del data["training"]
