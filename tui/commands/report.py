@@ -72,25 +72,25 @@ def report(
             write_rows(bounds_csv, COLUMNS, limits.rows(found))
             note(f"{bounds_csv}: what services got and could have had, by round")
     made = make_report(found, baseline, limits)
-    made = replace(made, notes=(*damaged, *made.notes))
     if figures is not None:
         from scenarios.judging.figures import save
 
         written = save(found, figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
+    whole = replace(made, notes=(*damaged, *made.notes))
     if style is None and sys.stdout.isatty():
-        _draw(made, stdout())
+        _draw(whole, stdout())
     elif style == "html":
         from scenarios.judging.figures import svgs
 
-        result(html_page(made, svgs(found), _made_by(found)), end="")
+        result(html_page(whole, svgs(found), _made_by(found)), end="")
     elif style == "csv":
         result(csv_text(made), end="")
     else:
-        result(markdown(made, _made_by(found)), end="")
+        result(markdown(whole, _made_by(found)), end="")
     if style == "csv":  # the other formats have room for it
-        for text in (*remarks(found), *mixed(found), *made.notes[len(damaged) :]):
+        for text in (*remarks(found), *mixed(found), *made.notes):
             note(text)
     missing(runs, damaged)
 
