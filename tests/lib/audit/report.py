@@ -94,7 +94,8 @@ def differences(runs: Iterable[Run], others: Iterable[Run]) -> Mapping[tuple[str
     found = {}
     for key in pairs[0][0]:
         values = [one[key] - other[key] for one, other in pairs]
-        found[key] = (_mean(values), *(interval(values, (-math.inf, math.inf)) or ()))
+        least, most = LIMITS.get(key[0], (0, math.inf))
+        found[key] = (_mean(values), *(interval(values, (least - most, most - least)) or ()))
     return found
 
 
