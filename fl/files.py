@@ -9,17 +9,17 @@
 
 import csv
 import errno
-import fcntl
 import io
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from fl.errors import InputError, RunError
+from fl.locks import lock
 
 
 class WriteError(RunError):
@@ -114,7 +114,7 @@ def _claimed(new: Path) -> IO[bytes]:
     except FileExistsError:
         _remove_leftover(new)
         descriptor = os.open(new, flags | os.O_EXCL, 0o666)
-    _lock(descriptor)
+    lock(descriptor)
     return os.fdopen(descriptor, "wb")
 
 
@@ -127,55 +127,11 @@ def _remove_leftover(new: Path) -> None:
     if stat.S_ISREG(new.lstat().st_mode):
         descriptor = open_own(new, os.O_RDWR)
         try:
-            if not _lock(descriptor):
+            if not lock(descriptor):
                 raise OSError(errno.EBUSY, "another process is writing it", str(new))
         finally:
             os.close(descriptor)
     new.unlink(missing_ok=True)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed; whether that is so. A file system without locks grants all of them."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of a file or folder. Where the file system has no locks, none seems to."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return False
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -298,6 +254,19 @@ def require_writable(path: Path) -> None:
             new.unlink()  # while it is claimed: afterwards it may be one that another process writes
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def require_folder(path: Path) -> None:
+    """Check a folder that the user named for results before the work that they are results of; it is made if need be.
+
+    Raises:
+        InputError: it is none, or no files can be written there.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{error.filename or path}: cannot be made: {error.strerror}") from error
+    require_writable(path / "probe")
 
 
 def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
-from fl.files import WriteError, is_locked, read_own, unfinished, write_durably
+from fl.files import WriteError, read_own, unfinished, write_durably
+from fl.locks import is_locked
 from fl.names import folder_problem
 from scenarios.file.earlier import with_split
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES

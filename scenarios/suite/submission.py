@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
-from fl.files import alone_in, asked_for, require_writable
+from fl.files import asked_for, require_writable
+from fl.locks import alone_in
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 

@@ -50,7 +50,7 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from fl.files import require_writable, write_rows
+    from fl.files import require_folder, require_writable, write_rows
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
@@ -58,6 +58,8 @@ def report(
 
     if bounds_csv is not None:
         require_writable(bounds_csv)
+    if figures is not None:
+        require_folder(figures)
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     damaged: list[str] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fl.errors import InputError
-from fl.files import is_locked
+from fl.locks import is_locked
 from tui.watching.pace import Pace
 from tui.watching.standing import COMPLETE, INCOMPLETE, INTERRUPTED, RUNNING
 from tui.watching.tail import QUIET

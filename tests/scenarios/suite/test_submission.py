@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from fl.files import alone_in, replacing
+from fl.files import replacing
+from fl.locks import alone_in
 from scenarios.suite.frozen import read as read_suite
 from scenarios.suite.playing import entry
 from scenarios.suite.submission import alone_with, prepare, read

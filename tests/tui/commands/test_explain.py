@@ -31,6 +31,10 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
         (("nowhere", "--round", "1", "--service", "x"), "nowhere: no such directory"),
         (("RUN", "--round", "99", "--service", "SERVICE"), "unknown round 99; the run has rounds 1 to 4"),
         (("RUN", "--round", "1", "--service", "nobody"), "unknown service 'nobody'"),
+        (
+            ("nowhere", "--round", "1", "--service", "x", "--csv", "lost/t.csv"),
+            "lost/t.csv: cannot be written: No such",
+        ),
     ],
 )
 def test_one_line_for_whatever_is_wrong(

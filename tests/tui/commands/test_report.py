@@ -58,15 +58,22 @@ def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> No
     assert min(found) >= 1
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_bounds_are_looked_for(
-    batch: Path, flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("option", "path", "problem"),
+    [
+        ("--bounds-csv", "nowhere/regret.csv", "nowhere/regret.csv: cannot be written: No such file or directory"),
+        ("--figures", "shell.toml/figures", "shell.toml/figures: cannot be made: Not a directory"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_runs_are_read(
+    option: str, path: str, problem: str, batch: Path, flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from scenarios.judging import results
 
-    monkeypatch.setattr(results, "read", lambda _: pytest.fail("runs were read"))
-    done = flmarket("report", "runs", "--bounds-csv", "nowhere/regret.csv", cwd=batch)
+    monkeypatch.setattr(results, "read", lambda *_: pytest.fail("runs were read"))
+    done = flmarket("report", "runs", option, path, cwd=batch)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "nowhere/regret.csv: cannot be written: No such file or directory\n"
+    assert done.stderr == f"{problem}\n"
 
 
 def test_regret_is_written_by_round(batch: Path, flmarket: Flmarket) -> None:

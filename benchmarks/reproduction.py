@@ -1,0 +1,151 @@
+r"""The tables of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
+
+    python benchmarks/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b
+    python benchmarks/reproduction.py table
+
+`collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
+accuracy on the test images. `table` prints what is on the page. Intervals are 95 % t intervals over the market seeds;
+where an agent was trained several times, training seeds are crossed with them (`learning.intervals`). Differences are
+paired by seed, and their p-values adjusted by Holm's method within each table.
+"""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fl.arrays import FloatArray
+from learning.intervals import holm, mean_interval, paired_interval
+from scenarios.judging.results import RunResult, read
+
+COLUMNS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service", "auc", "final", "rounds", "reached"]
+SHIPPED = {"mahdrl": 2}
+"""The training seed of the agent that comes with flmarket, whose sisters are in docs/results/suite/agents."""
+SERVICES = ("mnist", "fashion-mnist", "emnist")
+ALL = "all three"
+AGAINST = ("random", "dearest")
+"""The policies that the others are compared with: the paper's baseline, and one line that needs no learning."""
+OWN = {f"services.{name}.budget": name for name in SERVICES} | {"clients.cores": "mnist"}
+"""Sweeps of Fig. 3, and the service whose results the paper shows."""
+
+
+def collected(runs: Sequence[RunResult]) -> pd.DataFrame:
+    """Return a line for each service of each run."""
+    rows = []
+    for run in runs:
+        ((sweep, value),) = run.setting.sweep.items() or [("", "")]
+        entrant, training = _entrant(run.policy)
+        area, final = 100 * run.reported.mean(axis=0), 100 * run.reported[-1]
+        rows += [
+            (sweep, value, entrant, training, run.seed, name, f"{area[m]:.4f}", f"{final[m]:.2f}",
+             int(run.to_target.rounds[m]), int(run.to_target.reached[m]))
+            for m, name in enumerate(run.setting.services)
+        ]  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS).sort_values(COLUMNS[:6], key=lambda column: column.astype(str))
+
+
+def _entrant(policy: str) -> tuple[str, str]:
+    """Return the name and the training seed of a policy: its file's, if it plays a checkpoint."""
+    found = re.fullmatch(r"(?P<policy>[^@:]+)@(?P<file>.+)-seed(?P<seed>\d+)-[0-9a-f]{8}", policy)
+    if found is None:
+        return policy, str(SHIPPED.get(policy, ""))
+    name = found["policy"] if found["file"] == found["policy"] else f"{found['policy']}, {found['file']}"
+    return name, found["seed"]
+
+
+def matrix(rows: pd.DataFrame, measure: str) -> FloatArray:
+    """Return a measure, averaged over the services that rows have, [training seeds, market seeds].
+
+    Raises:
+        SystemExit: a run is missing.
+    """
+    wide = rows.assign(training_seed=rows.training_seed.fillna(-1)).pivot_table(
+        measure, "training_seed", "market_seed", aggfunc="mean"
+    )
+    if wide.isna().to_numpy().any():
+        raise SystemExit(f"{rows.entrant.iloc[0]}: not all market seeds were played")
+    return np.asarray(wide, dtype=np.float64)
+
+
+def policies(frame: pd.DataFrame) -> str:
+    """Return the tables of Fig. 2: what each policy reaches, and how far it is from those in ``AGAINST``."""
+    parts: Mapping[str, pd.DataFrame] = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
+    area = {
+        part: {str(name): matrix(one, "auc") for name, one in rows.groupby("entrant")} for part, rows in parts.items()
+    }
+    order = sorted(area[ALL], key=lambda name: -area[ALL][name].mean())
+    lines = [f"| policy | n | AUC, {' | '.join(parts)} | rounds to target | targets met |", "|---" * 8 + "|"]
+    for name in order:
+        rows = frame[frame.entrant == name]
+        trainings, markets = area[ALL][name].shape
+        size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
+        areas = [_told(area[part][name], 2) for part in parts]
+        bound = "" if rows.reached.all() else "> "
+        met = f"{100 * rows.reached.mean():.0f} %"
+        lines.append(f"| {' | '.join([name, size, *areas, bound + _told(matrix(rows, 'rounds'), 1), met])} |")
+    for base in AGAINST:
+        tested = [(name, part) for name in order if name != base for part in parts]
+        gains = {key: paired_interval(area[key[1]][key[0]], area[key[1]][base]) for key in tested}
+        adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
+        lines += ["", f"| AUC minus {base}'s | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
+        for name in order:
+            cells = [
+                f"{gains[name, part].estimate:+.2f} [{gains[name, part].low:+.2f}, {gains[name, part].high:+.2f}]"
+                + ("†" if adjusted[name, part] < 0.05 else "")
+                for part in parts
+                if name != base
+            ]
+            if cells:
+                lines.append(f"| {' | '.join([name, *cells])} |")
+    return "\n".join(lines)
+
+
+def sweeps(frame: pd.DataFrame) -> str:
+    """Return the tables of Fig. 3: what the named service reaches with each value, and the values compared."""
+    lines = ["| sweep | policy | measure | by value | differences, seed by seed |", "|---" * 5 + "|"]
+    for measure, digits in (("auc", 2), ("rounds", 1)):
+        table, found = [], []
+        for (sweep, entrant), rows in frame.groupby(["sweep", "entrant"]):
+            own = rows[rows.service == OWN[str(sweep)]]
+            by_value = {float(value): matrix(one, measure) for value, one in own.groupby("value")}
+            values = sorted(by_value)
+            pairs = [(more, less) for less, more in pairwise(values)] + [(values[-1], values[0])]
+            gains = [paired_interval(by_value[more], by_value[less]) for more, less in pairs]
+            shown = ", ".join(f"{value:g}: {_told(by_value[value], digits)}" for value in values)
+            table.append((f"{sweep} | {entrant} | {measure} | {shown}", pairs, gains))
+            found += [gain.p for gain in gains]
+        adjusted = iter(holm(found))
+        for start, pairs, gains in table:
+            cells = [
+                f"{more:g} - {less:g}: {gain.estimate:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
+                + ("†" if next(adjusted) < 0.05 else "")
+                for (more, less), gain in zip(pairs, gains, strict=True)
+            ]
+            lines.append(f"| {start} | {', '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _told(values: FloatArray, digits: int) -> str:
+    found = mean_interval(values)
+    ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else ""
+    return f"{found.estimate:.{digits}f}{ends}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["collect", "table"])
+    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, to collect")
+    parser.add_argument("--out", type=Path, default=Path("docs/results/reproduction.csv"))
+    arguments = parser.parse_args()
+    if arguments.what == "collect":
+        collected(read(arguments.runs)).to_csv(arguments.out, index=False, lineterminator="\n")
+    frame = pd.read_csv(arguments.out, dtype={"value": str})
+    print(policies(frame[frame.sweep.isna()]) + "\n\n" + sweeps(frame[frame.sweep.notna()]))
+
+
+if __name__ == "__main__":
+    main()

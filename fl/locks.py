@@ -1,0 +1,54 @@
+"""Locks of files and folders, by which processes tell one another what they are writing.
+
+They end with the process that holds them, however it ends. A file system without locks never keeps anybody waiting.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; whether that is so. A file system without locks grants all of them."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file or folder. Where the file system has no locks, none seems to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
