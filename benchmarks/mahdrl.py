@@ -8,7 +8,7 @@ r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the sa
 
 An agent is named by its policy and the hyper-parameters that differ from the defaults; what follows a bar are options
 of the policy when it plays. Trained agents are kept in --agents and trained only once, so that an interrupted benchmark
-resumes where it was. One line of the CSV is one service of one run.
+resumes where it was; --trained plays others beside them. One line of the CSV is one service of one run.
 """
 
 import argparse
@@ -98,8 +98,17 @@ def main() -> None:
         writer.writerow(["entrant", "training_seed", "market_seed", "service", "auc", "rounds_to_target", "reached"])
         for name in arguments.heuristics:
             play(writer, played, shelf, name, "", {"policy": name}, seats, arguments)
-        if arguments.shipped:
-            play(writer, played, shelf, "shipped", "", {"policy": "mahdrl-single"}, seats, arguments)
+        for seed, path in enumerate(arguments.trained):
+            play(
+                writer,
+                played,
+                shelf,
+                "mahdrl",
+                str(seed),
+                {"policy": "mahdrl", "checkpoint": str(path)},
+                seats,
+                arguments,
+            )
         for agent in agents:
             for seed in seeds:
                 out = agent.file(arguments.agents, scenario.name, seed)
@@ -162,7 +171,9 @@ def parse() -> argparse.Namespace:
         "--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="agents; `all`: the ablation"
     )
     parser.add_argument("--heuristics", nargs="*", default=list(HEURISTICS))
-    parser.add_argument("--shipped", action="store_true", help="also play `mahdrl-single`")
+    parser.add_argument(
+        "--trained", nargs="*", type=Path, default=[], help="agents that are there already, by training seed from 0"
+    )
     parser.add_argument("--seeds", default="5", help="training seeds: 5 (0 to 4), 0,3,7 or 0..9")
     parser.add_argument("--markets", type=int, default=10, help="number of market seeds (default: 10)")
     parser.add_argument("--episodes", type=int, default=200)

@@ -1,6 +1,6 @@
 """Prints tables of what `benchmarks/mahdrl.py` measured.
 
-    python benchmarks/mahdrl_table.py docs/results/mahdrl-real.csv --by-service
+    python benchmarks/mahdrl_table.py docs/results/mahdrl-trainings.csv --by-service
 
 Differences are paired: an agent and a policy play the same markets (with --rotate in the same seat), so each pair of a
 training seed and a market seed gives one. The interval is a t interval in which both kinds of seeds are random
@@ -16,19 +16,19 @@ import pandas as pd
 
 from learning.intervals import paired_interval
 
-AGENTS = ("mahdrl", "shipped")
-"""The entrant with which the others are compared is the first of these in the file."""
+AGENT = "mahdrl"
+"""The entrant with which the others are compared."""
 
 
 def summary(path: Path, service: str | None = None) -> str:
-    """Return a Markdown table of each entrant: mean AUC, its worst training seed, and the agent's AUC minus its own."""
+    """Return a Markdown table of each entrant: mean AUC, its worst training seed, and `mahdrl`'s AUC minus its own."""
     frame = pd.read_csv(path)
     if service is not None:
         frame = frame[frame.service == service]
     scores: dict[str, Any] = {name: matrix(rows) for name, rows in frame.groupby("entrant", sort=False)}
-    best = next((name for name in scores if name in AGENTS), None)
-    title = "entrant" if service is None else f"entrant, {service}"
-    lines = [f"| {title} | AUC | worst training seed | {best or 'agent'} minus this |", "|---|---|---|---|"]
+    best = AGENT if AGENT in scores else None
+    title = "policy" if service is None else f"policy, {service}"
+    lines = [f"| {title} | AUC | worst training seed | minus |", "|---|---|---|---|"]
     for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
         against = ""
         if best not in (None, name) and (len(values) == 1 or len(values) == len(scores[best])):
@@ -36,7 +36,7 @@ def summary(path: Path, service: str | None = None) -> str:
             against = f"{interval.estimate:+.4f}"
             if interval.known:
                 against += f" [{interval.low:+.4f}, {interval.high:+.4f}]"
-        worst = f"{values.mean(axis=1).min():.4f}" if len(values) > 1 else ""
+        worst = f"{values.mean(axis=1).min():.4f} of {len(values)}" if len(values) > 1 else ""
         shown = name.replace("|", "\\|")
         lines.append(f"| {shown} | {values.mean():.4f} | {worst} | {against} |")
     return "\n".join(lines) + "\n"
