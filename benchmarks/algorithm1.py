@@ -34,6 +34,7 @@ from learning.mahdrl.training import train as train_agent
 from learning.mahdrl.training_log import Row
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
+from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
 from scenarios.train import new_learner
 from scenarios.training import Training, open_table
@@ -67,6 +68,7 @@ PAIRS = (
     ("ranking", "ranking untrained"),
     ("serial", "serial untrained"),
     ("ranking", "ranking discount=0"),
+    ("ranking network=passes", "ranking"),
 )
 """Entrants that differ in one thing."""
 
@@ -183,7 +185,7 @@ def final(scenario: Scenario, arguments: Any) -> None:
                 if (name, str(seed)) in done:
                     continue
                 options = {"selection": reading, **chosen(arguments.search, reading)}
-                options |= {"discount": 0.0} if "discount=0" in more else {}
+                options |= parse_options([word for word in more if "=" in word])
                 out = arguments.agents / f"final-{name.replace(' ', '-')}-seed{seed}.safetensors"
                 if not out.exists():
                     _forget(out)
@@ -276,7 +278,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, help="of each training; by default 30 for search, 200 for final")
     parser.add_argument(
         "--entrants", nargs="*", default=[*READINGS, *(f"{reading} untrained" for reading in READINGS)],
-        help="readings, with `discount=0` or `untrained` behind them",
+        help="readings, with `untrained` or hyper-parameters such as `discount=0` behind them",
     )  # fmt: skip
     parser.add_argument("--first", type=int, default=0, help="the first training seed")
     parser.add_argument("--seeds", type=int, default=5, help="training seeds end before this")

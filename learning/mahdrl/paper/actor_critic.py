@@ -15,7 +15,7 @@ from fl.elementary import sigmoid
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
 from learning.mahdrl.networks import Mlp
 
-Network = Literal["slots", "clients"]
+Network = Literal["slots", "passes", "clients"]
 Payments = Literal["actor", "bid"]
 
 ACTOR_BIAS = 2.0
@@ -50,7 +50,9 @@ class Networks:
 
     The paper's critic values a discrete action, of which there are 2^C. Here it has one output per client, and the Q of
     a set of clients is made of those (``equations.mean_q``). Each output sees the continuous action of all clients, as
-    in P-DQN (Xiong et al., "Parametrized deep Q-networks learning", 2018).
+    in P-DQN (Xiong et al., "Parametrized deep Q-networks learning", 2018). So the actor is also led by what a client's
+    Q makes of another one's payment. In MP-DQN (Bester et al., "Multi-pass Q-networks for deep reinforcement learning
+    with parameterised action spaces", 2019) the same critic looks once for each client, at that client's payment alone.
 
     They are applied to torch tensors (learning) and to NumPy arrays (playing a trained agent, with the same bits on
     every machine; see ``learning.mahdrl.networks``).
@@ -72,7 +74,8 @@ class Networks:
         """Lay out the networks.
 
         Args:
-            network: ``slots``: one output for each of C clients; ``clients``: the same small network for every client.
+            network: ``slots``: one output for each of C clients, as in P-DQN; ``passes``: the same, as in MP-DQN;
+                ``clients``: the same small network for every client.
             payments: ``actor``: the actor decides on them; ``bid``, a departure: each client is paid its bid.
             hidden: neurons of the hidden layers.
             services: M.
@@ -85,7 +88,8 @@ class Networks:
         for name, value, kinds in (("network", network, get_args(Network)), ("payments", payments, get_args(Payments))):
             if value not in kinds:
                 raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
-        self._slots, self._learned, self._clients = network == "slots", payments == "actor", clients
+        self._network, self._learned, self._clients = network, payments == "actor", clients
+        self._slots = network != "clients"
         if self._slots:
             self.state = clients + services * clients + 1 + (clients if serial else 0)
             self._actor = Mlp((self.state, *hidden, clients))
@@ -132,9 +136,15 @@ class Networks:
 
     def q(self, critic: Any, states: Any, markup: Any) -> Any:
         """Return Q of each client, given the state and the continuous action; [A, B, C]."""
-        together = _library(states).concatenate
-        if self._slots:
+        library = _library(states)
+        together = library.concatenate
+        if self._network == "slots":
             return self._critic.forward(critic, together([states, markup], axis=2))
+        if self._network == "passes":
+            alone = markup[..., None] * library.eye(self._clients, dtype=markup.dtype)
+            seen = library.broadcast_to(states[:, :, None], (*alone.shape[:3], self.state))
+            inputs = together([seen, alone], axis=3).reshape(len(states), -1, self.state + self._clients)
+            return self._critic.forward(critic, inputs).reshape(alone.shape).diagonal(0, 2, 3)
         inputs = together([self._by_client(states), markup.reshape(len(states), -1, 1)], axis=2)
         return self._critic.forward(critic, inputs).reshape(markup.shape)
 

@@ -16,7 +16,8 @@ class Settings:
     it from learning; docs/mahdrl.md says what each switch is worth.
 
     Attributes:
-        network: ``slots`` (the paper's) maps the state to one output per client; ``clients`` is one network that all
+        network: ``slots`` (the paper's) maps the state to one output per client, as P-DQN does; ``passes`` is MP-DQN's
+            critic, of which each output sees its own client's payment alone; ``clients`` is one network that all
             clients share.
         payments: ``actor`` (the paper's), or ``bid``: no payment is learned.
         selection: how serial selection is read. ``ranking``: one Q for each client, and clients by falling Q;

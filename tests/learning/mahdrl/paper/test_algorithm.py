@@ -168,6 +168,22 @@ def test_without_learned_payments_every_client_is_paid_its_bid():
     assert networks.markup(weights.actor, torch.randn(3, 50, networks.state)).abs().max() == 0
 
 
+def test_in_mp_dqn_a_clients_q_depends_on_no_other_clients_payment():
+    """P-DQN's critic gives each client the gradient of all payments; MP-DQN's, with the same weights, of its own."""
+    slots, passes = (Networks(kind, "actor", (12, 6), services=2, clients=4) for kind in ("slots", "passes"))
+    critic, states = slots.initial(stream(0, "test"), 1).critic, torch.rand(1, 5, slots.state)
+    markup = torch.rand(1, 5, 4, requires_grad=True)
+    for networks, others in ((slots, True), (passes, False)):
+        own = torch.autograd.grad(networks.q(critic, states, markup)[..., 1].sum(), markup)[0].abs().sum((0, 1))
+        assert own[1] > 0
+        assert bool((own[[0, 2, 3]] > 0).any()) is others
+    alone = torch.zeros_like(markup)
+    alone[..., 1] = markup[..., 1]
+    torch.testing.assert_close(passes.q(critic, states, markup)[..., 1], slots.q(critic, states, alone)[..., 1])
+    played = passes.q(*(values.detach().numpy() for values in (critic, states, markup)))
+    np.testing.assert_allclose(played, passes.q(critic, states, markup).detach(), rtol=1e-5, atol=1e-6)
+
+
 def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
     names = ("s0", "s1", "s2")
     learner = Learner(names, shape(), 0, Settings())
@@ -226,7 +242,7 @@ def test_without_learned_payments_none_are_explored(make_market):
         np.testing.assert_allclose(offer.payments, observations[name].own_bids[offer.clients])
 
 
-@pytest.mark.parametrize("network", ["slots", "clients"])
+@pytest.mark.parametrize("network", ["slots", "passes", "clients"])
 @pytest.mark.parametrize("target", ["td", "double", "advantage"])
 def test_it_plays_and_learns_through_episodes(make_market, network, target):
     names = ("s0", "s1", "s2")
