@@ -78,15 +78,14 @@ def policies(frame: pd.DataFrame) -> str:
         part: {str(name): matrix(one, "auc") for name, one in rows.groupby("entrant")} for part, rows in parts.items()
     }
     order = sorted(area[ALL], key=lambda name: -area[ALL][name].mean())
-    lines = [f"| policy | n | AUC, {' | '.join(parts)} | rounds to target | targets met |", "|---" * 8 + "|"]
+    lines = [f"| AUC, % | n | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
     for name in order:
-        rows = frame[frame.entrant == name]
         trainings, markets = area[ALL][name].shape
         size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
-        areas = [_told(area[part][name], 2) for part in parts]
-        bound = "" if rows.reached.all() else "> "
-        met = f"{100 * rows.reached.mean():.0f} %"
-        lines.append(f"| {' | '.join([name, size, *areas, bound + _told(matrix(rows, 'rounds'), 1), met])} |")
+        lines.append(f"| {' | '.join([name, size, *(_told(area[part][name], 2) for part in parts)])} |")
+    lines += ["", f"| rounds to target | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
+    for name in order:
+        lines.append(f"| {' | '.join([name, *(_rounds(rows[rows.entrant == name]) for rows in parts.values())])} |")
     for base in AGAINST:
         tested = [(name, part) for name in order if name != base for part in parts]
         gains = {key: paired_interval(area[key[1]][key[0]], area[key[1]][base]) for key in tested}
@@ -129,6 +128,12 @@ def sweeps(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def _rounds(rows: pd.DataFrame) -> str:
+    """Return the restricted mean with its interval, and in how many runs the target was met, if not in all."""
+    met = "" if rows.reached.all() else f" ({int(rows.reached.sum())} of {len(rows)})"
+    return f"{'> ' if met else ''}{_told(matrix(rows, 'rounds'), 1)}{met}"
+
+
 def _told(values: FloatArray, digits: int) -> str:
     found = mean_interval(values)
     ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else ""
@@ -142,7 +147,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/reproduction.csv"))
     arguments = parser.parse_args()
     if arguments.what == "collect":
-        collected(read(arguments.runs)).to_csv(arguments.out, index=False, lineterminator="\n")
+        # One by one: sweeps of other budgets begin with the same runs.
+        runs = [run for folder in arguments.runs for run in read([folder])]
+        collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")
     frame = pd.read_csv(arguments.out, dtype={"value": str})
     print(policies(frame[frame.sweep.isna()]) + "\n\n" + sweeps(frame[frame.sweep.notna()]))
 
