@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from fl.backends import BACKENDS
 from fl.elementary import exp, log
 from fl.errors import InputError
 from fl.ordered import mean
@@ -74,10 +75,12 @@ def drawn(seed: int, count: int, backend: str = "surrogate") -> list[Scenario]:
         backend: of learning curves: ``surrogate``, or ``noiseless``.
 
     Raises:
-        InputError: there are to be fewer than one, or too many.
+        InputError: there are to be fewer than one, or too many; or the backend has no learning curves.
     """
     if not 1 <= count <= LARGEST_INDEX:
         raise InputError(f"--draw {count}: must be from 1 to {LARGEST_INDEX:,}")
+    if backend not in (curves := [name for name, it in BACKENDS.items() if not it.trains]):
+        raise InputError(f"--backend {backend}: drawn markets have learning curves; choose {' or '.join(curves)}")
     return [draw(seed, index, backend) for index in range(count)]
 
 

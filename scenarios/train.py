@@ -31,7 +31,7 @@ from scenarios.hyper_parameters import settings_of
 from scenarios.loader import digest
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
-from scenarios.seats import require_no_switches
+from scenarios.seats import require_no_switches, require_one_point
 from scenarios.suite.reserved import require_outside
 from scenarios.training import PolicyName, Training, learned_rivals, open_table
 
@@ -113,7 +113,7 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     Raises:
         InputError: it names no file.
     """
-    if not out.name:
+    if out.name in ("", ".."):
         raise InputError(f"--out {str(out)!r}: must name a file, NAME{TENSORS}")
     stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
     return stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
@@ -148,8 +148,7 @@ def run(
         _require_free(out)
     learners = training.learners
     for scenario in training.scenarios:
-        if scenario.sweep:
-            raise InputError(f"scenario {scenario.name!r} has a sweep; train on one point of it, with --set")
+        require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
         _require_mechanism(scenario)
     _require_seats(training)
     plan = replace(training.plan, seed=seed, seats=learners if training.rotate else ((),) * len(learners))
@@ -266,8 +265,10 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | pape
     try:
         return make(), settings
     except MemoryError as error:
+        sizes = [name for name in ("replay", "members") if hasattr(settings, name)]
         raise InputError(
-            f"--option replay={settings.replay}: does not fit into memory; choose a smaller one"
+            f"--option {' or '.join(f'{name}={getattr(settings, name)}' for name in sizes)}: does not fit into memory; "
+            "choose a smaller one"
         ) from error
 
 

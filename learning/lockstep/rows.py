@@ -152,13 +152,15 @@ class Rows:
             view: the open round.
 
         Raises:
-            ActionError: an action has another shape, or values out of range.
+            ActionError: an action has another shape, values out of range, or what are no real numbers.
         """
         c = view.asks.shape[2]
         wanted = view.asked.size, 2 * c
         if actions.shape != wanted:
             raise ActionError(f"actions must have the shape {wanted}, not {actions.shape}")
-        values = actions.astype(np.float64).reshape(*view.asked.shape, 2 * c)
+        if actions.dtype.kind not in "biuf":  # NumPy would read text, dates and the real parts of complex numbers
+            raise ActionError(f"actions must be real numbers, not {actions.dtype}")
+        values = np.ascontiguousarray(actions, dtype=np.float64).reshape(*view.asked.shape, 2 * c)
         there = self._markets.kinds.there
         if _native is not None:
             select, payment = np.empty(view.asks.shape, dtype=np.bool_), np.empty(view.asks.shape)

@@ -91,11 +91,11 @@ class Design:
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
-        if not isinstance(design.members, int) or design.members < 1:
+        if not isinstance(design.members, int) or isinstance(design.members, bool) or design.members < 1:
             raise ValueError(f"members must be a positive integer, not {design.members!r}")
         del chosen["payments"], chosen["members"]
         for name, value in chosen.items():
-            if value not in (True, False):
+            if value is not True and value is not False:  # nor 1, which equals True
                 raise ValueError(f"{name} must be true or false, not {value!r}")
         return design
 

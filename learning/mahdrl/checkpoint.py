@@ -16,6 +16,7 @@ from safetensors.numpy import load, save
 
 from fl.errors import InputError
 from fl.files import replacing
+from fl.names import did_you_mean
 from learning.mahdrl.networks import Tensors
 
 VERSION = 2
@@ -86,6 +87,10 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return load(content), description
     except SafetensorError as error:
         raise CheckpointError(f"{path}: is not a safetensors file: {error}") from error
+    except KeyError as error:  # NumPy has no such type
+        raise CheckpointError(
+            f"{path}: holds numbers of type {error.args[0]}, which no training writes; restore it or train again"
+        ) from error
 
 
 def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,8 +120,11 @@ def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, 
     """Refuse tensors that do not fit a network.
 
     Raises:
-        CheckpointError: a tensor is missing, has another shape or type, or holds values that are not finite.
+        CheckpointError: a tensor is missing, is one too many, has another shape or type, or holds values that are not
+            finite.
     """
+    if others := sorted(tensors.keys() - shapes.keys()):
+        raise CheckpointError(f"{path}: tensor {others[0]!r} is of no network{did_you_mean(others[0], shapes)}")
     if missing := sorted(shapes.keys() - tensors.keys()):
         raise CheckpointError(f"{path}: tensor {missing[0]!r} is missing")
     for name, shape in shapes.items():

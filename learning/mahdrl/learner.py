@@ -255,7 +255,13 @@ class Learner:
         return state
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``, between two episodes."""
+        """Continue from a ``state``, between two episodes.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if not 0 <= state["due"][0] < 1:
+            raise ValueError(f"{state['due'][0]} updates are due, which is no part of one")
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             getattr(self.brain, name)[...] = state[f"brain.{name}"]
             getattr(self.played, name)[...] = state[f"played.{name}"]

@@ -69,7 +69,14 @@ class Replay:
         return {**state, "replay.stored": self.stored}
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
+        """Continue from a ``state``.
+
+        Raises:
+            ValueError: it holds more or fewer transitions than were stored.
+        """
+        stored, lengths = state["replay.stored"], {state[f"replay.{name}"].shape[1] for name in self.fields}
+        if stored.min() < 0 or lengths != {int(np.minimum(stored, self.capacity).max())}:
+            raise ValueError("its replay buffer does not hold as many transitions as were stored")
         self.stored[...] = state["replay.stored"]
         for name, values in self.fields.items():
             saved = state[f"replay.{name}"]

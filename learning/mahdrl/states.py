@@ -25,7 +25,7 @@ class Resumable(Protocol):
         """Return everything that later learning depends on."""
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
+        """Continue from a ``state``; a ValueError says why it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Found:
             KeyError, TypeError, ValueError, AttributeError: it is not a state's description.
         """
         return cls(
-            episode=int(description["episode"]),
-            curve=list(description["curve"]),
-            log_bytes=range(2**62).index(int(description["log_bytes"])),  # not negative
-            epsilon_episodes=int(description["plan"]["epsilon_episodes"]),
+            episode=_count(description["episode"]),
+            curve=_curve(description["curve"]),
+            log_bytes=_count(description["log_bytes"]),
+            epsilon_episodes=_count(description["plan"]["epsilon_episodes"]),
             identity={part: dict(description[part]) for part in parts},
         )
 
@@ -102,7 +102,10 @@ def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str
                     "train into another --out"
                 )
     _require_shapes(path, tensors, learner.state())
-    learner.restore(tensors)
+    try:
+        learner.restore(tensors)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
     return found
 
 
@@ -122,13 +125,35 @@ def _damaged(path: Path, why: str) -> CheckpointError:
 
 
 def _require_shapes(path: Path, tensors: Tensors, own: Tensors) -> None:
-    """Refuse tensors that are not a state of this learner; a replay buffer may hold any number of transitions."""
+    """Refuse tensors that are not a state of this learner; it may hold any number of transitions and earlier selves."""
     shapes = {}
     for name, values in own.items():
         shapes[name] = values.shape
         if name.startswith("replay.") and values.ndim > 1 and name in tensors:
             shapes[name] = (*values.shape[:1], *tensors[name].shape[1:2], *values.shape[2:])
+    types = {name: values.dtype for name, values in own.items()}
+    if kept := max((len(it) for name, it in tensors.items() if name.startswith("selves.") and it.ndim), default=0):
+        for name, values in own.items():  # earlier selves are copies of what is played
+            if name.startswith("played."):
+                copies = f"selves.{name.removeprefix('played.')}"
+                shapes[copies], types[copies] = (kept, *values.shape), values.dtype
     checkpoint.require_shapes(path, tensors, shapes)
+    for name, type_ in types.items():
+        if tensors[name].dtype != type_:
+            raise CheckpointError(f"{path}: tensor {name!r} holds {tensors[name].dtype}, not {type_}")
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no number of episodes or bytes")
+    return value
+
+
+def _curve(value: object) -> list[dict[str, Any]]:
+    known = {"episode", "auc", "reward", "markup"}
+    if not isinstance(value, list) or not all(isinstance(point, dict) and point.keys() == known for point in value):
+        raise ValueError("its curve is no list of evaluations")
+    return value
 
 
 def _states(folder: Path) -> Iterator[Path]:

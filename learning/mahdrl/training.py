@@ -130,7 +130,7 @@ def train(
             )
     elif resume and out.exists():
         raise CheckpointError(f"{out}: already exists, but {states} has no state to resume from; choose another --out")
-    with TrainingLog(log, logged) as writer:
+    with TrainingLog(log, logged, done) as writer:
         record = TrainingRecord(folder_of(out), done)
         record.write_plan({**identity, "about": about})
         if baselines is not None and not (resume and record.has_baselines()):

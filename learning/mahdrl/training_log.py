@@ -55,15 +55,16 @@ LOG_COLUMNS = (
 class TrainingLog:
     """Writes the training log. It holds no times, so that a resumed training writes the same bytes."""
 
-    def __init__(self, path: Path, start: int) -> None:
+    def __init__(self, path: Path, start: int, episode: int = 0) -> None:
         """Open a log.
 
         Args:
             path: the file.
             start: bytes of it to keep, all that was written when the state that is resumed was saved; 0 for a new log.
+            episode: the last one of these, with an evaluation; 0: what is kept is not looked at.
 
         Raises:
-            CheckpointError: it cannot be written, is shorter than that, or another process is writing it.
+            CheckpointError: it cannot be written, has been changed since, or another process is writing it.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,6 +74,8 @@ class TrainingLog:
             # Nothing is cut before the lock is held.
             self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
             _lock(self._file, path)
+            if start and episode:
+                _require_same(self._file, path, start, episode)
             self._file.truncate(start)  # what came after the state is played again
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from error
@@ -115,6 +118,20 @@ class TrainingLog:
             raise CheckpointError(
                 f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
             ) from error
+
+
+def _require_same(file: IO[bytes], path: Path, start: int, episode: int) -> None:
+    """Refuse a log that does not begin and end as it did when a state was saved after an episode's evaluation."""
+    lines = file.read(start).split(b"\n")
+    if (
+        lines[0] != ",".join(LOG_COLUMNS).encode()
+        or lines[-1]
+        or not lines[-2].startswith(f"{episode},evaluate,".encode())
+    ):
+        file.close()
+        raise CheckpointError(
+            f"{path}: has been changed since the last state was saved; restore it, or train into another --out"
+        )
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

@@ -21,6 +21,7 @@ from scenarios.judging.tables import (
 )
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
+from scenarios.logs.outside import require_outside
 from scenarios.logs.table import Table
 
 
@@ -40,11 +41,13 @@ def export_parquet(
         the number of runs exported.
 
     Raises:
-        InputError: pyarrow is not installed, no complete run has the table, or the file cannot be written.
+        InputError: pyarrow is not installed, no complete run has the table, or the file cannot be written, or is in the
+            directory of a run.
     """
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
+    require_outside(path)
     runs = having(complete_runs(sources, damaged), table, notify)
     shared = common(runs, table)
     types = {

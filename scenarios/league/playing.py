@@ -17,6 +17,9 @@ from scenarios.league.record import Record
 from scenarios.plugins import packed
 from scenarios.running.fanout import in_processes
 
+ENDED = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
+"""Why a league is not played to its end."""
+
 Played = list[tuple[Game, list[float]]]
 """Games, and the AUC of all services in each."""
 
@@ -65,14 +68,16 @@ def _results(
 ) -> Iterator[Played]:
     """Yield the results of batches.
 
+    With plug-ins, one job has a process of its own, too, which is all that they can end.
+
     Raises:
         RunError: a process ended.
     """
-    if jobs == 1 or len(batches) == 1:
+    sent = packed()
+    if not sent and (jobs == 1 or len(batches) == 1):
         yield from (task(batch, shelf) for batch in batches)
         return
-    ended = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
-    yield from in_processes(task, batches, jobs, packed(), ended)
+    yield from in_processes(task, batches, jobs, sent, ENDED)
 
 
 def _play(league: League, games: Sequence[Game], shelf: Shelf | None = None, *, lockstep: bool, workers: int) -> Played:

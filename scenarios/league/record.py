@@ -6,18 +6,40 @@ all play the same, each service's. A line is written when its game is over. leag
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fl.errors import InputError
 from fl.files import append_own, asked_for
+from fl.locks import alone_in
+from fl.names import suggest
 from scenarios.league.league import Game, League
 
 COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
 
+RESPONSES = "responses.csv"
+"""The best responses of the same league; see ``scenarios.league.exploits``."""
+
+ABOUT = "league.json"
 
 WHOLE = frozenset({"flmarket", "market"})
 """What the games of every league depend on; see ``League.identity``."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for a league's folder.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in(folder))
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder with --out") from error
+        yield
 
 
 class Record:
@@ -39,69 +61,101 @@ class Record:
         Raises:
             InputError: the folder holds something else, or the games of another league; or it cannot be written.
         """
-        self._services = league.services
-        self._games, about = folder / "games.csv", folder / "league.json"
-        self.auc: dict[Game, float] = {}
-        known: dict[str, str] = {}
-        if about.exists():
-            known = self._read(about)
-            if self._games.exists() and (missing := sorted(WHOLE - known.keys())):
-                raise InputError(
-                    f"{about}: has no {missing[0]!r}, so it does not say what its games are of; "
-                    "choose another folder with --out"
-                )
-            for what, value in identity.items():
-                if known.get(what, value) != value:
-                    raise InputError(
-                        f"{folder}: holds games of another league: {what} is not the same; "
-                        "choose another folder with --out"
-                    )
-        elif self._games.exists():
-            raise InputError(f"{self._games}: is not a league's; choose another folder with --out")
+        self._services, self._folder = league.services, folder
+        self._games = folder / "games.csv"
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}; choose another folder with --out") from error
-        with asked_for(about) as file:
-            file.write(json.dumps({**known, **identity}, indent=2, sort_keys=True) + "\n")
-        kept = self._rows()
-        with asked_for(self._games) as file:  # without the line that a killed process may have left unfinished
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows((*game, auc) for game, auc in kept.items())
-        self.auc = kept
+        with alone(folder):  # or what another process adds meanwhile would be lost
+            known = self._known(identity)
+            with asked_for(folder / ABOUT) as file:
+                file.write(json.dumps(known, indent=2, sort_keys=True) + "\n")
+            self.auc = self._rows(known)
+            with asked_for(self._games) as file:  # without the line that a killed process may have left unfinished
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(COLUMNS)
+                writer.writerows((*game, auc) for game, auc in self.auc.items())
+
+    def _known(self, identity: Mapping[str, str]) -> dict[str, str]:
+        """Return what the folder's games depend on, those that are to be played included. Errors as when it is made."""
+        about = self._folder / ABOUT
+        there = [path for path in (self._games, self._folder / RESPONSES) if path.exists()]
+        if not about.exists():
+            if there:
+                raise InputError(
+                    f"{there[0]}: without {ABOUT} it does not say which league's it is; choose another folder with "
+                    "--out"
+                )
+            return dict(identity)
+        known = self._read(about)
+        if there and (missing := sorted(WHOLE - known.keys())):
+            raise InputError(
+                f"{about}: has no {missing[0]!r}, so it does not say what its games are of; "
+                "choose another folder with --out"
+            )
+        for what, value in identity.items():
+            if known.get(what, value) != value:
+                raise InputError(
+                    f"{self._folder}: holds games of another league: {what} is not the same; "
+                    "choose another folder with --out"
+                )
+        return {**known, **identity}
 
     def _read(self, about: Path) -> dict[str, str]:
         try:
             found = json.loads(about.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{about}: cannot be read: {error}; choose another folder with --out") from error
         if not isinstance(found, dict):
             raise InputError(f"{about}: is not a league's; choose another folder with --out")
         return found
 
-    def _rows(self) -> dict[Game, float]:
-        """Return what games.csv holds, up to the first line that is not whole."""
+    def _rows(self, known: Mapping[str, str]) -> dict[Game, float]:
+        """Return what games.csv holds, up to a last line that is not whole.
+
+        Args:
+            known: what league.json says, and so the policies that may have played.
+        """
         found: dict[Game, float] = {}
         if not self._games.exists():
             return found
         try:
-            lines = self._games.read_text(encoding="utf-8").splitlines(keepends=True)
+            lines = self._games.read_text(encoding="utf-8").split("\n")[:-1]
         except (OSError, ValueError) as error:
             raise InputError(f"{self._games}: cannot be read: {error}") from error
         if lines and lines[0].strip() != ",".join(COLUMNS):
             raise InputError(f"{self._games}: is not a league's; choose another folder with --out")
-        for row in csv.reader(line for line in lines[1:] if line.endswith("\n")):
+        for number, line in enumerate(lines[1:], start=2):
             try:
-                visitor, resident, seat, seed, auc = row
-                game, value = Game(visitor, resident, seat, int(seed)), float(auc)
+                game, value = self._game(line.rstrip("\r").split(","), known)
             except ValueError as error:
-                raise InputError(f"{self._games}: {','.join(row)}: is not a line of a league's") from error
-            if not 0 <= value <= 1:
-                raise InputError(f"{self._games}: {','.join(row)}: {auc} is no accuracy")
+                raise InputError(
+                    f"{self._games}:{number}: {error}; remove the line, and the same command plays the game again"
+                ) from None
             if found.setdefault(game, value) != value:
-                raise InputError(f"{self._games}: {','.join(row)}: an earlier line has another accuracy for this game")
+                raise InputError(f"{self._games}:{number}: an earlier line has another accuracy for this game")
         return found
+
+    def _game(self, row: list[str], known: Mapping[str, str]) -> tuple[Game, float]:
+        """Return a game and its accuracy, or raise a ValueError that says what is wrong with its line."""
+        if len(row) != len(COLUMNS):
+            raise ValueError(f"has {len(row)} values, not {len(COLUMNS)}")
+        visitor, resident, seat, seed, auc = row
+        for label in (visitor, resident):
+            if f"policy {label}" not in known:
+                raise ValueError(f"{label!r} is no policy of this league" + suggest(label, _labels(known)))
+        if seat not in self._services:
+            raise ValueError(f"{seat!r} is no seat of this league" + suggest(seat, self._services))
+        if not (seed.isascii() and seed.isdigit()):
+            raise ValueError(f"{seed!r} is no seed")
+        try:
+            value = float(auc)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= 1:
+            raise ValueError(f"{auc!r} is no accuracy")
+        return Game(visitor, resident, seat, int(seed)), value
 
     def has(self, game: Game) -> bool:
         """Return whether a game has been played."""
@@ -124,6 +178,11 @@ class Record:
         self.auc |= found
         text = "".join(f"{','.join(map(str, game))},{auc}\n" for game, auc in found.items())
         try:
-            append_own(self._games, text)
+            with alone(self._folder):
+                append_own(self._games, text)
         except OSError as error:
             raise InputError(f"{self._games}: cannot be written: {error.strerror}") from error
+
+
+def _labels(known: Mapping[str, str]) -> list[str]:
+    return [what.removeprefix("policy ") for what in known if what not in WHOLE]

@@ -10,6 +10,7 @@ from typing import Any
 from fl.errors import InputError
 from fl.files import asked_for, require_writable
 from fl.locks import alone_in
+from fl.names import did_you_mean
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
@@ -122,7 +123,9 @@ def read(path: Path, suite: Suite) -> Submission:
         InputError: it cannot be read, is no submission, or is one to another suite.
     """
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=_once)
+    except KeyError as error:
+        raise InputError(f"{path}: {error} is there twice; leave one of them out") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError):
@@ -131,6 +134,16 @@ def read(path: Path, suite: Suite) -> Submission:
         return _submission(found, suite)
     except ValueError as error:
         raise InputError(f"{path}: is no submission that can be compared: {error}") from error
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object; a KeyError names a key that it has twice, of which json would drop the first."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise KeyError(key)
+        found[key] = value
+    return found
 
 
 def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
@@ -151,6 +164,8 @@ def _submission(found: object, suite: Suite) -> Submission:
     """Return a submission, or raise a ValueError that says what is wrong."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT}")
+    if others := sorted(found.keys() - {"format", *_KINDS}):
+        raise ValueError(f"unknown key {others[0]!r}{did_you_mean(others[0], [*_KINDS])}")
     if wrong := [key for key, kind in _KINDS.items() if not isinstance(found.get(key), kind)]:
         raise ValueError(f"{wrong[0]} is missing, or of another type")
     if (found["suite"], found["digest"]) != (suite.version, suite.digest):
@@ -164,6 +179,8 @@ def _results(found: Mapping[str, object], suite: Suite) -> Iterable[tuple[Cell, 
     for place, aucs in found.items():
         if not isinstance(aucs, dict) or place.count("/") != 2:
             raise ValueError(f"results: {place!r} must be MARKET/MODE/SEAT with a table of seeds")
+        if not aucs:
+            raise ValueError(f"results: {place!r} has no seeds")
         for seed, auc in aucs.items():
             market, mode, seat = place.split("/")
             cell = Cell(market, mode, seat, int(seed) if seed.isdecimal() else -1)

@@ -252,7 +252,20 @@ def damaged(states, change):
 
 @pytest.mark.parametrize(
     "change",
-    [{"plan": []}, {"plan": None}, {"episode": 99}, {"episode": "x"}, {"curve": None}, {"log_bytes": -5}],
+    [
+        {"plan": []},
+        {"plan": None},
+        {"plan": {"epsilon_episodes": float("inf")}},
+        {"plan": {"epsilon_episodes": -7}},
+        {"episode": 99},
+        {"episode": "x"},
+        {"episode": "6"},
+        {"episode": float("inf")},
+        {"curve": None},
+        {"curve": "abc"},
+        {"log_bytes": -5},
+        {"log_bytes": True},
+    ],
 )
 def test_a_state_that_describes_none_is_refused(tmp_path, change):
     out = tmp_path / "agent.safetensors"
@@ -269,6 +282,23 @@ def test_a_state_that_describes_none_is_refused(tmp_path, change):
         (lambda state: {**state, "brain.win": state["brain.win"] * np.nan}, "holds values that are not finite"),
         (lambda state: {name: v for name, v in state.items() if name != "due"}, "tensor 'due' is missing"),
         (lambda state: {**state, "replay.clients": state["replay.clients"][:, :, :2]}, "tensor 'replay.clients' has"),
+        (lambda state: {**state, "replay.won": state["replay.won"][:, :1]}, "replay buffer does not hold as many"),
+        (lambda state: {**state, "replay.stored": -state["replay.stored"]}, "replay buffer does not hold as many"),
+        (lambda state: {**state, "replay.stored": state["replay.stored"] + 0.5}, "holds float64, not int64"),
+        (
+            lambda state: {**state, "brain.win": state["brain.win"].astype(np.int8)},
+            "'brain.win' holds int8, not float32",
+        ),
+        (lambda state: {**state, "due": np.array([1e18])}, "updates are due"),
+        (lambda state: {**state, "extra": state["due"]}, "tensor 'extra' is of no network"),
+        (lambda state: {**state, "selves.win": state["brain.win"][None]}, "tensor 'selves.count' is missing"),
+        (
+            lambda state: {
+                **state,
+                **{f"selves.{it}": np.full((2, 1), np.nan, np.float32) for it in ("count", "quality", "win")},
+            },
+            r"tensor 'selves.quality' has shape \(2, 1\), not \(2, 1, ",
+        ),
     ],
 )
 def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
@@ -280,6 +310,28 @@ def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
     checkpoint.write(path, "training", change(tensors), rest)
     with pytest.raises(CheckpointError, match=message):
         run(small(), 0, out, Shelf(), resume=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),  # saved by a spreadsheet
+        lambda text: text.replace("1,train", "10,train", 1),
+        lambda text: text.replace("episode", "EPISODE"),
+        lambda text: text[: text.rstrip().rindex("\n")] + "\n" + "." * 999,
+    ],
+)
+def test_a_log_that_was_changed_is_not_continued(tmp_path, change):
+    out = tmp_path / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    log = out.with_suffix(".csv")
+    changed = change(log.read_text())
+    log.write_text(changed, newline="")
+    with pytest.raises(
+        CheckpointError, match=r"agent\.csv: has been changed since the last state was saved; restore it"
+    ):
+        run(small(plan=replace(small().plan, episodes=7)), 0, out, Shelf(), resume=True)
+    assert log.read_bytes() == changed.encode()
 
 
 def test_nothing_is_written_over(tmp_path):
@@ -331,7 +383,7 @@ def test_options_that_would_do_nothing_are_refused(tmp_path):
         run(small(rotate=True, plan=replace(small().plan, together=9)), 0, out, Shelf())
 
 
-@pytest.mark.parametrize("out", [".", "", "/"])
+@pytest.mark.parametrize("out", [".", "..", "", "/"])
 def test_a_folder_is_no_agent(out):
     with pytest.raises(InputError, match="must name a file"):
         place(Path(out), 0, [0])
@@ -382,8 +434,12 @@ def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
 
 def test_a_sweep_is_no_single_market_to_train_on(tmp_path):
     swept = small().scenarios[0].model_copy(update={"sweep": {"clients.cores": (1, 2)}})
-    with pytest.raises(InputError, match="has a sweep"):
-        run(small(scenarios=(swept,)), 0, tmp_path / "agent.safetensors", Shelf())
+    listed = small().scenarios[0].model_copy(update={"runs": ({"clients.cores": 1}, {"clients.cores": 2})})
+    for several in (swept, listed):
+        with pytest.raises(
+            InputError, match=r"each scenario of a training is one market, but .* varies clients\.cores"
+        ):
+            run(small(scenarios=(several,)), 0, tmp_path / "agent.safetensors", Shelf())
 
 
 @pytest.mark.parametrize(
@@ -482,6 +538,10 @@ def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
         (
             ["--draw", "2", "--backend", "real"],
             "--backend real: drawn markets have learning curves; choose surrogate or",
+        ),
+        (
+            ["--draw", "2", "--backend", "noisless"],
+            "--backend noisless: drawn markets have learning curves; choose surrogate or",
         ),
     ):
         refused = flmarket("train", *words, "--out", str(tmp_path / "agent"))

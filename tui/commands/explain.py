@@ -21,13 +21,14 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
-    from fl.files import require_writable, write_rows
+    from fl.files import write_rows
     from scenarios.judging.explain import COLUMNS, Explanation
     from scenarios.judging.verify import read_logs
     from scenarios.logs.directory import RunDirectory, State
+    from scenarios.logs.outside import require_place
 
     if csv is not None:
-        require_writable(csv)
+        require_place(csv)
     load_plugins(plugin, datasets=True)
     directory = RunDirectory(run_directory(run))
     if directory.state is not State.COMPLETE:

@@ -54,9 +54,10 @@ def fork(
 
     The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
     """
-    from fl.files import require_writable, write_rows
+    from fl.files import write_rows
     from scenarios.fork import fork as play
     from scenarios.judging.differences import COLUMNS
+    from scenarios.logs.outside import require_place
 
     load_plugins(plugin, datasets=True)
     given = [_parsed(text) for text in assignments]
@@ -64,7 +65,7 @@ def fork(
     if not each and len(wishes[0]) < len(given):
         raise InputError("--set changes a key twice; with --each, every --set is a fork of its own")
     if csv is not None:
-        require_writable(csv)
+        require_place(csv)
     try:
         forks = play(
             run_directory(run), round_, wishes, out=out, jobs=jobs, workers=workers, fresh=fresh, progress=not quiet

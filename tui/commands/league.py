@@ -67,7 +67,7 @@ def league(
     from scenarios.league.league import ORACLE, League
     from scenarios.league.report import write
     from scenarios.league.response import Search
-    from scenarios.league.standing import play_league
+    from scenarios.league.standing import play_league, silent
     from scenarios.running.batch import threads  # brings torch
 
     exploited = [PolicyChoice.parse(name, "--exploit").label for name in exploit or []]
@@ -75,7 +75,7 @@ def league(
     for label in exploited:
         if label not in made.policies:
             raise InputError(f"--exploit {label}: is not in the league; name it with --policy, too")
-    report = (lambda _: None) if quiet else note
+    report = silent if quiet else note
     if made.trains:
         count = len(list(made.games()))
         report(f'{count} games with real training; --set training.backend="surrogate" takes minutes')

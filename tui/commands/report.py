@@ -50,16 +50,17 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from fl.files import require_folder, require_writable, write_rows
+    from fl.files import write_rows
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read, remarks
+    from scenarios.logs.outside import require_folder_outside, require_place
 
     if bounds_csv is not None:
-        require_writable(bounds_csv)
+        require_place(bounds_csv)
     if figures is not None:
-        require_folder(figures)
+        require_folder_outside(figures)
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     damaged: list[str] = []

@@ -1,5 +1,6 @@
 """``flmarket suite``: plays policies in the frozen benchmark, and reads what others played."""
 
+import os
 import re
 import shlex
 import sys
@@ -59,7 +60,7 @@ def suite(
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
-    from fl.files import asked_for, require_writable
+    from fl.files import asked_for
     from scenarios.running.seeds import parse_seeds
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
@@ -70,7 +71,7 @@ def suite(
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
     if page is not None and not policies:
-        require_writable(page)
+        _require_page(page, board or ())
     frozen = read()
     played: list[Submission] = []
     if policies:
@@ -86,8 +87,8 @@ def suite(
         manner = _Manner(method, out, jobs, fresh, quiet)
         begun = [_Begun.of(policy, frozen, manner) for policy in _load(policies, plugin, out)]
         by_method(it.submission for it in begun)  # what cannot be compared is not played
-        if page is not None:
-            require_writable(page)  # not before: it may be for the submissions' folder, which is there only now
+        if page is not None:  # not before: it may be for the submissions' folder, which is there only now
+            _require_page(page, [*(board or ()), *(it.path for it in begun)])
         played = [_play(it, frozen, chosen, manner) for it in begun]
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
@@ -97,6 +98,17 @@ def suite(
     if page is not None:
         with asked_for(page) as file:
             file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
+
+
+def _require_page(page: Path, submissions: Sequence[Path]) -> None:
+    """Refuse a page that cannot be written, or would take the place of a submission, in a file or in a folder."""
+    from scenarios.logs.outside import require_place
+
+    real = Path(os.path.realpath(page))
+    beside = {Path(os.path.realpath(path)) for path in submissions}
+    if real in beside or (real.suffix == ".json" and real.parent in beside):
+        raise InputError(f"--html {page}: is the place of a submission, which it would replace; name another file")
+    require_place(page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,6 @@ def train(
         raise InputError("--set changes the scenarios that are named; markets drawn with --draw are as they are drawn")
     if draw is None and draw_seed:
         raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
-    if draw and backend == "real":
-        raise InputError("--backend real: drawn markets have learning curves; choose surrogate or noiseless")
 
     from learning.mahdrl.selves import ITSELF
     from scenarios.drawn import drawn

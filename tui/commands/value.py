@@ -36,14 +36,15 @@ def value(
     from rich import box
     from rich.table import Table
 
-    from fl.files import require_writable, write_rows
+    from fl.files import write_rows
     from scenarios.build import Shelf
     from scenarios.judging.value import COLUMNS, correlations, values
     from scenarios.logs.directory import RunDirectory
+    from scenarios.logs.outside import require_place
 
     numbers = _numbers(round_, rounds)
     if csv is not None:
-        require_writable(csv)
+        require_place(csv)
     load_plugins(plugin, datasets=True)
     directory = RunDirectory(run_directory(run))
     found = list(values(directory, service, numbers, Shelf(), workers=usable_cores()))

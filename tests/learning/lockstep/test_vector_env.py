@@ -158,7 +158,19 @@ def test_actions_out_of_the_space_are_refused() -> None:
         actions[4, 7] = wrong
         with pytest.raises(ActionError, match="an action's values must lie between -1 and 1"):
             env.step(actions)
+    for others in ("U3", "M8[s]", complex, object):
+        with pytest.raises(ActionError, match="actions must be real numbers, not "):
+            env.step(np.zeros((6, 40)).astype(others))
     env.step(np.zeros((6, 40)))
+
+
+def test_actions_may_lie_in_memory_as_they_like() -> None:
+    rows, columns = vector_env([surrogate("paper")], markets=2), vector_env([surrogate("paper")], markets=2)
+    rows.reset(seed=0)
+    columns.reset(seed=0)
+    actions = np.random.default_rng(0).uniform(-1, 1, (6, 40))
+    for one, other in zip(rows.step(actions)[:4], columns.step(np.asfortranarray(actions))[:4], strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_real_training_is_refused_before_its_images_are_looked_for() -> None:

@@ -76,6 +76,9 @@ def test_a_pickle_is_refused(tmp_path, make_context):
             {"settings": {"payments": "plan"}},
             "invalid settings: standardise must be true or false, not None; train it again",
         ),
+        ({"settings": asdict(Settings()) | {"members": True}}, "members must be a positive integer, not True"),
+        ({"settings": asdict(Settings()) | {"stop": 1}}, "stop must be true or false, not 1; train it again"),
+        ({"settings": asdict(Settings()) | {"context": 0.0}}, "context must be true or false, not 0.0"),
         (
             {"settings": asdict(Settings()) | {"stopp": False}},
             r"agent\.json: unknown setting 'stopp' of mahdrl; did you mean 'stop'\?; restore it or train again",
@@ -104,6 +107,23 @@ def test_numbers_that_are_none_are_refused(tmp_path, make_context):
     tensors = {name: np.full(size, np.nan, np.float32) for name, size in Brain.shapes(1).items()}
     checkpoint.write(path, "agent", tensors, {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())})
     with pytest.raises(CheckpointError, match="holds values that are not finite"):
+        Mahdrl(make_context(), checkpoint=str(path))
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3"])
+def test_numbers_that_numpy_has_no_type_for_are_refused(agent, kind):
+    header = json.dumps({"quality": {"dtype": kind, "shape": [0], "data_offsets": [0, 0]}}).encode()
+    agent.write_bytes(len(header).to_bytes(8, "little") + header)
+    describe(agent, sha256=hashlib.sha256(agent.read_bytes()).hexdigest())
+    with pytest.raises(CheckpointError, match=f"holds numbers of type {kind}, which no training writes; restore it or"):
+        checkpoint.read(agent, "agent")
+
+
+def test_a_tensor_that_nobody_would_look_at_is_refused(tmp_path, make_context):
+    path, tensors = tmp_path / "agent.safetensors", Brain.initial(stream(0, "test"), 1).tensors()
+    about = {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())}
+    checkpoint.write(path, "agent", tensors | {"qualitY": tensors["quality"]}, about)
+    with pytest.raises(CheckpointError, match="tensor 'qualitY' is of no network; did you mean 'quality'"):
         Mahdrl(make_context(), checkpoint=str(path))
 
 

@@ -91,17 +91,19 @@ def test_a_folder_of_another_league_is_refused(small_league: MakeLeague, tmp_pat
         played(small_league("hqfa", "lcfa", seeds=[0], rounds=7), tmp_path / "a")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "games.csv").write_text("round,game\n")
-    with pytest.raises(InputError, match="is not a league's; choose another folder"):
+    with pytest.raises(
+        InputError, match=r"games\.csv: without league\.json it does not say which league's it is; choo"
+    ):
         played(small_league("hqfa", "lcfa", seeds=[0]), tmp_path / "b")
 
 
 @pytest.mark.parametrize(
     ("auc", "problem"),
     [
-        ("nan", "nan is no accuracy"),
-        ("7.5", "7.5 is no accuracy"),
-        ("much", "is not a line of a league's"),
-        (None, "an earlier line has another accuracy for this game"),
+        ("nan", r"games\.csv:2: 'nan' is no accuracy"),
+        ("7.5", r"games\.csv:2: '7.5' is no accuracy"),
+        ("much", r"games\.csv:2: 'much' is no accuracy; remove the line"),
+        (None, r"games\.csv:\d+: an earlier line has another accuracy for this game"),
     ],
 )
 def test_games_that_nobody_can_have_played_are_refused(
@@ -116,6 +118,39 @@ def test_games_that_nobody_can_have_played_are_refused(
     games.write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match=problem):
         played(league, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("hqfa,lcfa,mnits,0,0.5", "'mnits' is no seat of this league; did you mean 'mnist'"),
+        ("hqfb,lcfa,mnist,0,0.5", "'hqfb' is no policy of this league; did you mean 'hqfa'"),
+        ("hqfa,lcfa,mnist,x,0.5", "'x' is no seed"),
+        ("hqfa,lcfa,mnist,0.5", "has 4 values, not 5"),
+        ("x" * 200_000, "has 1 values, not 5"),
+    ],
+)
+def test_games_that_this_league_cannot_have_are_refused(
+    line: str, problem: str, small_league: MakeLeague, tmp_path: Path
+) -> None:
+    league = small_league("hqfa", "lcfa", seeds=[0])
+    played(league, tmp_path)
+    with (tmp_path / "games.csv").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=rf"games\.csv:\d+: {problem}"):
+        played(league, tmp_path)
+
+
+def test_best_responses_of_nobody_knows_which_market_are_refused(small_league: MakeLeague, tmp_path: Path) -> None:
+    (tmp_path / "responses.csv").write_text("resident\n")  # games.csv and league.json have been removed
+    with pytest.raises(InputError, match=r"responses\.csv: without league\.json it does not say which league's"):
+        played(small_league("hqfa", "lcfa", seeds=[0]), tmp_path)
+
+
+def test_a_description_nested_too_deeply_is_refused(small_league: MakeLeague, tmp_path: Path) -> None:
+    (tmp_path / "league.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"league\.json: cannot be read"):
+        played(small_league("hqfa", "lcfa", seeds=[0]), tmp_path)
 
 
 def test_games_of_an_unknown_market_are_refused(small_league: MakeLeague, tmp_path: Path) -> None:

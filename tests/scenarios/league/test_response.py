@@ -105,8 +105,35 @@ def test_responses_are_kept_and_read(tmp_path: Path) -> None:
     other = Response((1.0,) * WIDTH, 0.5)
     assert again.get("hqfa", Search(1, 2, 3, 5), lambda: other) == other
     (tmp_path / "responses.csv").write_text("a\nb\n")
-    with pytest.raises(InputError, match=r"responses\.csv: is not a league's"):
+    with pytest.raises(InputError, match=r"responses\.csv:1: is not a league's"):
         Responses(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.rpartition(",")[0],  # a weight is missing
+        lambda line: f"{line},5",
+        lambda line: f"{line.rpartition(',')[0]},nan",
+        lambda line: f"{line.rpartition(',')[0]},1e300",
+        lambda line: line.replace("hqfa,1,", "hqfa,one,"),
+        lambda line: "x" * 200_000,
+    ],
+)
+def test_responses_that_no_search_can_have_found_are_refused(change: Callable[[str], str], tmp_path: Path) -> None:
+    Responses(tmp_path).get("hqfa", Search(1, 2, 3, 4), lambda: Response((0.5,) * WIDTH, 0.7))
+    head, line = (tmp_path / "responses.csv").read_text().splitlines()
+    (tmp_path / "responses.csv").write_text(f"{head}\n{change(line)}\n")
+    with pytest.raises(InputError, match=r"responses\.csv:2: is no best response: .*; remove the line"):
+        Responses(tmp_path)
+
+
+def test_what_another_process_found_meanwhile_is_kept(tmp_path: Path) -> None:
+    one, other = Responses(tmp_path), Responses(tmp_path)
+    found = Response((0.5,) * WIDTH, 0.7)
+    one.get("hqfa", Search(), lambda: found)
+    other.get("lcfa", Search(), lambda: found)
+    assert Responses(tmp_path).get("hqfa", Search(), lambda: pytest.fail("it was lost")) == found
 
 
 def test_where_nothing_can_be_searched_for(small_league: MakeLeague) -> None:

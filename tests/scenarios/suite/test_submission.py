@@ -32,6 +32,25 @@ def test_who_prepares_a_file_neither_fails_nor_disturbs_who_writes_it(tmp_path: 
     assert [it.name for it in tmp_path.iterdir()] == ["one.json"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('"method":', '"comment": "mine", "method":', "unknown key 'comment'"),
+        ('"agent":', '"agents": null, "agent":', "unknown key 'agents'; did you mean 'agent'"),
+        ('"method":', '"method": "mine", "method":', "'method' is there twice; leave one of them out"),
+        ('"7101"', '"7101": 0.9, "7101"', "'7101' is there twice"),
+        ('"results": {', '"results": {"nowhere/resident/all": {},', "'nowhere/resident/all' has no seeds"),
+    ],
+)
+def test_nothing_that_a_file_says_is_ignored(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    suite, path = read_suite(), tmp_path / "one.json"
+    [cell] = suite.cells(("resident",), ("alone",), (7101,))
+    entry("random", suite).with_results({cell: 0.5}).write(path, suite)
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=rf"one\.json: .*{problem}"):
+        read(path, suite)
+
+
 def test_who_prepares_a_file_waits_for_who_writes_it(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     with ThreadPoolExecutor() as pool:

@@ -61,6 +61,42 @@ def test_a_policy_of_your_own_on_real_training(
     assert ratings.rating_low.isna().all()
 
 
+QUITTER = """import os
+import flmarket
+from learning.heuristics import LowCostFirst
+
+
+@flmarket.policy("quitter")
+class Quitter(LowCostFirst):
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        if observation.round >= int(os.environ["ROUND"]):
+            os._exit(0)
+        return super().act(observation)
+"""
+
+
+def test_a_policy_that_ends_its_process_ends_no_league_with_0(
+    process: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(QUITTER)
+    arguments = ["league", "paper", *SURROGATE, "--plugin", "mine.py", "--policy", "quitter", "--policy", "lcfa"]
+    monkeypatch.setenv("ROUND", "3")
+    done = process(*arguments, "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "a process that played games ended: a plug-in or the system ended it; the same command" in done.stderr
+    monkeypatch.setenv("ROUND", "99")
+    assert process(*arguments, "--seeds", "1", cwd=tmp_path).returncode == 0
+    monkeypatch.setenv("ROUND", "3")  # the games are there; the best response is searched for
+    search = ["--exploit", "quitter", "--generations", "1", "--population", "2", "--training-markets", "1"]
+    done = process(*arguments, "--seeds", "1", *search, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "a process that played games ended" in done.stderr
+    monkeypatch.setenv("ROUND", "99")
+    done = process(*arguments, "--seeds", "1", *search, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "quitter: generation 1 of 1, best AUC" in done.stderr
+
+
 def test_a_market_that_lockstep_does_not_play(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     iterated = ["league", "paper", *SURROGATE, *PAIR, "--set", "market.mechanism=iterated", "--seeds", "1", "--quiet"]
     done = flmarket(*iterated, cwd=tmp_path)

@@ -58,6 +58,21 @@ def test_what_is_there_is_not_played_again_unless_it_has_changed(flmarket: Calla
     assert fresh.stdout == again.stdout
 
 
+@pytest.mark.parametrize("page", ["one.json", "all/lcfa.json", "./all/other.json"])
+def test_a_page_never_takes_the_place_of_a_submission(page: str, flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    few = ("--markets", "alone", "--seeds", "7101", "--quiet")
+    assert flmarket("suite", "lcfa", *few, "--out", "one.json", cwd=tmp_path).returncode == 0
+    (tmp_path / "all").mkdir()
+    shutil.copy(tmp_path / "one.json", tmp_path / "all/lcfa.json")
+    before = (tmp_path / "one.json").read_bytes()
+    arguments = ["--leaderboard", "all", "--leaderboard", "one.json", "--html", page]
+    for played in ([], ["lcfa", *few, "--out", "one.json"]):
+        done = flmarket("suite", *played, *arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--html {Path(page)}: is the place of a submission, which it would replace" in done.stderr
+    assert {path.read_bytes() for path in tmp_path.rglob("*.json")} == {before}
+
+
 def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     played = flmarket("suite", "random", "oracle", *FEW, "--out", "all", "--quiet", cwd=tmp_path)
     assert played.returncode == 0, played.stderr

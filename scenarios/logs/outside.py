@@ -1,0 +1,45 @@
+"""Files that the user names for results: none in the directory of a run, where whatever else stands makes it unusable.
+
+A slip such as ``flmarket export RUN --csv RUN/rounds.csv`` would replace the very log that it reads.
+"""
+
+import os
+from pathlib import Path
+
+from fl.errors import InputError
+from fl.files import require_folder, require_writable
+from scenarios.logs.directory import LOG, META, SCENARIO
+
+
+def require_outside(path: Path) -> None:
+    """Refuse a file that is, or would be, in the directory of a run.
+
+    Raises:
+        InputError: it is; links are followed.
+    """
+    _require_no_run(path, Path(os.path.realpath(path)).parent)
+
+
+def require_place(path: Path) -> None:
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed.
+
+    Raises:
+        InputError: it is in the directory of a run, or cannot be written.
+    """
+    require_outside(path)
+    require_writable(path)
+
+
+def require_folder_outside(path: Path) -> None:
+    """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be.
+
+    Raises:
+        InputError: it is the directory of a run, or no files can be written there.
+    """
+    _require_no_run(path, Path(os.path.realpath(path)))
+    require_folder(path)
+
+
+def _require_no_run(path: Path, folder: Path) -> None:
+    if (folder / SCENARIO).exists() and any((folder / name).exists() for name in (META, LOG)):
+        raise InputError(f"{path}: {folder} is the directory of a run, in which nothing else is kept; choose another")
