@@ -55,7 +55,7 @@ def mat(count: int, **changed: Any) -> bytes:
 def mat_of(**arrays: Any) -> bytes:
     file = io.BytesIO()
     savemat(file, arrays, do_compression=True)
-    return file.getvalue()
+    return b"MATLAB 5.0 MAT-file".ljust(116) + file.getvalue()[116:]  # without the second in which it was made
 
 
 def content(name: str, file: str) -> bytes:
