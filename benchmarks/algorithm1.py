@@ -184,6 +184,8 @@ def final(scenario: Scenario, arguments: Any) -> None:
                 reading, *more = name.split()
                 if (name, str(seed)) in done:
                     continue
+                if unknown := [word for word in more if "=" not in word and word != "untrained"]:
+                    raise SystemExit(f"{name}: unknown word {unknown[0]!r}; give `untrained`, or KEY=VALUE")
                 options = {"selection": reading, **chosen(arguments.search, reading)}
                 options |= parse_options([word for word in more if "=" in word])
                 out = arguments.agents / f"final-{name.replace(' ', '-')}-seed{seed}.safetensors"

@@ -1,10 +1,10 @@
 r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the same worlds, and writes CSV and tables.
 
-    python benchmarks/mahdrl.py paper --seeds 5 --markets 10 --out docs/results/mahdrl-surrogate.csv
+    python benchmarks/mahdrl.py paper --seeds 5 --markets 20 --out docs/results/mahdrl-surrogate.csv
     python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl share=false" "mahdrl-paper target=double" \
         --out ablation.csv
     python benchmarks/mahdrl.py scarce --rotate --rivals hqfa random --agents-of "mahdrl" "mahdrl | payments=bid" \
-        --seeds 5 --out docs/results/mahdrl-scarce.csv
+        --seeds 5 --out scarce.csv
 
 An agent is named by its policy and the hyper-parameters that differ from the defaults; what follows a bar are options
 of the policy when it plays. Trained agents are kept in --agents and trained only once, so that an interrupted benchmark
@@ -183,7 +183,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--set", nargs="*", default=[], help="KEY=VALUE in the scenario")
     parser.add_argument("--played-on", nargs="*", default=[], help="KEY=VALUE in the scenario of evaluations only")
     parser.add_argument("--workers", type=int, default=1)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.trained and "mahdrl" in arguments.agents_of:
+        parser.error("--trained agents play as mahdrl; leave mahdrl out of --agents-of")
+    return arguments
 
 
 if __name__ == "__main__":

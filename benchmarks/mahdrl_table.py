@@ -42,10 +42,17 @@ def summary(path: Path, service: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def matrix(rows: pd.DataFrame) -> Any:
-    """Return the mean AUC over the services, [training seeds, market seeds]; heuristics have one row."""
-    seeds = rows.training_seed.fillna(-1)
-    wide = rows.assign(training_seed=seeds).pivot_table("auc", "training_seed", "market_seed", aggfunc="mean")
+def matrix(rows: pd.DataFrame, measure: str = "auc") -> Any:
+    """Return the mean of a measure over the services, [training seeds, market seeds]; heuristics have one row.
+
+    Raises:
+        SystemExit: a run is there twice, or missing.
+    """
+    keys = ["training_seed", "market_seed", "service"]
+    found = rows.fillna({"training_seed": -1})
+    wide = found.pivot_table(measure, "training_seed", "market_seed", aggfunc="mean")
+    if found.duplicated(keys).any() or len(found) != wide.size * found.service.nunique():
+        raise SystemExit(f"{rows.entrant.iloc[0]}: a run is there twice, or missing")
     return np.asarray(wide, dtype=np.float64)
 
 

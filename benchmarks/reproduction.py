@@ -4,9 +4,9 @@ r"""The tables of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig.
     python benchmarks/reproduction.py table
 
 `collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
-accuracy on the test images. `table` prints what is on the page. Intervals are 95 % t intervals over the market seeds;
-where an agent was trained several times, training seeds are crossed with them (`learning.intervals`). Differences are
-paired by seed, and their p-values adjusted by Holm's method within each table.
+accuracy on the test images. Then it prints what is on the page, as `table` does. Intervals are 95 % t intervals over
+the market seeds; where an agent was trained several times, training seeds are crossed with them (`learning.intervals`).
+Differences are paired by seed, and their p-values adjusted by Holm's method within each table.
 """
 
 import argparse
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
+from mahdrl_table import matrix
 
 from fl.arrays import FloatArray
 from learning.intervals import holm, mean_interval, paired_interval
@@ -55,20 +55,6 @@ def _entrant(policy: str) -> tuple[str, str]:
         return policy, str(SHIPPED.get(policy, ""))
     name = found["policy"] if found["file"] == found["policy"] else f"{found['policy']}, {found['file']}"
     return name, found["seed"]
-
-
-def matrix(rows: pd.DataFrame, measure: str) -> FloatArray:
-    """Return a measure, averaged over the services that rows have, [training seeds, market seeds].
-
-    Raises:
-        SystemExit: a run is missing.
-    """
-    wide = rows.assign(training_seed=rows.training_seed.fillna(-1)).pivot_table(
-        measure, "training_seed", "market_seed", aggfunc="mean"
-    )
-    if wide.isna().to_numpy().any():
-        raise SystemExit(f"{rows.entrant.iloc[0]}: not all market seeds were played")
-    return np.asarray(wide, dtype=np.float64)
 
 
 def policies(frame: pd.DataFrame) -> str:
@@ -147,6 +133,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/reproduction.csv"))
     arguments = parser.parse_args()
     if arguments.what == "collect":
+        if not arguments.runs:
+            parser.error("collect: name the folders of the runs")
         # One by one: sweeps of other budgets begin with the same runs.
         runs = [run for folder in arguments.runs for run in read([folder])]
         collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")

@@ -128,7 +128,7 @@ class Record:
             raise InputError(f"{self._games}: is not a league's; choose another folder with --out")
         for number, line in enumerate(lines[1:], start=2):
             try:
-                game, value = self._game(line.rstrip("\r").split(","), known)
+                game, value = self._game(line.split(","), known)
             except ValueError as error:
                 raise InputError(
                     f"{self._games}:{number}: {error}; remove the line, and the same command plays the game again"

@@ -12,7 +12,7 @@ from scenarios.logs.directory import LOG, META, SCENARIO
 
 
 def require_outside(path: Path) -> None:
-    """Refuse a file that is, or would be, in the directory of a run.
+    """Refuse a file that is, or would be, in the directory of a run, or in a folder below it.
 
     Raises:
         InputError: it is; links are followed.
@@ -34,12 +34,15 @@ def require_folder_outside(path: Path) -> None:
     """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be.
 
     Raises:
-        InputError: it is the directory of a run, or no files can be written there.
+        InputError: it is the directory of a run or below one, or no files can be written there.
     """
     _require_no_run(path, Path(os.path.realpath(path)))
     require_folder(path)
 
 
-def _require_no_run(path: Path, folder: Path) -> None:
-    if (folder / SCENARIO).exists() and any((folder / name).exists() for name in (META, LOG)):
-        raise InputError(f"{path}: {folder} is the directory of a run, in which nothing else is kept; choose another")
+def _require_no_run(path: Path, real: Path) -> None:
+    for folder in (real, *real.parents):
+        if (folder / SCENARIO).exists() and any((folder / name).exists() for name in (META, LOG)):
+            raise InputError(
+                f"{path}: {folder} is the directory of a run, in which nothing else is kept; choose another"
+            )

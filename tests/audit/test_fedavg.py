@@ -106,10 +106,10 @@ def test_accuracies_from_the_initial_models_on(run: Run) -> None:
     apart = {name: images_apart(run, name) for name in run.services}
     for name, off in apart.items():
         assert len(off) == len(columns) * len(run.numbers)
-        if np.abs(off).max() > 3:  # a last bit, see above; it decides more only where another one does, too
+        if np.abs(off).max() > 3:  # a last bit, see above; it decides more only where other ones do, too
             others = [images_apart(run, name, np.random.default_rng(number)) for number in range(8)]
-            assert np.ptp([off, *others], axis=0).max() >= np.abs(off).max()
-            assert np.abs([off, *others]).min(axis=0).max() <= 3
+            assert np.all((np.abs(off) <= 3) | (np.ptp(others, axis=0) >= np.abs(off)))
+            assert np.abs(others).min(axis=0).max() <= 3
     assert np.count_nonzero(list(apart.values())) <= 2 * len(columns)
 
 

@@ -83,6 +83,7 @@ def test_a_table_that_no_run_has_written_is_an_input_error(
         ["export", "{run}", "--parquet", "{run}/offers.csv"],
         ["report", "{run}", "--bounds-csv", "{run}/meta.json"],
         ["report", "{run}", "--figures", "{link}"],
+        ["report", "{run}", "--figures", "{run}/figures"],
         ["explain", "{run}", "--round", "2", "--service", "digits", "--csv", "{run}/events.csv"],
         ["value", "{run}", "--service", "digits", "--round", "2", "--csv", "{run}/mine.csv"],
         ["fork", "{run}", "--round", "2", "--set", "clients.cores=1", "--csv", "{run}/mine.csv"],
