@@ -1,7 +1,6 @@
 """The training log: a CSV file that a resumed training continues byte for byte."""
 
 import csv
-import fcntl
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Self
 
+from fl.locks import lock
 from learning.mahdrl.checkpoint import CheckpointError
 
 
@@ -136,15 +136,9 @@ def _require_same(file: IO[bytes], path: Path, start: int, episode: int) -> None
 
 def _lock(file: IO[bytes], path: Path) -> None:
     """Keep other processes from training into the same files, until this one ends or closes the file."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not lock(file.fileno()):
         file.close()
-        raise CheckpointError(
-            f"{path}: another process is training into it; wait for its end, or choose another --out"
-        ) from None
-    except OSError:  # a file system without locks
-        pass
+        raise CheckpointError(f"{path}: another process is training into it; wait for its end, or choose another --out")
 
 
 def text(value: object) -> object:

@@ -9,7 +9,6 @@ checkpoint/     only in an incomplete run: where it resumes
 """
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -22,7 +21,7 @@ from typing import Any, Literal
 
 from fl.errors import InputError
 from fl.files import WriteError, read_own, unfinished, write_durably
-from fl.locks import is_locked
+from fl.locks import is_locked, lock
 from fl.names import folder_problem
 from scenarios.file.earlier import with_split
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
@@ -190,12 +189,8 @@ class RunDirectory:
         except OSError as error:
             raise unwritable(Path(error.filename or self.path), error) from error
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunDirectoryError(f"{self.path}: another process is playing this run") from None
-            except OSError:  # a file system without locks
-                pass
+            if not lock(descriptor):
+                raise RunDirectoryError(f"{self.path}: another process is playing this run")
             yield
         finally:
             os.close(descriptor)
