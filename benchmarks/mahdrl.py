@@ -99,16 +99,8 @@ def main() -> None:
         for name in arguments.heuristics:
             play(writer, played, shelf, name, "", {"policy": name}, seats, arguments)
         for seed, path in enumerate(arguments.trained):
-            play(
-                writer,
-                played,
-                shelf,
-                "mahdrl",
-                str(seed),
-                {"policy": "mahdrl", "checkpoint": str(path)},
-                seats,
-                arguments,
-            )
+            entry = {"policy": "mahdrl", "checkpoint": str(path)}
+            play(writer, played, shelf, "mahdrl", str(seed), entry, seats, arguments)
         for agent in agents:
             for seed in seeds:
                 out = agent.file(arguments.agents, scenario.name, seed)

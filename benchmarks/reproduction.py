@@ -19,7 +19,7 @@ import pandas as pd
 from mahdrl_table import matrix
 
 from fl.arrays import FloatArray
-from learning.intervals import holm, mean_interval, paired_interval
+from learning.intervals import Interval, holm, mean_interval, paired_interval
 from scenarios.judging.results import RunResult, read
 
 COLUMNS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service", "auc", "final", "rounds", "reached"]
@@ -78,13 +78,8 @@ def policies(frame: pd.DataFrame) -> str:
         adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
         lines += ["", f"| AUC minus {base}'s | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
         for name in order:
-            cells = [
-                f"{gains[name, part].estimate:+.2f} [{gains[name, part].low:+.2f}, {gains[name, part].high:+.2f}]"
-                + ("†" if adjusted[name, part] < 0.05 else "")
-                for part in parts
-                if name != base
-            ]
-            if cells:
+            if name != base:
+                cells = [_gain(gains[name, part], adjusted[name, part], 2) for part in parts]
                 lines.append(f"| {' | '.join([name, *cells])} |")
     return "\n".join(lines)
 
@@ -106,8 +101,7 @@ def sweeps(frame: pd.DataFrame) -> str:
         adjusted = iter(holm(found))
         for start, pairs, gains in table:
             cells = [
-                f"{more:g} - {less:g}: {gain.estimate:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-                + ("†" if next(adjusted) < 0.05 else "")
+                f"{more:g} - {less:g}: {_gain(gain, next(adjusted), digits)}"
                 for (more, less), gain in zip(pairs, gains, strict=True)
             ]
             lines.append(f"| {start} | {', '.join(cells)} |")
@@ -124,6 +118,11 @@ def _told(values: FloatArray, digits: int) -> str:
     found = mean_interval(values)
     ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else ""
     return f"{found.estimate:.{digits}f}{ends}"
+
+
+def _gain(gain: Interval, adjusted: float, digits: int) -> str:
+    ends = f"[{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
+    return f"{gain.estimate:+.{digits}f} {ends}{'†' if adjusted < 0.05 else ''}"
 
 
 def main() -> None:

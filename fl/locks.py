@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fl.errors import InputError
+
 
 def lock(descriptor: int) -> bool:
     """Lock a file until it is closed; whether that is so. A file system without locks grants all of them."""
@@ -43,9 +45,12 @@ def alone_in(folder: Path) -> Iterator[None]:
     """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait.
 
     Raises:
-        OSError: the folder cannot be read.
+        InputError: the folder, which the user named with --out, cannot be read.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder with --out") from error
     try:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -13,7 +13,7 @@ from fl.printable import is_plain_row
 from scenarios.judging.tables import TableName, common, fronts, having, names_beside_keys
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
-from scenarios.logs.outside import require_outside
+from scenarios.logs.outside import require_outside_runs
 from scenarios.logs.table import Table
 
 Shape = Literal["long", "wide"]
@@ -129,6 +129,6 @@ def export_file(
     Raises:
         InputError: as ``export``, or the file cannot be written, or is in the directory of a run.
     """
-    require_outside(path)
+    require_outside_runs(path)
     with asked_for(path) as file:
         return export(sources, file, table, shape, notify, damaged)

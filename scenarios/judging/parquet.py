@@ -21,7 +21,7 @@ from scenarios.judging.tables import (
 )
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
-from scenarios.logs.outside import require_outside
+from scenarios.logs.outside import require_outside_runs
 from scenarios.logs.table import Table
 
 
@@ -47,7 +47,7 @@ def export_parquet(
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
         from pyarrow import parquet
-    require_outside(path)
+    require_outside_runs(path)
     runs = having(complete_runs(sources, damaged), table, notify)
     shared = common(runs, table)
     types = {

@@ -6,8 +6,7 @@ all play the same, each service's. A line is written when its game is over. leag
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fl.errors import InputError
@@ -25,21 +24,6 @@ ABOUT = "league.json"
 
 WHOLE = frozenset({"flmarket", "market"})
 """What the games of every league depend on; see ``League.identity``."""
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for a league's folder.
-
-    Raises:
-        InputError: the folder cannot be read.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone_in(folder))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder with --out") from error
-        yield
 
 
 class Record:
@@ -67,7 +51,7 @@ class Record:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}; choose another folder with --out") from error
-        with alone(folder):  # or what another process adds meanwhile would be lost
+        with alone_in(folder):  # or what another process adds meanwhile would be lost
             known = self._known(identity)
             with asked_for(folder / ABOUT) as file:
                 file.write(json.dumps(known, indent=2, sort_keys=True) + "\n")
@@ -178,7 +162,7 @@ class Record:
         self.auc |= found
         text = "".join(f"{','.join(map(str, game))},{auc}\n" for game, auc in found.items())
         try:
-            with alone(self._folder):
+            with alone_in(self._folder):
                 append_own(self._games, text)
         except OSError as error:
             raise InputError(f"{self._games}: cannot be written: {error.strerror}") from error

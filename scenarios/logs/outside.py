@@ -11,7 +11,7 @@ from fl.files import require_folder, require_writable
 from scenarios.logs.directory import LOG, META, SCENARIO
 
 
-def require_outside(path: Path) -> None:
+def require_outside_runs(path: Path) -> None:
     """Refuse a file that is, or would be, in the directory of a run, or in a folder below it.
 
     Raises:
@@ -26,11 +26,11 @@ def require_place(path: Path) -> None:
     Raises:
         InputError: it is in the directory of a run, or cannot be written.
     """
-    require_outside(path)
+    require_outside_runs(path)
     require_writable(path)
 
 
-def require_folder_outside(path: Path) -> None:
+def require_folder_place(path: Path) -> None:
     """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be.
 
     Raises:

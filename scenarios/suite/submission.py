@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -101,11 +101,7 @@ def alone_with(path: Path) -> Iterator[None]:
         InputError: the folder cannot be made, or not be read.
     """
     _make_folder(path)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone_in(path.parent))
-        except OSError as error:
-            raise InputError(f"{path.parent}: cannot be read: {error.strerror}; choose another --out") from error
+    with alone_in(path.parent):
         yield
 
 

@@ -55,12 +55,12 @@ def report(
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
     from scenarios.judging.results import mixed, read, remarks
-    from scenarios.logs.outside import require_folder_outside, require_place
+    from scenarios.logs.outside import require_folder_place, require_place
 
     if bounds_csv is not None:
         require_place(bounds_csv)
     if figures is not None:
-        require_folder_outside(figures)
+        require_folder_place(figures)
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
     damaged: list[str] = []
