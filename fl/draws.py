@@ -34,7 +34,7 @@ from fl.native import extension
 from fl.philox import blocks, scaled
 from fl.philox import integers as philox_integers
 from fl.philox import uniforms as philox_uniforms
-from fl.streams import stream_key
+from fl.streams import KEY_BYTES, stream_keys
 
 Word = int | AnyArray
 """A word of a counter: a number, or an array of numbers, in [0, 2^32)."""
@@ -45,9 +45,9 @@ _native = extension("subsets")
 def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
     """Return the key [..., 2] of a stream for each seed [...]: the first 8 bytes of ``fl.streams.stream_key``."""
     seeds = np.asarray(seed, dtype=object)  # a seed may be larger than any of NumPy's integers
-    digests = [stream_key(int(one), *purpose)[:8] for one in seeds.ravel().tolist()]
-    words = np.frombuffer(b"".join(digests), dtype="<u4").astype(np.uint32)
-    return words.reshape(*seeds.shape, 2)
+    keys = stream_keys(map(int, seeds.ravel().tolist()), *purpose)
+    words = np.frombuffer(b"".join(keys), dtype="<u4").reshape(*seeds.shape, KEY_BYTES // 4)
+    return words[..., :2].astype(np.uint32)
 
 
 def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArray:

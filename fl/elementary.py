@@ -18,7 +18,7 @@ import numpy as np
 from fl.arrays import BoolArray, FloatArray
 from fl.native import extension
 
-_native = extension("exp", "log", "exponentials", "logarithms", "quantiles", "rounded")
+_native = extension("exp", "log", "exponentials", "logarithms", "powers", "quantiles", "rounded")
 
 _LN2_HIGH = float.fromhex("0x1.62e42feep-1")
 """ln 2 to 32 bits, so that its product with a small whole number is exact."""
@@ -56,22 +56,22 @@ def rounded(x: float | FloatArray) -> float | FloatArray:
     if not isinstance(x, np.ndarray):
         return float(f"{x:.{DIGITS}g}")
     found, certain = _rounded_by_scaling(x)
-    if not certain.all():
+    if certain is not None:
         found[~certain] = [rounded(value) for value in x[~certain].tolist()]
     return found
 
 
-def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return ``x`` with 12 significant digits, and where that is certain to be what decimal digits give.
+def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+    """Return ``x`` with 12 significant digits, and where that is certain to be what decimal digits give; None for all.
 
     A whole number of 12 digits and a power of ten up to 10^22 are exact, so that their quotient is the float nearest to
-    the decimal number. Only the product of ``x`` with such a power is inexact, by less than 1e-4 of the last digit.
+    the decimal number. Only the product of ``x`` with such a power is inexact, by half a unit in its last place. It
+    lies between two whole numbers by multiples of that unit, so that the nearer one is certain unless it is halfway.
     """
     if _native is not None:
         x = np.asarray(x, dtype=np.float64, order="C")
         found, certain = np.empty_like(x), np.empty(x.shape, dtype=np.bool_)
-        _native.rounded(x, found, certain)
-        return found, certain
+        return found, None if _native.rounded(x, found, certain) else certain
     size = np.abs(x)
     usual = (size >= 1e-9) & (size < 1e11)
     size = np.where(usual, size, 1.0)
@@ -79,8 +79,8 @@ def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray]:
     scale = _TENS[power_of_ten]
     product = size * scale
     whole = np.rint(product)
-    certain = usual & (np.abs(np.abs(product - whole) - 0.5) > 1e-3) & (product >= 1.001e11) & (product < 9.99e11)
-    return np.copysign(whole / scale, x), certain
+    certain = usual & (np.abs(product - whole) != 0.5) & (product >= 1.001e11) & (product < 9.99e11)
+    return np.copysign(whole / scale, x), None if certain.all() else certain
 
 
 @overload
@@ -139,6 +139,8 @@ def power(base: FloatArray, exponent: FloatArray) -> FloatArray: ...
 def power(base: Any, exponent: Any) -> Any:
     """Return base^exponent, for a base above 0. Raises as ``log``."""
     if isinstance(base, np.ndarray):
+        if _native is not None and isinstance(exponent, np.ndarray) and base.shape == exponent.shape:
+            return _each(_native.powers, base, exponent)
         with np.errstate(invalid="ignore"):  # 0 * inf
             return exp(exponent * log(base))
     return exp(exponent * log(base))
@@ -182,11 +184,11 @@ def normal_quantile(p: FloatArray) -> FloatArray:
     return value
 
 
-def _each(function: Callable[[FloatArray, FloatArray], None], x: FloatArray) -> FloatArray:
-    """Return what a function of the extension makes of each number."""
-    x = np.asarray(x, dtype=np.float64, order="C")
-    result = np.empty_like(x)
-    function(x, result)
+def _each(function: Callable[..., None], *arrays: FloatArray) -> FloatArray:
+    """Return what a function of the extension makes of each number, or of those in the same places of many arrays."""
+    numbers = [np.asarray(x, dtype=np.float64, order="C") for x in arrays]
+    result = np.empty_like(numbers[0])
+    function(*numbers, result)
     return result
 
 

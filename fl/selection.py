@@ -10,50 +10,51 @@ _native = extension("by_payment")
 
 def by_payment(
     wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Choose clients for each service; see ``learning.projection`` for the rule.
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Choose clients for each service of each market; see ``learning.projection`` for the rule.
 
     Selected clients are taken in the order of falling payment; of equals the lower bid goes first, then the lower
     index. A client that no longer fits the budget is skipped.
 
     Args:
-        wanted: [R, C] whom each of R services wants.
-        payment: [R, C] what each would be paid, in units of its bid, at least 1.
-        bids: [R, C] micro-units.
-        budget: [R] micro-units.
+        wanted: [B, M, C] whom each service wants.
+        payment: [B, M, C] what each would be paid, in units of its bid, at least 1.
+        bids: [B, M, C] micro-units.
+        budget: [B, M] micro-units.
 
     Returns:
-        The clients chosen, service by service, in the order of choice; what each is paid, micro-units; and [R] how many
-        each service has chosen.
+        Of each client that is chosen, market by market, service by service, in the order of choice: the market, the
+        service, the client, and what it is paid, micro-units.
     """
     if _native is None:
         return _by_payment(wanted, payment, bids, budget)
-    clients, prices = np.empty((2, wanted.size), dtype=np.int64)
-    counts = np.empty(len(budget), dtype=np.int64)
-    _native.by_payment(
+    market, service, client, price = np.empty((4, wanted.size), dtype=np.int64)
+    chosen = _native.by_payment(
+        *budget.shape,
         np.ascontiguousarray(wanted, np.bool_),
         np.ascontiguousarray(payment, np.float64),
         np.ascontiguousarray(bids, np.int64),
         np.ascontiguousarray(budget, np.int64),
-        clients,
-        prices,
-        counts,
+        market,
+        service,
+        client,
+        price,
     )
-    total = int(counts.sum())
-    return clients[:total], prices[:total], counts
+    return market[:chosen], service[:chosen], client[:chosen], price[:chosen]
 
 
 def _by_payment(
     wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return what ``by_payment`` does, in NumPy."""
     payment = np.where(wanted, payment, 1.0)  # of others it may be anything, NaN too
     order = np.lexsort((bids, -payment))  # stable: of equals, the lower index first
     price = np.take_along_axis(np.maximum(bids, np.rint(payment * bids).astype(np.int64)), order, axis=-1)
     wanted = np.take_along_axis(wanted, order, axis=-1)
     left, taken = budget.copy(), np.zeros(wanted.shape, dtype=np.bool_)
-    for place in range(wanted.shape[1]):
-        fits = wanted[:, place] & (price[:, place] <= left)
-        taken[:, place] = fits
-        left -= price[:, place] * fits
-    return order[taken], price[taken], taken.sum(axis=1)
+    for place in range(wanted.shape[-1]):
+        fits = wanted[..., place] & (price[..., place] <= left)
+        taken[..., place] = fits
+        left -= price[..., place] * fits
+    market, service, _ = taken.nonzero()
+    return market, service, order[taken], price[taken]

@@ -10,6 +10,7 @@ that PCG64's words stay the same, but not what the methods of its ``Generator`` 
 """
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,20 @@ def stream_key(seed: int, *purpose: str | int) -> bytes:
 
     Parts are written with their type and length, so that ``("a", 12)``, ``("a1", 2)`` and ``("a", "12")`` differ.
     """
-    parts = [f"i{seed}"]
+    return hashlib.sha256(f"i{seed}{_written(purpose)}".encode()).digest()
+
+
+def stream_keys(seeds: Iterable[int], *purpose: str | int) -> list[bytes]:
+    """Return the ``stream_key`` of one purpose under each of many seeds."""
+    rest = _written(purpose)
+    return [hashlib.sha256(f"i{seed}{rest}".encode()).digest() for seed in seeds]
+
+
+def _written(purpose: Sequence[str | int]) -> str:
+    rest = ""
     for part in purpose:
-        parts.append(f"i{part}" if isinstance(part, int) else f"s{len(part)}:{part}")
-    return hashlib.sha256("/".join(parts).encode()).digest()
+        rest += f"/i{part}" if isinstance(part, int) else f"/s{len(part)}:{part}"
+    return rest
 
 
 def generator(key: bytes) -> Generator:

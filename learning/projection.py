@@ -34,8 +34,9 @@ def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: fl
         bids: [C] money.
         budget: B_m, money.
     """
-    chosen, prices, _ = by_payment(
-        select[None], payment[None], to_micro(bids)[None], np.array([to_micro(budget)], dtype=np.int64)
+    one = (None, None)  # service of one market
+    _, _, chosen, prices = by_payment(
+        select[one], payment[one], to_micro(bids)[one], np.array([[to_micro(budget)]], dtype=np.int64)
     )
     return Offer(chosen, prices / MICRO)
 

@@ -42,8 +42,23 @@ FL_INLINE void exponentials_in(const double *x, Py_ssize_t count, double *result
 FL_INLINE void logarithms_in(const double *x, Py_ssize_t count, double *result) {
     each_in(x, count, result, [](Doubles v) __attribute__((always_inline)) { return logarithm_of(v); });
 }
+FL_INLINE void powers_in(const double *base, const double *exponent, Py_ssize_t count, double *result) {
+    const auto power_of = [](Doubles b, Doubles e) __attribute__((always_inline)) {
+        return exponential_of(e * logarithm_of(b));
+    };
+    Py_ssize_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        store_lanes(result + i, power_of(load_lanes<Doubles>(base + i), load_lanes<Doubles>(exponent + i)));
+    double rest[2][LANES] = {};
+    memcpy(rest[0], base + i, sizeof(double) * size_t(count - i));
+    memcpy(rest[1], exponent + i, sizeof(double) * size_t(count - i));
+    store_lanes(rest[0], power_of(load_lanes<Doubles>(rest[0]), load_lanes<Doubles>(rest[1])));
+    memcpy(result + i, rest[0], sizeof(double) * size_t(count - i));
+}
 FL_VARIANTS(exponentials, (const double *x, Py_ssize_t count, double *result), (x, count, result))
 FL_VARIANTS(logarithms, (const double *x, Py_ssize_t count, double *result), (x, count, result))
+FL_VARIANTS(powers, (const double *base, const double *exponent, Py_ssize_t count, double *result),
+            (base, exponent, count, result))
 
 constexpr double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                            1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
@@ -157,16 +172,32 @@ PyObject *round_by_scaling(PyObject *, PyObject *args) {
     for (Py_ssize_t i = 0; i < certain.view.len; i++) {
         const double number = x.as<const double>()[i], size = number < 0.0 ? -number : number;
         const bool usual = size >= 1e-9 && size < 1e11;
-        int power = 20;  // of ten: the product has 12 digits before the point; which one is seldom far from the last
+        // Of ten: the product has 12 digits before the point. The binary exponent tells it, but for one or two.
+        uint64_t bits;
+        memcpy(&bits, &size, sizeof bits);
+        const int most = 13 - (int(bits >> 52) - 1023) * 1233 / 4096;
+        int power = !usual || most > 20 ? 20 : most;
         while (usual && power > 1 && size * TENS[power] >= 1e12) power--;
         const double product = usual ? size * TENS[power] : 0.0, whole = (product + SHIFT) - SHIFT;
-        const double distance = product > whole ? product - whole : whole - product, half = distance - 0.5;
-        const bool sure = usual && (half > 1e-3 || half < -1e-3) && product >= 1.001e11 && product < 9.99e11;
+        const double distance = product > whole ? product - whole : whole - product;
+        const bool sure = usual && distance != 0.5 && product >= 1.001e11 && product < 9.99e11;
         certain.as<char>()[i] = sure;
         result.as<double>()[i] = copysign(whole / TENS[power], number);
         all = all && sure;
     }
     return PyBool_FromLong(all);
+}
+
+PyObject *powers(PyObject *, PyObject *args) {
+    Buffer base, exponent, result;
+    if (!PyArg_ParseTuple(args, "y*y*w*", &base.view, &exponent.view, &result.view)) return nullptr;
+    if (base.view.len != result.view.len || exponent.view.len != result.view.len) {
+        PyErr_SetString(PyExc_ValueError, "the result has another length");
+        return nullptr;
+    }
+    const DefaultArithmetic arithmetic;
+    ::powers(base.as<const double>(), exponent.as<const double>(), base.count<double>(), result.as<double>());
+    Py_RETURN_NONE;
 }
 
 PyObject *natural_logarithms(PyObject *, PyObject *args) { return each(args, ::logarithms); }

@@ -200,6 +200,7 @@ PyMethodDef methods[] = {
     {"log", fl::natural_logarithm, METH_O, nullptr},
     {"exponentials", fl::exponentials, METH_VARARGS, nullptr},
     {"logarithms", fl::natural_logarithms, METH_VARARGS, nullptr},
+    {"powers", fl::powers, METH_VARARGS, nullptr},
     {"quantiles", fl::normal_quantiles, METH_VARARGS, nullptr},
     {"rounded", fl::round_by_scaling, METH_VARARGS, nullptr},
     {"follow", fl::follow, METH_VARARGS, nullptr},

@@ -4,8 +4,8 @@
 
 namespace fl {
 
-// (wanted, payment, bids, budget, clients, prices, counts): bool [R, C], double [R, C], int64 [R, C], int64 [R]; results
-// int64 [R C] twice, of which the first sum(counts) are filled, row by row, and int64 [R].
+// (B, M, wanted, payment, bids, budget, market, service, client, price): bool [B, M, C], double and int64 [B, M, C], int64
+// [B, M]; results int64 [B M C] four times, of which the first are filled; returns how many.
 PyObject *by_payment(PyObject *, PyObject *args);
 
 }  // namespace fl

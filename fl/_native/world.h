@@ -23,6 +23,8 @@ PyObject *exponential(PyObject *, PyObject *x);
 PyObject *natural_logarithm(PyObject *, PyObject *x);
 PyObject *exponentials(PyObject *, PyObject *args);
 PyObject *natural_logarithms(PyObject *, PyObject *args);
+// (base double [n], exponent double [n], result double [n]).
+PyObject *powers(PyObject *, PyObject *args);
 PyObject *normal_quantiles(PyObject *, PyObject *args);
 // (double [n], result double [n], bool [n]): 12 significant digits, and where they are certain; returns whether all are.
 PyObject *round_by_scaling(PyObject *, PyObject *args);

@@ -53,14 +53,7 @@ def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget:
         bids: [B, M, C] micro-units.
         budget: [B, M] micro-units.
     """
-    services, clients = bids.shape[1:]
-    rows = (-1, clients)
-    chosen, price, counts = selection.by_payment(
-        select.reshape(rows), payment.reshape(rows), bids.reshape(rows), budget.ravel()
-    )
-    market = np.repeat(np.arange(len(bids)), counts.reshape(-1, services).sum(axis=1))
-    service = np.repeat(np.tile(np.arange(services), len(bids)), counts)
-    return Offers(market, service, chosen, price)
+    return Offers(*selection.by_payment(select, payment, bids, budget))
 
 
 def check(
