@@ -1,8 +1,10 @@
 """`flmarket league`."""
 
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pandas as pd
 import pytest
 
 from scenarios.league import playing
-from support.shell import Done
+from support.shell import CLI, Done
 
 SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
 PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
@@ -106,6 +108,47 @@ def test_a_folder_for_pictures_that_cannot_be_made_is_refused_before_anything_is
     done = flmarket("league", "paper", *SURROGATE, *PAIR, "--figures", "taken/figs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "taken/figs: cannot be made: Not a directory\n")
     assert not (tmp_path / "league").exists()
+
+
+STUCK = """from pathlib import Path
+import time
+import flmarket
+from learning.heuristics import LowCostFirst
+
+
+@flmarket.policy("stuck")
+class Stuck(LowCostFirst):
+    \"\"\"Does not come to an end of the first game that it plays.\"\"\"
+
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        if not Path("begun").exists():
+            Path("begun").touch()
+            time.sleep(300)
+        return super().act(observation)
+"""
+
+
+def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STUCK)
+    league = [*CLI, "league", "paper", *SURROGATE, "--set", "market.mechanism=iterated", "--seeds", "2"]
+    league += ["--plugin", "mine.py", "--policy", "stuck", "--policy", "lcfa"]
+    with subprocess.Popen(
+        [*league, "--jobs", "2", "--out", "mine"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        end = time.monotonic() + 200
+        next(line for line in running.stderr if line == "15 of 16 games played\n")
+        assert time.monotonic() < end  # the one that does not end was waited for
+        running.kill()
+        running.communicate(timeout=30)  # to the end of all processes that have it open
+    assert running.returncode == -signal.SIGKILL
+    again = subprocess.run([*league, "--out", "mine"], cwd=tmp_path, capture_output=True, text=True)
+    assert (again.returncode, again.stderr) == (0, "1 of 1 games played\n")
+    whole = subprocess.run([*league, "--out", "whole"], cwd=tmp_path, capture_output=True, text=True)
+    assert "16 of 16 games played" in whole.stderr
+    assert again.stdout == whole.stdout.replace("whole/", "mine/")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == files
 
 
 QUITTER = """import os
