@@ -14,6 +14,7 @@ from fl.files import append_own, asked_for
 from fl.locks import alone_in
 from fl.names import suggest
 from scenarios.league.league import Game, League
+from scenarios.logs.outside import require_outside_runs
 
 COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
 
@@ -43,8 +44,10 @@ class Record:
             identity: see ``League.identity``.
 
         Raises:
-            InputError: the folder holds something else, or the games of another league; or it cannot be written.
+            InputError: the folder holds something else, or the games of another league; it cannot be written; or it is
+                the directory of a run, or below one.
         """
+        require_outside_runs(folder / ABOUT)
         self._services, self._folder = league.services, folder
         self._games = folder / "games.csv"
         try:

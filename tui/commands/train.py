@@ -105,6 +105,7 @@ def train(
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
     from scenarios.hyper_parameters import parse_options
+    from scenarios.logs.outside import require_outside_runs
     from scenarios.running.batch import threads  # brings torch
     from scenarios.train import place, plan_training
 
@@ -127,6 +128,8 @@ def train(
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
+    if tensorboard is not None:
+        require_outside_runs(tensorboard / places[0].stem)
     try:
         _train_all(training, chosen_seeds, places, jobs, manner)
     except KeyboardInterrupt:
