@@ -45,12 +45,12 @@ class Record:
             identity: see ``League.identity``.
 
         Raises:
-            InputError: the folder holds something else, or the games of another league; it is in the directory of a
-                run; or it cannot be written.
+            InputError: the folder holds something else, or the games of another league; it cannot be written; or it is
+                the directory of a run, or below one.
         """
+        require_outside_runs(folder / ABOUT)
         self._services, self._folder = league.services, folder
         self._games = folder / "games.csv"
-        require_outside_runs(self._games)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
