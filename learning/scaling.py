@@ -8,23 +8,25 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.ordered import mean
 
 NO_SPREAD = 1e-9
-"""Values that deviate by less than this are equal, up to rounding."""
+"""Values that deviate by less than this, or by less than this share of the largest, are equal up to rounding."""
 
 
 def standardised(values: FloatArray | IntArray) -> FloatArray:
     """Return values [C] less their mean, in standard deviations; zeros if all are equal."""
     centred = np.asarray(values, dtype=np.float64) - mean(values)
     spread = math.sqrt(mean(centred * centred))
-    return centred / spread if spread > NO_SPREAD else np.zeros_like(centred)
+    even = spread <= NO_SPREAD * max(1.0, float(np.abs(values).max()))
+    return np.zeros_like(centred) if even else centred / spread
 
 
 def standardised_rows(values: FloatArray | IntArray, there: BoolArray) -> FloatArray:
     """Return values [n, C] of n markets less their mean over the clients that are there, in standard deviations.
 
-    Zeros where all are equal. Sums have a fixed order: what they decide must not depend on the machine.
+    Zeros where all are equal, as in ``standardised``. Sums have a fixed order: what they decide must not depend on the
+    machine.
 
     Args:
-        values: of any size, such as money in micro-units; what is equal is relative to the largest of a row.
+        values: of any size, such as money in micro-units.
         there: [n, C] which clients a market has, at least one; the others' values are 0.
     """
     count = there.sum(axis=1)[:, None]

@@ -29,6 +29,7 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import settings_of
 from scenarios.loader import digest
+from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches, require_one_point
@@ -111,12 +112,14 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several.
 
     Raises:
-        InputError: it names no file.
+        InputError: it names no file, or one in the directory of a run.
     """
     if out.name in ("", ".."):
         raise InputError(f"--out {str(out)!r}: must name a file, NAME{TENSORS}")
     stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
-    return stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
+    found = stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
+    require_outside_runs(found)
+    return found
 
 
 def run(

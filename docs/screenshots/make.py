@@ -5,12 +5,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from animate import animated, local
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from scenarios.loader import builtin_text
 from scenarios.running.protocol import Start
@@ -150,8 +150,8 @@ def elsewhere(*arguments: str) -> Iterator[None]:
 
 
 async def followed(folder: Path) -> None:
-    """Show what other processes play: a batch, and a training."""
-    out, agents = folder / "batch", folder / "agents"
+    """Show what other processes play in the current folder: a batch, and a training."""
+    out, agents = Path("runs"), Path("agents")  # relative: pictures show the path
     out.mkdir()
     app = MarketApp(batch=out, out=out, folder=folder)
     policies = ("--policy", "hqfa", "--policy", "random", "--policy", "lcfa")
@@ -160,11 +160,6 @@ async def followed(folder: Path) -> None:
             await until(pilot, lambda: isinstance(app.screen, BatchScreen))
             await until(pilot, lambda: app.screen.look and app.screen.look.states["complete"] >= 4)  # type: ignore[attr-defined]
             await until(pilot, lambda: any(run.left for run in app.screen.look.runs))  # type: ignore[attr-defined]
-            app.screen.folder = Path("runs")  # type: ignore[attr-defined]  # not that of this script
-            app.screen.draw()  # type: ignore[attr-defined]
-            detail = app.screen.query_one("#batch-detail", Static)
-            detail.update(str(detail.render()).replace(str(out), "runs"))
-            await pilot.pause(0.2)
             save(app, "batch")
     log = agents / "mine.csv"
     app = MarketApp(trainings=[log], out=out, folder=folder)
@@ -181,6 +176,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         await recording(Path(folder))
         await pictures(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         await followed(Path(folder))
 
 

@@ -18,6 +18,16 @@ PLAYER = ("policy", "checkpoint", "policy_options")
 """The keys of a service that an intervention on its policy sets."""
 
 
+def market_of(data: Mapping[str, Any]) -> str:
+    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle.
+
+    Args:
+        data: the scenario with its defaults, as TOML is read.
+    """
+    services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
+    return repr({**data, "services": services, "interventions": []})
+
+
 def player(value: Any) -> dict[str, Any]:
     """Return the keys of a service that a new policy sets, given the intervention's value."""
     if isinstance(value, Mapping):

@@ -7,7 +7,8 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.names import unknown
-from scenarios.judging.figures import SETTINGS, accuracy_label, draw_accuracy, draw_service
+from scenarios.judging.drawing import SETTINGS
+from scenarios.judging.figures import accuracy_label, draw_accuracy, draw_service
 from scenarios.judging.results import RunResult, by_setting
 from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, numbered

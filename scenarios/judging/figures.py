@@ -1,14 +1,8 @@
-"""Figures of a report.
+"""Figures of a report."""
 
-matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
-"""
-
-import io
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,37 +10,15 @@ import pandas as pd
 
 from fl.arrays import FloatArray
 from fl.errors import InputError
-from fl.files import replacing
 from learning.intervals import FEWEST, mean_band, mean_interval
+from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, by_policy, by_setting
 from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, colour, mark, numbered, style
 from scenarios.judging.tables import read_table
 
-FORMATS = ("svg", "png", "pdf")
-
 _MOST_POINTS = 2_000
 """The most offers of a policy that a scatter plot shows; more only make it slow."""
-
-SETTINGS: Any = {
-    "figure.dpi": 100, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
-    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure that can be drawn.
-
-    Attributes:
-        name: the name of its files.
-        caption: what it shows.
-        draw: returns a matplotlib figure.
-    """
-
-    name: str
-    caption: str
-    draw: Callable[[], Any]
 
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
@@ -71,45 +43,9 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
     yield from _sweeps(list(settings.values()), styles)
 
 
-def save(runs: Sequence[RunResult], folder: Path) -> list[Path]:
-    """Write every figure as SVG, PNG and PDF; return the paths.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
-    paths = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for figure in figures(runs):
-            for suffix in FORMATS:
-                paths.append(folder / f"{figure.name}.{suffix}")
-            for path, content in zip(paths[-len(FORMATS) :], _images(figure, FORMATS), strict=True):
-                with replacing(path) as file:
-                    file.write(content)
-    except OSError as error:
-        raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    return paths
-
-
 def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
     """Return every figure's caption and SVG, by name."""
-    return {figure.name: (figure.caption, _images(figure, ["svg"])[0].decode()) for figure in figures(runs)}
-
-
-def _images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
-    import matplotlib as mpl
-
-    images = []
-    with mpl.rc_context(SETTINGS):
-        drawn = figure.draw()
-        for suffix in formats:
-            # Without a date, the same runs give the same files.
-            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
-            target = io.BytesIO()
-            drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
-            images.append(target.getvalue())
-            drawn.set_layout_engine(None)  # the other formats keep the first one's layout, which takes long to find
-    return images
+    return {figure.name: (figure.caption, images(figure, ["svg"])[0].decode()) for figure in figures(runs)}
 
 
 def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:

@@ -15,7 +15,7 @@ from fl.errors import InputError, shortened
 from fl.names import name_problem
 from fl.printable import printable
 from scenarios.file.schema import Intervention
-from scenarios.file.switches import PLAYER, shock_words
+from scenarios.file.switches import market_of, shock_words
 from scenarios.judging.capacity import cores_by_round
 from scenarios.logs.directory import SCENARIO, RunDirectory
 
@@ -132,16 +132,10 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             targets=targets,
             reward_at_target=bases**targets,
             shocks=tuple(Intervention.model_validate(change) for change in data.get("interventions", [])),
-            market=_market(data),
+            market=market_of(data),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is not the scenario of a run: {shortened(error)}") from error
-
-
-def _market(data: Mapping[str, Any]) -> str:
-    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
-    services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
-    return repr({**data, "services": services, "interventions": []})
 
 
 def _count(value: Any) -> int:

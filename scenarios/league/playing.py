@@ -1,6 +1,7 @@
 """Plays the games of a league: in lockstep where the market allows it, otherwise one after another by SimPy."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from scenarios.build import Shelf
 from scenarios.league.league import Game, League
 from scenarios.league.record import Record
 from scenarios.plugins import packed
-from scenarios.running.fanout import in_processes
+from scenarios.running.fanout import as_they_end
 
 ENDED = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
 """Why a league is not played to its end."""
@@ -34,7 +35,7 @@ def play_games(
     workers: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Play the games that the record does not have.
+    """Play the games that the record does not have. Those that are played together, or one by one, are kept when over.
 
     Args:
         league: who plays where.
@@ -46,27 +47,30 @@ def play_games(
         report: called with a line of progress now and then.
 
     Raises:
-        RunError: a game failed; those before it are kept.
+        RunError: a game failed; those that are over are kept.
     """
     due = [game for game in games if not record.has(game)]
     if not due:
         return
     lockstep = league.why_one_by_one(shelf) is None
-    size = 1 if league.trains else TOGETHER
+    size = TOGETHER if lockstep else 1
     batches = [due[start : start + size] for start in range(0, len(due), size)]
     done, told = 0, 0
-    for played in _results(partial(_play, league, lockstep=lockstep, workers=workers), batches, shelf, jobs):
-        record.add(played)
-        done += len(played)
-        if league.trains or done == len(due) or done - told >= len(due) / 20:
-            told = done
-            report(f"{done} of {len(due)} games played")
+    task = partial(_play, league, lockstep=lockstep, workers=workers)
+    with closing(_results(task, batches, shelf, jobs)) as results:
+        for played in results:
+            record.add(played)
+            done += len(played)
+            if league.trains or done == len(due) or done - told >= len(due) / 20:
+                told = done
+                report(f"{done} of {len(due)} games played")
+    record.sort()
 
 
 def _results(
     task: Callable[..., Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
-) -> Iterator[Played]:
-    """Yield the results of batches.
+) -> Generator[Played, None, None]:
+    """Yield the results of batches, each as soon as it is over.
 
     With plug-ins, one job has a process of its own, too, which is all that they can end.
 
@@ -77,7 +81,8 @@ def _results(
     if not sent and (jobs == 1 or len(batches) == 1):
         yield from (task(batch, shelf) for batch in batches)
         return
-    yield from in_processes(task, batches, jobs, sent, ENDED)
+    for _, played in as_they_end(task, batches, jobs, sent, ENDED):
+        yield played
 
 
 def _play(league: League, games: Sequence[Game], shelf: Shelf | None = None, *, lockstep: bool, workers: int) -> Played:

@@ -1,19 +1,21 @@
 """The games that a league has played, in its folder: what is there is not played again.
 
 games.csv has a line for each service whose accuracy counts: of a game with a visitor, the visitor's; of one in which
-all play the same, each service's. A line is written when its game is over. league.json says what the games depend on.
+all play the same, each service's. A line is written when its game is over, and when all are, they are sorted: a league
+that was interrupted, or played by several processes, leaves the same bytes. league.json says what games depend on.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fl.errors import InputError
-from fl.files import append_own, asked_for
+from fl.files import append_own, asked_for, write_rows
 from fl.locks import alone_in
 from fl.names import suggest
 from scenarios.league.league import Game, League
+from scenarios.league.lines import read_lines
+from scenarios.logs.outside import require_outside_runs
 
 COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
 
@@ -43,8 +45,10 @@ class Record:
             identity: see ``League.identity``.
 
         Raises:
-            InputError: the folder holds something else, or the games of another league; or it cannot be written.
+            InputError: the folder holds something else, or the games of another league; it cannot be written; or it is
+                the directory of a run, or below one.
         """
+        require_outside_runs(folder / ABOUT)
         self._services, self._folder = league.services, folder
         self._games = folder / "games.csv"
         try:
@@ -55,11 +59,7 @@ class Record:
             known = self._known(identity)
             with asked_for(folder / ABOUT) as file:
                 file.write(json.dumps(known, indent=2, sort_keys=True) + "\n")
-            self.auc = self._rows(known)
-            with asked_for(self._games) as file:  # without the line that a killed process may have left unfinished
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(COLUMNS)
-                writer.writerows((*game, auc) for game, auc in self.auc.items())
+            self.auc = self._rewritten(known)
 
     def _known(self, identity: Mapping[str, str]) -> dict[str, str]:
         """Return what the folder's games depend on, those that are to be played included. Errors as when it is made."""
@@ -95,30 +95,24 @@ class Record:
             raise InputError(f"{about}: is not a league's; choose another folder with --out")
         return found
 
-    def _rows(self, known: Mapping[str, str]) -> dict[Game, float]:
-        """Return what games.csv holds, up to a last line that is not whole.
+    def sort(self) -> None:
+        """Sort the games, those included that other processes have added meanwhile.
+
+        Raises:
+            InputError: they cannot be read or written.
+        """
+        with alone_in(self._folder):
+            self._rewritten(self._read(self._folder / ABOUT))
+
+    def _rewritten(self, known: Mapping[str, str]) -> dict[Game, float]:
+        """Return what games.csv holds, which is sorted, and has no line that a killed process left unfinished.
 
         Args:
             known: what league.json says, and so the policies that may have played.
         """
-        found: dict[Game, float] = {}
-        if not self._games.exists():
-            return found
-        try:
-            lines = self._games.read_text(encoding="utf-8").split("\n")[:-1]
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self._games}: cannot be read: {error}") from error
-        if lines and lines[0].strip() != ",".join(COLUMNS):
-            raise InputError(f"{self._games}: is not a league's; choose another folder with --out")
-        for number, line in enumerate(lines[1:], start=2):
-            try:
-                game, value = self._game(line.split(","), known)
-            except ValueError as error:
-                raise InputError(
-                    f"{self._games}:{number}: {error}; remove the line, and the same command plays the game again"
-                ) from None
-            if found.setdefault(game, value) != value:
-                raise InputError(f"{self._games}:{number}: an earlier line has another accuracy for this game")
+        remedy = "remove the line, and the same command plays the game again"
+        found = read_lines(self._games, COLUMNS, lambda row: self._game(row, known), remedy)
+        write_rows(self._games, COLUMNS, ((*game, found[game]) for game in sorted(found)))
         return found
 
     def _game(self, row: list[str], known: Mapping[str, str]) -> tuple[Game, float]:

@@ -13,9 +13,10 @@ import numpy as np
 
 from fl.arrays import FloatArray, IntArray
 from fl.streams import stream
-from learning.lockstep.markets import Lockstep, View
+from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.play import TOGETHER, Joint, play, seating
+from learning.lockstep.rounds import View
 from learning.seats import MarketFactory
 from learning.statistics import area_under_curve
 from scenarios.league.league import Game, League

@@ -11,6 +11,7 @@ from fl.errors import InputError
 from fl.files import asked_for, require_writable
 from fl.locks import alone_in
 from fl.names import did_you_mean
+from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
@@ -87,8 +88,9 @@ def prepare(path: Path) -> None:
     """Make the folder of a submission's file, before anything is played for it.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file cannot be written, or is in the directory of a run.
     """
+    require_outside_runs(path)
     with alone_with(path):  # or the file that another process is writing would be in the way
         require_writable(path)
 

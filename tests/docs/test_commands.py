@@ -27,7 +27,7 @@ import flmarket
 from fl import fused
 from fl.installation import command
 from scenarios.file.problems import ScenarioError
-from scenarios.judging import figures
+from scenarios.judging import drawing
 from scenarios.loader import load, parse
 from support import shell
 from tui.program import app
@@ -153,7 +153,7 @@ def test_every_command_does_what_it_says(
     page: str, commands: list[list[str]], own_policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In order: later commands use what earlier ones left."""
-    monkeypatch.setattr(figures, "FORMATS", ("svg",))  # the others take long
+    monkeypatch.setattr(drawing, "FORMATS", ("svg",))  # the others take long
     (tmp_path / "big_spender.py").write_text(own_policy)
     if "my-market.toml" in (ROOT / page).read_text():
         (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())

@@ -14,7 +14,8 @@ from fl.errors import InputError
 from fl.quality import DQIParameters
 from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.figures import draw_dqi
-from scenarios.judging.figures import figures, save
+from scenarios.judging.drawing import save
+from scenarios.judging.figures import figures
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from tui.watching.export import write_picture
@@ -61,7 +62,7 @@ def test_a_full_disk_leaves_a_reports_figures_as_they_were(tmp_path: Path, monke
     path.write_text("old")
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(InputError, match="No space left on device"):
-        save(runs, folder)
+        save(figures(runs), folder)
     assert path.read_text() == "old"
 
 

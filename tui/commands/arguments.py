@@ -30,6 +30,9 @@ Plugins = Annotated[
         help="Load a file with policies, models, data sets, mechanisms or client behaviours of your own. Repeatable.",
     ),
 ]
+Figures = Annotated[
+    Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
 
 

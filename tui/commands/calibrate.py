@@ -84,9 +84,15 @@ def _report(text: str) -> None:
 
 
 def _announce(out: Path, kind: str) -> None:
-    """Report where fits will be written: one of the places decides what all later runs of this user see."""
-    from fl.fitted import own_folder
+    """Report where fits will be written: one of the places decides what all later runs of this user see.
 
+    Raises:
+        InputError: the other place is in the directory of a run.
+    """
+    from fl.fitted import own_folder
+    from scenarios.logs.outside import require_outside_runs
+
+    require_outside_runs(out / f"{kind}.json")
     _report(
         f"Fits will be written to {out / f'{kind}.json'} and to {own_folder() / f'{kind}.json'}, where they replace "
         "earlier ones of the same data set and where all your scenarios find them (set FLMARKET_FITS to change the "

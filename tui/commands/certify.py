@@ -49,7 +49,9 @@ def certify(
     from scenarios.certify.certificate import Plan, certify
     from scenarios.certify.report import rows, title, write_witnesses
     from scenarios.certify.sampling import Shape
+    from scenarios.logs.outside import require_outside_runs
 
+    require_outside_runs(out / "witness.toml")
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, _options(option or []), shape, markets, tries, seed, seconds)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fl.errors import InputError
-from tui.commands.arguments import Assignments, Plugins, Quiet, Source, check_policies, load_all, load_plugins
+from tui.commands.arguments import Assignments, Figures, Plugins, Quiet, Source, check_policies, load_all, load_plugins
 from tui.commands.console import note, result, stdout
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def league(
     out: Annotated[Path, typer.Option(help="Folder for games and tables; what it holds is not played again.")] = Path(
         "league"
     ),
+    figures: Figures = None,
     quiet: Quiet = False,
 ) -> None:
     """Let policies visit each other: who exploits whom, how do they rate, and how far can each be exploited?
@@ -64,10 +65,13 @@ def league(
         (scenario,) = load_all([source], assignments or [], rounds, rehearsal=rehearsal)
 
     from scenarios.build import Shelf
+    from scenarios.judging.drawing import save
     from scenarios.league.league import ORACLE, League
+    from scenarios.league.picture import picture
     from scenarios.league.report import write
     from scenarios.league.response import Search
     from scenarios.league.standing import play_league, silent
+    from scenarios.logs.outside import require_folder_place
     from scenarios.running.batch import threads  # brings torch
 
     exploited = [PolicyChoice.parse(name, "--exploit").label for name in exploit or []]
@@ -75,6 +79,8 @@ def league(
     for label in exploited:
         if label not in made.policies:
             raise InputError(f"--exploit {label}: is not in the league; name it with --policy, too")
+    if figures is not None:
+        require_folder_place(figures)
     report = silent if quiet else note
     if made.trains:
         count = len(list(made.games()))
@@ -94,6 +100,8 @@ def league(
         note("interrupted; the same command plays the rest")
         raise
     written = write(standing, out)
+    if figures is not None:
+        written += save([picture(standing)], figures)
     _show(standing)
     for path in written:
         result(str(path))

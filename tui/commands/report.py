@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fl.counting import counted
-from tui.commands.arguments import Plugins, Runs, load_plugins
+from tui.commands.arguments import Figures, Plugins, Runs, load_plugins
 from tui.commands.console import draw, missing, note, result, stdout
 from tui.commands.streams import silenced
 
@@ -29,9 +29,7 @@ def report(
             "--format", help="Format of the tables; in a terminal they are drawn, in a file or pipe they are md."
         ),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
-    ] = None,
+    figures: Figures = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
     ] = None,
@@ -76,9 +74,10 @@ def report(
             note(f"{bounds_csv}: what services got and could have had, by round")
     made = make_report(found, baseline, limits)
     if figures is not None:
-        from scenarios.judging.figures import save
+        from scenarios.judging.drawing import save
+        from scenarios.judging.figures import figures as figures_of
 
-        written = save(found, figures)
+        written = save(figures_of(found), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     whole = replace(made, notes=(*damaged, *made.notes))

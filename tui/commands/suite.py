@@ -5,7 +5,6 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,6 +18,7 @@ from tui.commands.console import draw, note, result, stdout
 
 if TYPE_CHECKING:
     from scenarios.judging.render import Table
+    from scenarios.suite.continuing import Begun
     from scenarios.suite.frozen import Cell, Suite
     from scenarios.suite.submission import Submission
 
@@ -64,6 +64,7 @@ def suite(
     from scenarios.running.seeds import parse_seeds
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
+    from scenarios.suite.continuing import Begun
     from scenarios.suite.frozen import MODES, read
     from scenarios.suite.scoring import by_method, standings
     from scenarios.suite.submission import read_all
@@ -84,12 +85,12 @@ def suite(
             raise InputError("nothing to play: in a market with one service, nobody is a visitor")
         if method is not None and not (method.strip() and method.isprintable()):
             raise InputError(f"--method {method!r}: must be a name")
-        manner = _Manner(method, out, jobs, fresh, quiet)
-        begun = [_Begun.of(policy, frozen, manner) for policy in _load(policies, plugin, out)]
+        names = _load(policies, plugin, out)
+        begun = [Begun.of(policy, frozen, out, method=method, fresh=fresh) for policy in names]
         by_method(it.submission for it in begun)  # what cannot be compared is not played
         if page is not None:  # not before: it may be for the submissions' folder, which is there only now
             _require_page(page, [*(board or ()), *(it.path for it in begun)])
-        played = [_play(it, frozen, chosen, manner) for it in begun]
+        played = [_play(it, frozen, chosen, jobs, quiet) for it in begun]
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
     if not board:
@@ -109,25 +110,6 @@ def _require_page(page: Path, submissions: Sequence[Path]) -> None:
     if real in beside or (real.suffix == ".json" and real.parent in beside):
         raise InputError(f"--html {page}: is the place of a submission, which it would replace; name another file")
     require_place(page)
-
-
-@dataclass(frozen=True, slots=True)
-class _Manner:
-    """How policies are played.
-
-    Attributes:
-        method: what they are called in tables, if not by their names.
-        out: a submission's file, or the folder for all.
-        jobs: processes.
-        fresh: start over.
-        quiet: report no progress.
-    """
-
-    method: str | None
-    out: Path
-    jobs: int
-    fresh: bool
-    quiet: bool
 
 
 def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) -> list[str]:
@@ -170,86 +152,22 @@ def _registered(file: str, name: str) -> str:
     raise InputError(f"{file}:{name}: the file registers no such policy; those that it registers: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """A policy that is to play.
-
-    Attributes:
-        policy: as it is registered, with its checkpoint.
-        label: what messages call it.
-        path: of its submission.
-        submission: what is there, or one without results.
-    """
-
-    policy: str
-    label: str
-    path: Path
-    submission: "Submission"
-
-    @classmethod
-    def of(cls, policy: str, frozen: "Suite", manner: _Manner) -> "_Begun":
-        """Read what is there.
-
-        Raises:
-            InputError: the policy cannot be used, or what is there is of another one, or the file cannot be written.
-        """
-        from scenarios.file.policy_choice import PolicyChoice
-        from scenarios.suite.playing import entry
-        from scenarios.suite.submission import prepare
-
-        label = PolicyChoice.parse(policy, "policy").label
-        path = manner.out if manner.out.suffix == ".json" else manner.out / f"{label}.json"
-        begun = entry(policy, frozen, manner.method)
-        if not manner.fresh:
-            begun = _continued(path, begun, frozen)
-        prepare(path)
-        return cls(policy, label, path, begun)
-
-
-def _continued(path: Path, submission: "Submission", frozen: "Suite") -> "Submission":
-    """Return the submission with the results in its file, if that is there.
-
-    Raises:
-        InputError: the file cannot be read, or is of something else.
-    """
-    from scenarios.suite.submission import read
-
-    if not path.exists():
-        return submission
-    there = read(path, frozen)
-    if not there.continues(submission):
-        raise InputError(
-            f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
-            "--method; start over with --fresh, or choose another --out"
-        )
-    return there.with_results(submission.results)
-
-
-def _play(it: _Begun, frozen: "Suite", cells: "Sequence[Cell]", manner: _Manner) -> "Submission":
+def _play(it: "Begun", frozen: "Suite", cells: "Sequence[Cell]", jobs: int, quiet: bool) -> "Submission":
     """Play what a policy's submission lacks."""
-    from scenarios.suite.playing import play
-    from scenarios.suite.submission import alone_with
-
-    begun, path, label = it.submission, it.path, it.label
-    lacking = [cell for cell in cells if cell not in begun.results]
+    lacking = it.lacking(cells)
     last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
 
-    def keep(so_far: "Submission") -> None:
-        with alone_with(path):
-            # With what another process may have played; what is of something else is not replaced.
-            found = so_far if manner.fresh else _continued(path, so_far, frozen)
-            found.write(path, frozen)
-        done = len(so_far.results) - len(begun.results)
-        if not manner.quiet and lacking[done - 1] in last:
-            note(f"{label}: {done} of {counted(len(lacking), 'run')}")
+    def report(done: int) -> None:
+        if not quiet and lacking[done - 1] in last:
+            note(f"{it.label}: {done} of {counted(len(lacking), 'run')}")
 
     try:
-        played = play(it.policy, frozen, cells=cells, begun=begun, jobs=manner.jobs, keep=keep)
+        played = it.play(frozen, lacking, jobs=jobs, report=report)
     except KeyboardInterrupt:
         note("interrupted; the same command plays what is missing")
         raise
-    if not manner.quiet:
-        note(f"{path}: the submission of {label}, {counted(len(played.results), 'run')}")
+    if not quiet:
+        note(f"{it.path}: the submission of {it.label}, {counted(len(played.results), 'run')}")
     return played
 
 

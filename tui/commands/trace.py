@@ -23,7 +23,9 @@ def trace(
     A client is there in a round if it is when the round begins. Nothing in the file is executed.
     """
     from scenarios.fedscale import convert, write
+    from scenarios.logs.outside import require_place
 
+    require_place(out)
     found = convert(file, rounds, seconds_per_round, clients)
     write(found, out)
     if found.left_out:

@@ -105,6 +105,7 @@ def train(
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
     from scenarios.hyper_parameters import parse_options
+    from scenarios.logs.outside import require_outside_runs
     from scenarios.running.batch import threads  # brings torch
     from scenarios.train import place, plan_training
 
@@ -127,6 +128,8 @@ def train(
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
+    if tensorboard is not None:
+        require_outside_runs(tensorboard / places[0].stem)
     try:
         _train_all(training, chosen_seeds, places, jobs, manner)
     except KeyboardInterrupt:
@@ -159,7 +162,8 @@ def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
 
     Raises:
-        InputError, RunError: a training failed; with several processes, when the others have ended.
+        InputError, RunError: a training failed. With several processes, when all have ended: of the kind of the first
+            error, with the messages of all.
     """
     from scenarios.build import Shelf
     from scenarios.plugins import packed
@@ -171,9 +175,10 @@ def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path
 
         ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
         task = partial(_train_apart, training, manner)
-        errors = list(in_processes(task, list(zip(seeds, places, strict=True)), jobs, packed(), ended))
-        for error in filter(None, errors):
-            raise error
+        errors = [it for it in in_processes(task, list(zip(seeds, places, strict=True)), jobs, packed(), ended) if it]
+        if errors:
+            kind = InputError if isinstance(errors[0], InputError) else RunError
+            raise kind("\n".join(dict.fromkeys(map(str, errors))))
         return
     shelf, console = Shelf(), stderr()
     for seed, at in zip(seeds, places, strict=True):

@@ -47,11 +47,12 @@ class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
 ▶ running   … waiting for its turn   ✔ complete   ■ interrupted (the same command continues it)   ✘ failed
 
 [b]enter[/b]  open the run; of a group of seeds, its runs
-[b]s[/b]  sort by scenario and policy, state, time left, test accuracy, or last change
+[b]s[/b]  sort by scenario and policy, state, time left, accuracy, or last change
 [b]g[/b]  one line for all seeds of a scenario and policy, with means of the complete runs
 [b]n[/b]  next run that failed or was interrupted; the line below the table says why
 [b]space[/b]  mark runs; [b]c[/b] compares the marked runs
 
+Accuracy is the mean over the services, on test images, or on fitted curves where a scenario's backend trains nothing.
 Time left is what is left at the present pace, at most: a run ends early when all its services have left."""
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS = "#batch-table"

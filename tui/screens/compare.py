@@ -49,8 +49,9 @@ class CompareScreen(Screen[None]):
         ],
     )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
-in the plot is the target. Accuracy is on test images, as in `flmarket report`; where a scenario holds out validation
-images, services meet their targets by the accuracy on those.
+in the plot is the target. Accuracy is on test images, as in `flmarket report`, or on fitted curves where a scenario's
+backend trains nothing; where a scenario holds out validation images, services meet their targets by the accuracy on
+those.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
@@ -60,7 +61,7 @@ Runs that differ in their seed alone are shown as one, with means over the seeds
 seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
 Differences are paired by seed.
 
-[b]tab[/b] next service in the plot   [b]v[/b] test accuracy, reward, spend, price
+[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
 [b]space[/b] pause or resume the live runs
 [b]enter[/b] open the run of the chosen row; from a row of means, show each run"""
     CSS_PATH = "compare.tcss"

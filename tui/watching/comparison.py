@@ -14,7 +14,7 @@ _ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One service in one run at a round; ``accuracy`` is on test images.
+    """One service in one run at a round; ``accuracy`` is the reported one.
 
     Deltas are None for the baseline, and if one of the two runs has no value.
     """

@@ -80,7 +80,7 @@ class RunGroup:
 
     @property
     def accuracy(self) -> float | None:
-        """The mean final test accuracy of the complete runs, in [0, 1]; None if there is none."""
+        """The mean final accuracy of the complete runs, in [0, 1]; None if there is none."""
         found = [run.accuracy for run in self.complete if run.accuracy is not None]
         return sum(found) / len(found) if found else None
 

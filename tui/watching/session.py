@@ -1,5 +1,6 @@
 """A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
+import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from textual.message import Message
 from des.behaviour import BehaviourError
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
+from scenarios.file.switches import market_of
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
@@ -148,7 +150,7 @@ class Session(Watched):
         self.world = World(found, seed, labels)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
         self.sweep = sweep
-        self.market = _market(found)
+        self.market = market_of(tomllib.loads(dumps(settled(found))))
         self.scenario = found
         self.changed()
 
@@ -268,10 +270,3 @@ class Session(Watched):
         """Apply a ``state`` message from the runner."""
         self.speed = state.get("speed")
         self.move(Phase.PAUSED if state.get("paused") else Phase.RUNNING)
-
-
-def _market(scenario: Scenario) -> str:
-    """Return what a run and its forks, and runs of other policies, have in common."""
-    anyone: Mapping[str, Any] = {"policy": "", "policy_options": {}, "checkpoint": None}
-    services = tuple(service.model_copy(update=anyone) for service in scenario.services)
-    return dumps(settled(scenario.model_copy(update={"services": services, "interventions": ()})))

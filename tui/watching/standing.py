@@ -44,7 +44,7 @@ class Standing:
         path: its directory.
         state: one of ``STATES``.
         round: the last round that was played; 0 if none was.
-        accuracy: the services' mean test accuracy after it, in [0, 1]; None before the first round.
+        accuracy: the services' mean reported accuracy after it, in [0, 1]; None before the first round.
         met: services that have met their targets.
         services: how many services there are; 0 before the first round.
         problem: why it failed, or what is wrong with its files, in a line.

@@ -42,7 +42,7 @@ COLUMNS = (
     Column("scenario", "scenario"),
     Column("policy", "policy"),
     Column("seed", "seed", right=True),
-    Column("accuracy", "test acc. %", right=True),
+    Column("accuracy", "accuracy %", right=True),
     Column("met", "met", right=True),
     Column("age", "changed"),
     Column("problem", "what is wrong"),

@@ -11,6 +11,7 @@ from tui.watching.session import Session
 from tui.widgets.curves import TITLES
 from tui.widgets.look import faint_color, series_color, sign, tint
 from tui.widgets.plot import Plot
+from tui.widgets.words import accuracy_words
 
 
 class CompareCurves(Container):
@@ -46,7 +47,8 @@ class CompareCurves(Container):
         if drawn == self._drawn:
             return
         self._drawn = drawn
-        self.border_title = f"{service}: {TITLES[metric].split(',')[0]} (tab: next service, v: next curve)"
+        words = TITLES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
+        self.border_title = f"{service}: {words} (tab: next service, v: next curve)"
         scale = 100 if metric == "reported" else 1
         with plot.drawing():
             plot.clear()

@@ -15,7 +15,7 @@ COLUMNS = {
     "run": "run",
     "service": "service",
     "policy": "policy",
-    "accuracy": "test accuracy %",
+    "accuracy": "accuracy %",
     "accuracy_delta": "Δ",
     "target": "target met in",
     "target_delta": "Δ",

@@ -12,10 +12,9 @@ from tui.watching.view import View
 from tui.widgets.look import series_color, sign
 from tui.widgets.panel import Panel
 from tui.widgets.plot import Plot
+from tui.widgets.words import accuracy_words
 
 TITLES = {
-    "accuracy": "validation accuracy %, ┄ targets",
-    "reported": "test accuracy %, ┄ targets",
     "reward": "reward per round",
     "spent": "money spent per round",
     "mean_payment": "mean price of a client",
@@ -72,8 +71,8 @@ hired no client."""
         """Draw the curves up to the round that is shown."""
         self._view = view
         # Runs that hold out no validation images go by the accuracy on test images.
-        own = self.metric == "accuracy" and not view.split
-        self.entitle(TITLES["reported" if own else self.metric])
+        words = "validation accuracy" if view.split else accuracy_words([view.scenario])
+        self.entitle(TITLES.get(self.metric, f"{words} %, ┄ targets"))
         # In a walk through a round, its results are not known yet.
         last = view.round if view.event is None else view.round - 1
         drawn = (last, view.service, self.metric, self.app.theme)

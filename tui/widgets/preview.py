@@ -28,6 +28,7 @@ from tui.watching.standing import run_state
 from tui.watching.tail import last_services
 from tui.watching.training import TrainingFeed
 from tui.widgets.look import percent, plain, sign, tint
+from tui.widgets.words import accuracy_column
 
 
 def preview(entry: Entry, app: App[object]) -> RenderableType:
@@ -188,7 +189,9 @@ def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     number, rows = last_services(entry.path)
     rounds = f"{number} of {counted(scenario.rounds, 'round')}"
     words = f"{state}, {rounds}, policy {entry.path.parent.name}, {entry.path.name}"
-    table = Table("#", "service", "test accuracy %", "target %", "status", "spent last", box=None, pad_edge=False)
+    table = Table(
+        "#", "service", accuracy_column(scenario), "target %", "status", "spent last", box=None, pad_edge=False
+    )
     for m, row in enumerate(rows):
         table.add_row(
             sign(m), plain(row.service), percent(row.reported), percent(row.target_accuracy), row.status.value,

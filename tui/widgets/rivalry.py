@@ -87,7 +87,7 @@ class RivalryPanel(Panel):
 [b]who outbid whom[/b]  in the line of a service, how often it outbid each other one and by how much in the mean. Each
 offer that was outbid counts once, against the lowest payment that held a core of the client: the one it had to beat.
 An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were outbid is known.
-[b]money[/b]  what each service spent, the price of a percentage point of its test accuracy, and the money tied up in
+[b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and the money tied up in
 offers that were refused (outbid or dropped), with its share of all that was offered.
 [b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
 [b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or a

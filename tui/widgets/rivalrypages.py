@@ -21,6 +21,7 @@ from tui.watching.session import Session
 from tui.watching.summary import decisive, results
 from tui.widgets.look import fit, percent, plain, series_color, sign, tint
 from tui.widgets.messages import Seek, Selected
+from tui.widgets.words import accuracy_column
 
 LABEL = 14
 """Width of the column of labels, in cells."""
@@ -217,7 +218,7 @@ class Summary(Page):
     """Who reached what, when and at what price, and the rounds that decided it."""
 
     TITLE = "summary"
-    WIDTHS = {"test accuracy %": 15, "target %": 9, "round met": 10, "spent": 9, "a point": 8}
+    WIDTHS = (15, 9, 10, 9, 8)
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
@@ -241,7 +242,7 @@ class Summary(Page):
         self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)
 
     def _columns(self, values: Sequence[str]) -> str:
-        return "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
+        return "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS, strict=True))
 
     def _add(self, label: Text, words: Text, round_: int | None = None) -> None:
         self.lines.append((label, words, round_))
@@ -255,7 +256,9 @@ class Summary(Page):
 
     def head(self) -> Line:
         """Return the columns' titles."""
-        return styled(fit("service", LABEL), "bold"), styled(self._columns(tuple(self.WIDTHS)), "bold")
+        accuracy = accuracy_column(self.moment.session.scenario)
+        words = self._columns((accuracy, "target %", "round met", "spent", "a point"))
+        return styled(fit("service", LABEL), "bold"), styled(words, "bold")
 
     def line(self, index: int) -> Line:
         """Return a service's result, or a decisive round."""

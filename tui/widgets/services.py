@@ -87,7 +87,7 @@ class ServicesPanel(Panel):
 
 [b]accuracy → target[/b]  accuracy of its model; at the target (│ on the bar) it leaves the market. It is measured on
 validation images where the scenario holds some out, else on test images. The summary (7), comparisons and `flmarket
-report` show the accuracy on test images.
+report` show the accuracy on test images. Where the scenario's backend trains nothing, both are on fitted curves.
 [b]spent of budget[/b]  what it paid this round; refused offers cost nothing.
 [b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
 [b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.

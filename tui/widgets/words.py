@@ -1,8 +1,24 @@
-"""Market events in words."""
+"""Market events in words, and what accuracies are called."""
+
+from collections.abc import Iterable
 
 from des.money import MICRO
 from des.rows import Kind, MarketEvent
+from fl.backends import BACKENDS
+from scenarios.file.schema import Scenario
 from tui.widgets.look import percent
+
+
+def accuracy_words(scenarios: Iterable[Scenario | None]) -> str:
+    """Return what the accuracies that scenarios report are, as reports name them; None is one that is not known yet."""
+    found = {BACKENDS[scenario.training.backend].accuracy for scenario in scenarios if scenario is not None}
+    return found.pop() if len(found) == 1 else "accuracy"
+
+
+def accuracy_column(scenario: Scenario | None) -> str:
+    """Return the title of a column with a scenario's reported accuracies: only networks are tested on images."""
+    trains = scenario is not None and BACKENDS[scenario.training.backend].trains
+    return "test accuracy %" if trains else "accuracy %"
 
 
 def event_words(event: MarketEvent) -> str:

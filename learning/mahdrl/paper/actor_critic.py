@@ -89,8 +89,7 @@ class Networks:
             if value not in kinds:
                 raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
         self._network, self._learned, self._clients = network, payments == "actor", clients
-        self._slots = network != "clients"
-        if self._slots:
+        if network != "clients":
             self.state = clients + services * clients + 1 + (clients if serial else 0)
             self._actor = Mlp((self.state, *hidden, clients))
             self._critic = Mlp((self.state + clients, *hidden, clients))
@@ -114,7 +113,7 @@ class Networks:
         The paper does not scale its state. Here money is in units of the service's own budget, which is therefore 1.
         Where bids are not public, the rivals' are zeros throughout, which tell the networks nothing.
         """
-        if not self._slots:
+        if self._network == "clients":
             return client_features(observation).ravel()
         unit = max(observation.budget, SMALLEST_BUDGET)
         return np.concatenate([observation.dqi, observation.bids.ravel() / unit, [1.0]]).astype(np.float32)
@@ -127,7 +126,7 @@ class Networks:
         """
         if not self._learned:
             return _library(states).zeros((*states.shape[:2], self._clients))
-        if self._slots:
+        if self._network != "clients":
             output = self._actor.forward(actor, states)
         else:
             output = self._actor.forward(actor, self._by_client(states)).reshape(*states.shape[:2], self._clients)

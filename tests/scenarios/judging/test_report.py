@@ -305,18 +305,19 @@ def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
 
 def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from scenarios.judging.figures import save, svgs
+    from scenarios.judging.drawing import save
+    from scenarios.judging.figures import svgs
 
     write_four(tmp_path, {"clients.cores": 1})
     write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": 2})
     runs = read([tmp_path])
-    paths = save(runs, tmp_path / "figures")
+    paths = save(figures(runs), tmp_path / "figures")
     kinds = {path.stem.partition("-00000001-")[2] for path in paths} - {""}
     assert kinds == {"accuracy", "reward", "payments", "allocation", "cost"}
     assert "hand-sweep-clients.cores" in {path.stem for path in paths}
     assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
     before = {path: path.read_bytes() for path in paths}
-    assert {path: path.read_bytes() for path in save(runs, tmp_path / "figures")} == before
+    assert {path: path.read_bytes() for path in save(figures(runs), tmp_path / "figures")} == before
     page = html_page(make_report(runs), svgs(runs))
     assert page.count("<svg") == len(paths) / 3
 

@@ -103,7 +103,7 @@ def test_a_folder_of_another_league_is_refused(small_league: MakeLeague, tmp_pat
         ("nan", r"games\.csv:2: 'nan' is no accuracy"),
         ("7.5", r"games\.csv:2: '7.5' is no accuracy"),
         ("much", r"games\.csv:2: 'much' is no accuracy; remove the line"),
-        (None, r"games\.csv:\d+: an earlier line has another accuracy for this game"),
+        (None, r"games\.csv:\d+: an earlier line says otherwise; remove the line"),
     ],
 )
 def test_games_that_nobody_can_have_played_are_refused(

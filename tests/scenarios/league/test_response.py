@@ -128,6 +128,14 @@ def test_responses_that_no_search_can_have_found_are_refused(change: Callable[[s
         Responses(tmp_path)
 
 
+def test_responses_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    Responses(tmp_path).get("hqfa", Search(1, 2, 3, 4), lambda: Response((0.5,) * WIDTH, 0.7))
+    with (tmp_path / "responses.csv").open("a") as file:
+        file.write("hqfa,1,2,3,4,0.7" + ",0.25" * WIDTH + "\n")
+    with pytest.raises(InputError, match=r"responses\.csv:3: an earlier line says otherwise; remove the line"):
+        Responses(tmp_path)
+
+
 def test_what_another_process_found_meanwhile_is_kept(tmp_path: Path) -> None:
     one, other = Responses(tmp_path), Responses(tmp_path)
     found = Response((0.5,) * WIDTH, 0.7)

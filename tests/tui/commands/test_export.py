@@ -73,30 +73,3 @@ def test_a_table_that_no_run_has_written_is_an_input_error(
     done = flmarket("export", "runs", "--csv", "-", "--shape", shape, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["export", "{run}", "--csv", "{run}/rounds.csv"],
-        ["export", "{run}", "--csv", "{link}/mine.csv"],
-        ["export", "{run}", "--parquet", "{run}/offers.csv"],
-        ["report", "{run}", "--bounds-csv", "{run}/meta.json"],
-        ["report", "{run}", "--figures", "{link}"],
-        ["report", "{run}", "--figures", "{run}/figures"],
-        ["explain", "{run}", "--round", "2", "--service", "digits", "--csv", "{run}/events.csv"],
-        ["value", "{run}", "--service", "digits", "--round", "2", "--csv", "{run}/mine.csv"],
-        ["fork", "{run}", "--round", "2", "--set", "clients.cores=1", "--csv", "{run}/mine.csv"],
-    ],
-)
-def test_results_never_take_the_place_of_what_they_are_made_of(
-    command: list[str], quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket
-) -> None:
-    shutil.copytree(quick_run[0], tmp_path / "runs")
-    (run,) = (path.parent for path in (tmp_path / "runs").rglob("meta.json"))
-    (tmp_path / "link").symlink_to(run)
-    before = {path.name: path.read_bytes() for path in run.iterdir()}
-    done = flmarket(*(it.format(run=run, link=tmp_path / "link") for it in command), cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"{run} is the directory of a run, in which nothing else is kept; choose another" in done.stderr
-    assert {path.name: path.read_bytes() for path in run.iterdir()} == before

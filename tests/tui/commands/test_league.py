@@ -1,15 +1,18 @@
 """`flmarket league`."""
 
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from support.shell import Done
+from scenarios.league import playing
+from support.shell import CLI, Done
 
 SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
 PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
@@ -59,6 +62,93 @@ def test_a_policy_of_your_own_on_real_training(
     assert ratings.rating.tolist() == [0, 0]
     assert ratings.share.tolist() == [0.5, 0.5]
     assert ratings.rating_low.isna().all()
+
+
+def test_pictures_of_games_that_are_there(
+    flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["league", "paper", *SURROGATE, *PAIR, "--seeds", "3"]
+    assert flmarket(*arguments, cwd=tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "league").iterdir()}
+    monkeypatch.setattr(playing, "_play", lambda *_, **__: pytest.fail("a game was played again"))
+    done = flmarket(*arguments, "--figures", "figs", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = [f"figs/paper-cross-play.{suffix}" for suffix in ("svg", "png", "pdf")]
+    assert done.stdout.splitlines()[-3:] == pictures
+    first = {path: (tmp_path / path).read_bytes() for path in pictures}
+    text = (tmp_path / pictures[0]).read_text()
+    assert "<!-- hqfa -->" in text
+    assert "<!-- lcfa -->" in text
+    assert flmarket(*arguments, "--figures", "figs", cwd=tmp_path).returncode == 0
+    assert {path: (tmp_path / path).read_bytes() for path in pictures} == first
+    assert flmarket(*arguments, "--figures", "league", cwd=tmp_path).returncode == 0  # beside the tables
+    assert {name: (tmp_path / "league" / name).read_bytes() for name in before} == before
+    assert (tmp_path / "league" / "paper-cross-play.svg").read_bytes() == first[pictures[0]]
+
+
+@pytest.mark.parametrize("option", ["--figures", "--out"])
+def test_nothing_is_put_into_the_directory_of_a_run(option: str, flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    quickstart = ["run", "quickstart", "--set", "training.backend=surrogate", "--rounds", "2", "--quiet"]
+    assert flmarket(*quickstart, cwd=tmp_path).returncode == 0
+    run = next((tmp_path / "runs").rglob("meta.json")).parent
+    before = sorted(run.iterdir())
+    arguments = ["league", "paper", *SURROGATE, *PAIR, "--seeds", "1", "--quiet"]
+    for place in (run, run / "below"):
+        done = flmarket(*arguments, option, str(place), cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"{run} is the directory of a run, in which nothing else is kept; choose another" in done.stderr
+    assert sorted(run.iterdir()) == before
+    assert not (tmp_path / "league").exists()
+
+
+def test_a_folder_for_pictures_that_cannot_be_made_is_refused_before_anything_is_played(
+    flmarket: Callable[..., Done], tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("")
+    done = flmarket("league", "paper", *SURROGATE, *PAIR, "--figures", "taken/figs", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "taken/figs: cannot be made: Not a directory\n")
+    assert not (tmp_path / "league").exists()
+
+
+STUCK = """from pathlib import Path
+import time
+import flmarket
+from learning.heuristics import LowCostFirst
+
+
+@flmarket.policy("stuck")
+class Stuck(LowCostFirst):
+    \"\"\"Does not come to an end of the first game that it plays.\"\"\"
+
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        if not Path("begun").exists():
+            Path("begun").touch()
+            time.sleep(300)
+        return super().act(observation)
+"""
+
+
+def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STUCK)
+    league = [*CLI, "league", "paper", *SURROGATE, "--set", "market.mechanism=iterated", "--seeds", "2"]
+    league += ["--plugin", "mine.py", "--policy", "stuck", "--policy", "lcfa"]
+    with subprocess.Popen(
+        [*league, "--jobs", "2", "--out", "mine"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        end = time.monotonic() + 200
+        next(line for line in running.stderr if line == "15 of 16 games played\n")
+        assert time.monotonic() < end  # the one that does not end was waited for
+        running.kill()
+        running.communicate(timeout=30)  # to the end of all processes that have it open
+    assert running.returncode == -signal.SIGKILL
+    again = subprocess.run([*league, "--out", "mine"], cwd=tmp_path, capture_output=True, text=True)
+    assert (again.returncode, again.stderr) == (0, "1 of 1 games played\n")
+    whole = subprocess.run([*league, "--out", "whole"], cwd=tmp_path, capture_output=True, text=True)
+    assert "16 of 16 games played" in whole.stderr
+    assert again.stdout == whole.stdout.replace("whole/", "mine/")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == files
 
 
 QUITTER = """import os

@@ -72,13 +72,24 @@ def test_a_training_that_fails_does_not_end_the_others(
     flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
-    (tmp_path / "agent-seed0.csv").touch()
+    for seed in (0, 2):
+        (tmp_path / f"agent-seed{seed}.csv").touch()
     done = flmarket(*brief, "--seeds", "3", "--out", "agent", "--quiet", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "agent-seed0.csv: already exists; continue with --resume, or choose another --out\n"
-    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == [
-        "agent-seed1.safetensors", "agent-seed2.safetensors",
-    ]  # fmt: skip
+    assert done.stderr == (
+        "agent-seed0.csv: already exists; continue with --resume, or choose another --out\n"
+        "agent-seed2.csv: already exists; continue with --resume, or choose another --out\n"
+    )
+    assert [path.name for path in tmp_path.glob("*.safetensors")] == ["agent-seed1.safetensors"]
+
+
+def test_what_is_wrong_with_all_trainings_is_told_once(
+    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
+    done = flmarket(*brief, "--rotate", "--together", "9", "--seeds", "3", "--out", "agent", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "--together 9: only 3 services learn; choose fewer\n"
 
 
 def test_endless_values_are_named_in_short(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:

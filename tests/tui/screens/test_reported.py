@@ -3,22 +3,27 @@
 Services go by the one on validation images. Only the market screen shows it, by its name.
 """
 
+import io
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import flmarket
-from support.scenarios import SMALL
+from support.scenarios import SMALL, TWO_SERVICES
 from support.screens import until, watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
+from tui.screens.market import MarketScreen
+from tui.watching.catalogue import recent_runs
 from tui.watching.seeds import mean_series
 from tui.watching.session import Phase, Session
 from tui.watching.standing import standing
 from tui.widgets.comparecurves import CompareCurves
-from tui.widgets.comparetable import COLUMNS, CompareTable
+from tui.widgets.comparetable import CompareTable
 from tui.widgets.curves import CurvesPanel
+from tui.widgets.preview import preview
 from tui.widgets.rivalry import RivalryLines
 from tui.widgets.services import ServicesTable
 
@@ -51,7 +56,6 @@ async def test_the_compare_screen_and_the_report_agree(
         await pilot.pause()
         await until(pilot, lambda: screen.query_one(CompareTable).row_count == 2)
         table = screen.query_one(CompareTable)
-        assert COLUMNS["accuracy"] == "test accuracy %"
         assert "test accuracy" in str(screen.query_one(CompareCurves).border_title)
         for place, group in enumerate(screen.shown):
             policy = sessions[group.runs[0]].policy
@@ -89,6 +93,30 @@ async def test_the_market_screen_says_which_accuracy_services_go_by(
         await until(pilot, lambda: word in str(screen.query_one(CurvesPanel).border_title))
         row = session.history[2].services[0]
         assert f"{100 * row.accuracy:.1f} → " in screen.query_one(ServicesTable).cells(0)[3].plain
+
+
+async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: MarketApp, tmp_path: Path) -> None:
+    (tmp_path / "curves.toml").write_text('name = "curves"\n' + TWO_SERVICES)
+    paths = flmarket.run(tmp_path / "curves.toml", ["lcfa", "hqfa"], out=tmp_path / "runs", progress=False).paths
+    session, other = (app.runs.open(path) for path in paths)
+    async with watching(app, session) as (pilot, screen):
+        await until(pilot, lambda: session.phase is other.phase is Phase.COMPLETE)
+        await until(pilot, lambda: "2 Curves · accuracy on fitted curves %, " in panel_title(screen))
+        await pilot.press("7")
+        lines = screen.query_one(RivalryLines)
+        assert lines.render_line(0).text.split()[:4] == ["service", "accuracy", "%", "target"]
+        compared = CompareScreen([session, other], app)
+        app.push_screen(compared)
+        await pilot.pause()
+        title = compared.query_one(CompareCurves)
+        await until(pilot, lambda: str(title.border_title).startswith("alpha: accuracy on fitted curves % ("))
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(preview(next(entry for entry in recent_runs(tmp_path / "runs") if entry.path == paths[0]), app))
+    assert "#  service  accuracy %  target %" in console.export_text()
+
+
+def panel_title(screen: MarketScreen) -> str:
+    return str(screen.query_one(CurvesPanel).border_title)
 
 
 def test_a_folder_of_runs_shows_what_the_report_does(played: tuple[flmarket.Results, pd.DataFrame]) -> None:

@@ -1,0 +1,72 @@
+"""What figures have in common, a report's and a league's: their style, their formats, and how they are written.
+
+matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fl.errors import InputError
+from fl.files import replacing
+
+FORMATS = ("svg", "png", "pdf")
+
+SETTINGS: Any = {
+    "figure.dpi": 100, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: the name of its files.
+        caption: what it shows.
+        draw: returns a matplotlib figure.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[], Any]
+
+
+def save(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write figures as SVG, PNG and PDF; return the paths.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    paths = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            for suffix in FORMATS:
+                paths.append(folder / f"{figure.name}.{suffix}")
+            for path, content in zip(paths[-len(FORMATS) :], images(figure, FORMATS), strict=True):
+                with replacing(path) as file:
+                    file.write(content)
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return paths
+
+
+def images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
+    """Return a figure in some formats. The same figure gives the same bytes."""
+    import matplotlib as mpl
+
+    found = []
+    with mpl.rc_context(SETTINGS):
+        drawn = figure.draw()
+        for suffix in formats:
+            # Without a date, the same runs give the same files.
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+            target = io.BytesIO()
+            drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
+            found.append(target.getvalue())
+            drawn.set_layout_engine(None)  # the other formats keep the first one's layout, which takes long to find
+    return found
