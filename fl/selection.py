@@ -5,7 +5,7 @@ import numpy as np
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.native import extension
 
-_native = extension("by_payment")
+_native = extension("choose")
 
 
 def by_payment(
@@ -29,7 +29,7 @@ def by_payment(
     if _native is None:
         return _by_payment(wanted, payment, bids, budget)
     market, service, client, price = np.empty((4, wanted.size), dtype=np.int64)
-    chosen = _native.by_payment(
+    chosen = _native.choose(
         *budget.shape,
         np.ascontiguousarray(wanted, np.bool_),
         np.ascontiguousarray(payment, np.float64),

@@ -24,6 +24,63 @@ inline bool below(int64_t index, int64_t count) { return uint64_t(index) < uint6
 
 namespace fl {
 
+PyObject *begin(PyObject *, PyObject *args) {
+    Buffer playing, number, arrival, online, status, budget, asked, available;
+    long long waiting, training;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*LLw*w*w*w*", &playing.view, &number.view, &arrival.view, &online.view, &waiting,
+                          &training, &status.view, &budget.view, &asked.view, &available.view))
+        return nullptr;
+    const int64_t markets = playing.view.len, rows = asked.view.len, places = available.view.len;
+    const int64_t services = markets ? rows / markets : 0, clients = rows ? places / rows : 0;
+    if (services * markets != rows || clients * rows != places || number.count<int64_t>() != markets ||
+        arrival.count<int64_t>() != rows || status.count<int64_t>() != rows || budget.count<int64_t>() != rows ||
+        online.view.len != markets * clients)
+        return misfit();
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t b = row / services;
+        const bool plays = playing.as<const char>()[b];
+        int64_t &now = status.as<int64_t>()[row];
+        if (plays && now == waiting && arrival.as<const int64_t>()[row] <= number.as<const int64_t>()[b]) now = training;
+        if (now == waiting) budget.as<int64_t>()[row] = 0;
+        const char takes_part = plays && now == training;
+        asked.as<char>()[row] = takes_part;
+        const char *there = online.as<const char>() + b * clients;
+        char *can = available.as<char>() + row * clients;
+        for (int64_t c = 0; c < clients; c++) can[c] = there[c] & takes_part;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *settle(PyObject *, PyObject *args) {
+    Buffer spent, received, budget, total, paid, income;
+    Py_ssize_t markets;
+    if (!PyArg_ParseTuple(args, "ny*y*y*y*w*w*", &markets, &spent.view, &received.view, &budget.view, &total.view,
+                          &paid.view, &income.view))
+        return nullptr;
+    const int64_t rows = paid.count<int64_t>(), places = income.count<int64_t>();
+    const int64_t services = markets > 0 ? rows / markets : 0, clients = markets > 0 ? places / markets : 0;
+    if (services * markets != rows || clients * markets != places || spent.count<int64_t>() != rows ||
+        budget.count<int64_t>() != rows || total.count<int64_t>() != rows || received.count<int64_t>() != places)
+        return misfit();
+    int64_t *in_all = paid.as<int64_t>(), *earned = income.as<int64_t>();
+    const int64_t *now = spent.as<const int64_t>(), *got = received.as<const int64_t>();
+    bool fine = true;
+    for (int64_t b = 0; b < markets; b++) {
+        uint64_t out = 0, in = 0;
+        for (int64_t row = b * services; row < (b + 1) * services; row++) {
+            const uint64_t sum = uint64_t(in_all[row]) + uint64_t(now[row]);
+            fine &= now[row] <= budget.as<const int64_t>()[row] && int64_t(sum) <= total.as<const int64_t>()[row];
+            out += sum;
+        }
+        for (int64_t place = b * clients; place < (b + 1) * clients; place++)
+            in += uint64_t(earned[place]) + uint64_t(got[place]);
+        fine &= in == out;
+    }
+    for (int64_t row = 0; fine && row < rows; row++) in_all[row] += now[row];
+    for (int64_t place = 0; fine && place < places; place++) earned[place] += got[place];
+    return PyBool_FromLong(fine);
+}
+
 PyObject *proper(PyObject *, PyObject *args) {
     Buffer market, service, client, payment, asks, available, budget, asked, over;
     long long most;

@@ -5,6 +5,13 @@
 
 namespace fl {
 
+// (playing [B], round [B], arrival [B, M], online [B, C], the codes of services that wait and that train, status, budget
+// [B, M], asked [B, M], available [B, M, C]): lets services arrive, puts 0 in the budgets of those that wait, and says who
+// takes part and can select whom.
+PyObject *begin(PyObject *, PyObject *args);
+// (B, spent [B, M], received [B, C], budget [B, M], total [B, M], paid [B, M], income [B, C]): adds a round's payments to
+// the books, if they balance and no budget is exceeded; returns whether that is so.
+PyObject *settle(PyObject *, PyObject *args);
 // (market [n], service [n], client [n], payment [n], asks [B, M, C], available [B, M, C], budget [B, M], asked [B, M],
 // over [B], most): whether all offers keep the constraints. `over` says whose services may offer more than their
 // budget in all, but not more than `most` to one client.

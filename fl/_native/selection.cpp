@@ -59,7 +59,7 @@ void sort(int64_t *clients, Py_ssize_t count, const double *payment, const int64
 }
 
 // Fills in the offers, and returns how many there are.
-FL_INLINE void choose_in(const Choice &all, const Wishes &wishes, Py_ssize_t *chosen) {
+FL_INLINE void choose_all_in(const Choice &all, const Wishes &wishes, Py_ssize_t *chosen) {
     const char *want = all.wanted;
     const double *pay = all.payment;
     const int64_t *bid = all.bid;
@@ -90,13 +90,13 @@ FL_INLINE void choose_in(const Choice &all, const Wishes &wishes, Py_ssize_t *ch
     }
     *chosen = n;
 }
-FL_VARIANTS(choose, (const Choice &all, const Wishes &wishes, Py_ssize_t *chosen), (all, wishes, chosen))
+FL_VARIANTS(choose_all, (const Choice &all, const Wishes &wishes, Py_ssize_t *chosen), (all, wishes, chosen))
 
 }  // namespace
 
 namespace fl {
 
-PyObject *by_payment(PyObject *, PyObject *args) {
+PyObject *choose(PyObject *, PyObject *args) {
     Py_ssize_t markets, services;
     Buffer wanted, payment, bids, budget, market, service, client, price;
     if (!PyArg_ParseTuple(args, "nny*y*y*y*w*w*w*w*", &markets, &services, &wanted.view, &payment.view, &bids.view,
@@ -116,7 +116,7 @@ PyObject *by_payment(PyObject *, PyObject *args) {
     const Wishes wishes = {memory, reinterpret_cast<double *>(memory + room), memory + 2 * room, memory + 3 * room};
     Py_ssize_t chosen;
     Py_BEGIN_ALLOW_THREADS
-    choose({markets, services, each, wanted.as<const char>(), payment.as<const double>(), bids.as<const int64_t>(),
+    choose_all({markets, services, each, wanted.as<const char>(), payment.as<const double>(), bids.as<const int64_t>(),
             budget.as<const int64_t>(), market.as<int64_t>(), service.as<int64_t>(), client.as<int64_t>(),
             price.as<int64_t>()},
            wishes, &chosen);

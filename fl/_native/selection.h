@@ -6,6 +6,6 @@ namespace fl {
 
 // (B, M, wanted, payment, bids, budget, market, service, client, price): bool [B, M, C], double and int64 [B, M, C], int64
 // [B, M]; results int64 [B M C] four times, of which the first are filled; returns how many.
-PyObject *by_payment(PyObject *, PyObject *args);
+PyObject *choose(PyObject *, PyObject *args);
 
 }  // namespace fl

@@ -167,11 +167,13 @@ class Clearings:
         bids = tables.bid.take(at)
         least = asks.take(places) if self._own else bids  # of the others asks are bids
         unlimited = np.full(self._kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets here
+        only = self._kinds.only_k
         for mechanism, which in self._joint:
-            for k in sorted({*cores[which].tolist()}):
-                some = which & (cores == k)
+            for k in sorted({*cores[which].tolist()}) if only is None else (only,):
+                some = which & (cores == k) if only is None else which
                 mine: Any = slice(None) if some.all() else some[offers.market].nonzero()[0]
-                codes = offers.market[mine] * self._kinds.clients + offers.client[mine]
+                codes = offers.market[mine] * self._kinds.clients
+                codes += offers.client[mine]
                 book = Book(
                     offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], unlimited, k,
                     lambda code: self._tie_order(code, number),

@@ -47,7 +47,7 @@ class Curves:
         self.accuracy, self.u = self.start.copy(), np.zeros(shape)
         self._luck = np.zeros(shape)
         self._noise = np.zeros((len(curves), rounds + 2, services))  # also of the round that a market would play next
-        self._each = np.arange(len(curves))
+        self._first = np.arange(len(curves)) * self._noise.shape[1]  # where that of each begins, as rows [M]
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
         """Begin some markets anew: draw their noise of all rounds."""
@@ -70,7 +70,7 @@ class Curves:
             sums: what each service trains on, [B, M]; 0 for those that do not.
         """
         trains: BoolArray = sums.samples > 0
-        z = self._noise[self._each, rounds]
+        z = self._noise.reshape(-1, self.u.shape[1]).take(self._first + rounds, axis=0)
         if _native is not None:
             before, self.u, self.accuracy = self.u, self.u.copy(), self.accuracy.copy()
             _native.follow(self._columns, before, self._luck, z, *sums, self.u, self.accuracy)

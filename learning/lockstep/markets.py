@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from des.ledger import LedgerError
 from des.money import MICRO, MicroArray
-from des.records import Observation, Privileged, Status
+from des.records import Observation, Privileged
 from des.service import earned
 from des.views import only
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -24,14 +23,10 @@ from fl.streams import stream_key
 from learning.lockstep.clearing import Clearings
 from learning.lockstep.curves import Curves
 from learning.lockstep.offers import Offers, check
-from learning.lockstep.rounds import Closed, View
+from learning.lockstep.rounds import LEFT, REACHED, TRAINING, WAITING, Closed, View, begin, settle
 from learning.lockstep.templates import ENDLESS, LockstepError, Templates
 from learning.lockstep.worlds import Worlds
 from learning.seats import MarketFactory
-
-WAITING, TRAINING, REACHED, LEFT = range(4)
-STATUS = (Status.WAITING, Status.TRAINING, Status.REACHED, Status.LEFT)
-"""What the codes of ``Lockstep.status`` mean."""
 
 
 class Lockstep:
@@ -39,7 +34,7 @@ class Lockstep:
 
     Attributes:
         round: [B] the last round that was closed, 0 before the first.
-        status: [B, M] codes of ``STATUS``.
+        status: [B, M] codes of ``rounds.STATUS``.
         paid: [B, M] what each service has paid, micro-units.
         income: [B, C] what each client has received, micro-units.
         seeds: [B] the seed of each market.
@@ -131,14 +126,10 @@ class Lockstep:
         kinds, playing = self.kinds, ~self.finished
         self._playing = playing
         number = self.round + 1
-        arriving = playing[:, None] & (self.status == WAITING) & (kinds.arrival <= number[:, None])
-        self.status[arriving] = TRAINING
-        asked = playing[:, None] & (self.status == TRAINING)
         budget = np.minimum(kinds.budgets(number), self.total_left)
-        budget[self.status == WAITING] = 0
+        asked, available = begin(playing, number, kinds.arrival, kinds.online(number), self.status, budget)
         world = self._worlds.draw(number)
         asks, willing = self._clearings.ask(world, number, playing)
-        available = asked[:, :, None] & kinds.online(number)[:, None, :]
         if willing is not None:
             available &= willing
         self._shown.clear()
@@ -167,13 +158,8 @@ class Lockstep:
         fate = self._clearings.clear(offers, view.world, view.asks, view.budget, view.cores, view.round, view.asked)
         before = self.curves.accuracy
         sums = fate.sums(self.paid.shape, self.income.shape)
-        if (sums.spent > view.budget).any():
-            raise LedgerError("a service paid more than its budget")
+        settle(sums, view.budget, kinds.total, self.paid, self.income)
         self.curves.train(view.round, sums.trained)
-        self.paid += sums.spent
-        self.income += sums.income
-        if (self.paid.sum(axis=1) != self.income.sum(axis=1)).any() or (self.paid > kinds.total).any():
-            raise LedgerError("clients did not receive the sum that services paid")
         reached = view.asked & (self.curves.accuracy >= kinds.target)
         self.status[reached] = REACHED
         self.round = np.where(self._playing, view.round, self.round)

@@ -20,9 +20,9 @@ from des.records import Feedback, Offer
 from fl.arrays import FloatArray, IntArray
 from fl.blame import Foreign
 from learning.evaluation import Entrant, Results, games, seated
-from learning.lockstep.markets import STATUS, Lockstep
+from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
-from learning.lockstep.rounds import Closed, View
+from learning.lockstep.rounds import STATUS, Closed, View
 from learning.play import Decision, PolicyFailed, decide
 from learning.policy import Policy
 from learning.seats import MarketFactory

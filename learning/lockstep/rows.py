@@ -11,8 +11,8 @@ import numpy as np
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
 from fl.native import extension
-from learning.lockstep.markets import TRAINING, WAITING, Lockstep
-from learning.lockstep.rounds import View
+from learning.lockstep.markets import Lockstep
+from learning.lockstep.rounds import TRAINING, WAITING, View
 from learning.lockstep.templates import ENDLESS
 from learning.projection import ActionError
 from learning.spaces import bounds

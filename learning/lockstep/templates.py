@@ -39,6 +39,7 @@ class Templates:
         epochs: [B, M] local epochs.
         arrival: [B, M] the first round of each service.
         total: [B, M] the budget for the whole run, micro-units.
+        only_k: what K is in all rounds of all markets; None if it differs.
     """
 
     def __init__(self, markets: Sequence[Market], of: Sequence[int]) -> None:
@@ -87,14 +88,17 @@ class Templates:
                 self._cores[kind, number] = now.cores
                 self._offline[kind, number, list(now.offline)] = True
         self._anyone_offline = bool(self._offline.any())
+        values = {k for own, it in zip(self._cores, self.markets, strict=True) for k in own[1 : it.rounds + 2].tolist()}
+        self.only_k: int | None = values.pop() if len(values) == 1 else None
+        self._first = self.of * (last + 2)  # where each market's rounds begin in a table of all kinds
 
     def budgets(self, number: IntArray) -> MicroArray:
         """Return B_m [B, M] of round ``number[b]``, micro-units."""
-        return self._budgets[self.of, number]
+        return self._budgets.reshape(-1, self.services).take(self._first + number, axis=0)
 
     def cores(self, number: IntArray) -> IntArray:
         """Return K [B]."""
-        return self._cores[self.of, number]
+        return self._cores.take(self._first + number)
 
     def online(self, number: IntArray) -> BoolArray:
         """Return who can be selected, [B, C]."""

@@ -20,9 +20,9 @@ from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array
 from fl.streams import stream
 from learning.checks import require_one_offer
-from learning.lockstep.markets import REACHED, Lockstep
+from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import by_payment
-from learning.lockstep.rounds import View
+from learning.lockstep.rounds import REACHED, View
 from learning.lockstep.rows import Rows
 from learning.projection import ActionError
 from learning.seats import MarketFactory

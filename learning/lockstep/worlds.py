@@ -117,7 +117,8 @@ class Worlds:
         _, services, clients = self._shape
         if self._tables is None:
             return self._with_own(rounds, None)
-        at = draw_pairs(self._keys, rounds, services, clients, self._pairs) + self._offset
+        at = draw_pairs(self._keys, rounds, services, clients, self._pairs)
+        at += self._offset
         world = World(self._tables, at)
         return self._with_own(rounds, world) if self.own.any() else world
 

@@ -15,7 +15,7 @@ from des import allocation
 from fl import draws, elementary, philox, selection
 from fl.arrays import AnyArray
 from implementations import vectors, without_extension
-from learning.lockstep import clearing, curves, offers, rows
+from learning.lockstep import clearing, curves, offers, rounds, rows
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import LockstepOfferError, Offers, by_payment
 from learning.lockstep.vector_env import VectorMarketEnv
@@ -24,7 +24,7 @@ from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
 
-MODULES = (allocation, clearing, curves, draws, elementary, offers, philox, rows, selection)
+MODULES = (allocation, clearing, curves, draws, elementary, offers, philox, rounds, rows, selection)
 
 
 def played(factories: list[MarketFactory], seeds: list[int], draws: int) -> Iterator[AnyArray]:
@@ -118,6 +118,10 @@ def test_the_extension_refuses_arrays_that_do_not_fit() -> None:
     native = pytest.importorskip("fl._fused")
     whole, parts, flags = np.zeros(3, dtype=np.int64), np.zeros(3), np.zeros(3, dtype=np.bool_)
     for call in (
+        lambda: native.begin(
+            flags, whole, whole, flags, 0, 1, whole.copy(), whole[:2].copy(), flags.copy(), flags.copy()
+        ),
+        lambda: native.settle(1, whole, whole[:2], whole, whole, whole.copy(), whole.copy()),
         lambda: native.proper(whole, whole, whole, whole[:2], whole, flags, whole, flags, flags, 9),
         lambda: native.totals(1, flags, *[whole] * 5, whole, whole, parts[:2], np.zeros((5, 1), int), parts[:1], whole),
         lambda: native.follow(np.zeros((18, 3)), parts, parts, parts, whole, whole, parts, whole[:2], parts, parts),
@@ -125,6 +129,7 @@ def test_the_extension_refuses_arrays_that_do_not_fit() -> None:
         lambda: native.decode(parts, flags, flags, 2.0, flags, parts),
         lambda: native.observe(1, 1, whole + 3, np.zeros(3, "f4"), np.zeros(3, "f4"), flags[:1], np.zeros(9, "f4")),
         lambda: native.observe(1, 1, whole, np.zeros(3, "f4"), np.zeros(3, "f4"), flags[:1], np.zeros(5, "f4")),
+        lambda: native.powers(parts, parts[:2], parts.copy()),
         lambda: native.quantiles(parts, parts[:2].copy()),
         lambda: native.rounded(parts, parts.copy(), flags[:2].copy()),
     ):

@@ -17,9 +17,9 @@ from des.offers import MOST
 from des.pay_as_offered import PayAsOffered
 from des.records import Observation, Offer
 from des.rows import Outcome, RoundReport
-from learning.lockstep.markets import STATUS, Lockstep
+from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import LockstepOfferError, Offers
-from learning.lockstep.rounds import Closed
+from learning.lockstep.rounds import STATUS, Closed
 from learning.lockstep.templates import LockstepError
 from support.markets import BEHAVIOURS, MECHANISMS, factory, kinds, plain
 
