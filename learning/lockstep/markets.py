@@ -70,6 +70,7 @@ class Lockstep:
         self._view: View | None = None
         self._shown: dict[int, tuple[tuple[str, ...], FloatArray, frozenset[int]]] = {}
         self._playing = np.zeros(b, dtype=np.bool_)
+        self._finished: BoolArray | None = None  # until it is asked for
         self.reset(range(b), seeds)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
@@ -97,12 +98,15 @@ class Lockstep:
         self.round[rows], self.paid[rows], self.income[rows] = 0, 0, 0
         begins = np.where(self.kinds.arrival[rows] > 1, WAITING, TRAINING)
         self.status[rows] = np.where(self.kinds.exists[rows], begins, LEFT)
+        self._finished = None
 
     @property
     def finished(self) -> BoolArray:
         """Whether no further round follows in each market: the last one is over, or every service has left."""
-        over: BoolArray = (self.round >= self.kinds.rounds) | ~(self.status <= TRAINING).any(axis=1)
-        return over
+        if self._finished is None:
+            self._finished = (self.round >= self.kinds.rounds) | ~(self.status <= TRAINING).any(axis=1)
+            self._finished.setflags(write=False)
+        return self._finished
 
     @property
     def drawn_together(self) -> bool:
@@ -168,7 +172,7 @@ class Lockstep:
         closed = Closed(view.round, view.asked, fate, reward, self.status.copy(), sums.served, sums.spent, before)
         self._clearings.learn(fate, view.round, self._playing)
         self.status[self.status == REACHED] = LEFT
-        self._view = None
+        self._view = self._finished = None
         return closed
 
     def losses(self, closed: Closed, b: int, which: IntArray) -> FloatArray:
