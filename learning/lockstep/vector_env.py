@@ -135,7 +135,8 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         terminated = closed.asked & (closed.status == REACHED)
         left = self.markets.kinds.rounds - closed.round
         truncated = closed.asked & ~terminated & (left <= 0)[:, None]
-        rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
+        if terminated.any():
+            rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
         infos: Infos = {
             "round": np.repeat(np.where(over, 0, closed.round), self._shape[1]),
             "accuracy": self.markets.curves.accuracy.ravel().copy(),

@@ -110,6 +110,18 @@ def test_powers() -> None:
     assert rounded(power(300.0, 1.0)) == 300.0
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 21])
+def test_powers_have_the_same_bits_in_all_ways(count: int) -> None:
+    bases, exponents = 1000 * SPREAD[: 3 * count].reshape(3, -1), 8 * SPREAD[-3 * count :].reshape(3, -1) - 4
+    found = power(bases, exponents)
+    assert np.array_equal(exp(exponents * log(bases)), found)
+    with without_extension(elementary):
+        assert np.array_equal(power(bases, exponents), found)
+    for width in (0, 1):
+        with vectors(width):
+            assert np.array_equal(power(bases, exponents), found)
+
+
 def test_sines_and_cosines_of_turns() -> None:
     turns = 80 * SPREAD - 40
     sine, cosine = waves(turns)

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fl.streams import generator, stream, stream_key
+from fl.streams import generator, stream, stream_key, stream_keys
 
 
 def test_the_same_purpose_gives_the_same_numbers_in_any_order_of_calls() -> None:
@@ -32,6 +32,12 @@ def test_known_first_values(seed: int, purpose: tuple[str | int, ...], first: li
 
 def test_a_key_is_the_sha_256_of_the_typed_parts() -> None:
     assert stream_key(0, "quality", 1) == hashlib.sha256(b"i0/s7:quality/i1").digest()
+
+
+def test_many_keys_are_those_of_each_seed() -> None:
+    seeds = [0, -3, 2**80]
+    assert stream_keys(seeds, "policy", "ü", 12) == [stream_key(seed, "policy", "ü", 12) for seed in seeds]
+    assert stream_keys([], "quality") == []
 
 
 @pytest.mark.parametrize(

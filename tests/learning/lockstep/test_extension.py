@@ -1,6 +1,7 @@
 """Lockstep gives the same bytes whether the compiled extension plays or NumPy, and with vectors of any width."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from des import allocation
+from des.ledger import LedgerError
 from fl import draws, elementary, philox, selection
 from fl.arrays import AnyArray
+from fl.surrogate import Trained
 from implementations import vectors, without_extension
 from learning.lockstep import clearing, curves, offers, rounds, rows
 from learning.lockstep.markets import Lockstep
@@ -112,6 +115,32 @@ def test_both_versions_refuse_the_same_offers(bad: list[tuple[int, int, int, int
     found = refusal()
     with without_extension(*MODULES):
         assert refusal() == found
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    ("spent", "received", "problem"),
+    [
+        ([5, 9], [4, 10], None),
+        ([5, 11], [6, 10], "more than its budget"),
+        ([5, 9], [4, 9], "did not receive"),
+        ([8, 6], [7, 7], "did not receive"),  # the first service has 107 for the whole run
+    ],
+)
+def test_books_that_do_not_balance_are_refused(
+    spent: list[int], received: list[int], problem: str | None, compiled: bool
+) -> None:
+    paid, income = np.array([[50, 100], [100, 50]]), np.array([[75, 75], [90, 60]])
+    budget, total = np.full((2, 2), 10), np.array([[10**9, 10**9], [107, 10**9]])
+    both = np.array([[0, 0], spent]), np.array([[0, 0], received])
+    sums = clearing.Sums(both[0], both[0], Trained(*both[:1] * 4), both[1])
+    with nullcontext() if compiled else without_extension(rounds):
+        if problem is None:
+            rounds.settle(sums, budget, total, paid, income)
+            assert (paid[1].tolist(), income[1].tolist()) == ([105, 59], [94, 70])
+            return
+        with pytest.raises(LedgerError, match=problem):
+            rounds.settle(sums, budget, total, paid, income)
 
 
 def test_the_extension_refuses_arrays_that_do_not_fit() -> None:
