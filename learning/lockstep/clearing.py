@@ -102,6 +102,8 @@ class Clearings:
         self._joint: list[tuple[Mechanism, BoolArray]] = [
             (it, np.array([type(other) is kind for other in mechanisms])) for kind, it in types.items()
         ]
+        self._alike = kinds.only_k is not None and len(types) == 1 and all(it.by_client for it in mechanisms)
+        self._unlimited = np.full(kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets there
         self._own: dict[int, Mechanism] = {}
         self._learning: dict[int, Population] = {}
         self._willing: dict[int, BoolArray] = {}
@@ -166,16 +168,15 @@ class Clearings:
         awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
         bids = tables.bid.take(at)
         least = asks.take(places) if self._own else bids  # of the others asks are bids
-        unlimited = np.full(self._kinds.services, ENDLESS)  # of many markets at once; nothing reads budgets here
         only = self._kinds.only_k
         for mechanism, which in self._joint:
-            for k in sorted({*cores[which].tolist()}) if only is None else (only,):
-                some = which & (cores == k) if only is None else which
-                mine: Any = slice(None) if some.all() else some[offers.market].nonzero()[0]
+            for k in [only] if only is not None else sorted({*cores[which].tolist()}):
+                some = None if self._alike else which & (cores == k)
+                mine: Any = slice(None) if some is None or some.all() else some[offers.market].nonzero()[0]
                 codes = offers.market[mine] * self._kinds.clients
                 codes += offers.client[mine]
                 book = Book(
-                    offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], unlimited, k,
+                    offers.service[mine], codes, offers.payment[mine], bids[mine], least[mine], self._unlimited, k,
                     lambda code: self._tie_order(code, number),
                 )  # fmt: skip
                 if comes_with_flmarket(mechanism):  # and keeps the rules

@@ -92,12 +92,12 @@ class Worlds:
         self.own = np.array([not market.population.fresh for market in templates])
         self._populations: list[Population | None] = [None] * len(templates)
         self._pairs = np.ones((len(templates), 1, 1), dtype=np.int64)
-        self._offset = np.zeros((len(templates), services, 1), dtype=np.int64)
+        self._offset = np.zeros((len(templates), services, clients), dtype=np.int64)
         for b, market in enumerate(templates):
             if not self.own[b]:
                 count, each = market.population.pairs.bid.shape
                 self._pairs[b] = each
-                self._offset[b, :count, 0] = starts[id(market)] + each * np.arange(count)
+                self._offset[b, :count] = starts[id(market)] + each * np.arange(count)[:, None]
         self._keys = np.zeros((len(templates), 2), dtype=np.uint32)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int], own: Mapping[int, Market]) -> None:
