@@ -19,8 +19,8 @@ from fl.installation import PACKAGES, ROOT
 class Foreign:
     """A context for foreign code: whatever that raises, SystemExit too, becomes an error of flmarket's.
 
-    Ctrl-C passes, and so do the errors that the code may raise on purpose. A process that the code has forked ends where
-    it would leave it: flmarket goes on in one process. Light: it surrounds every decision.
+    Ctrl-C passes, and so do the errors that the code may raise on purpose. A process that the code has forked ends
+    where it would leave it: flmarket goes on in one process. Light: it surrounds every decision.
     """
 
     __slots__ = ("_passing", "_process", "_told")

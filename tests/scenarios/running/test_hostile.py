@@ -540,7 +540,7 @@ def test_a_keyboard_interrupt_of_a_policy_says_whose_it_is(folder: Path) -> None
     command = ["run", "market.toml", "--plugin", "mine.py", "--policy", "interrupts"]
     done = shell.process(*command, cwd=folder)
     assert done.returncode == 1
-    assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt() (mine.py:22)" in (
+    assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt() (mine.py:21)" in (
         done.stderr
     )
     done = shell.process(*command, "--rounds", "1", cwd=folder)
