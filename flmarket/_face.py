@@ -311,8 +311,9 @@ def _scenarios(given: "Place | Scenario | Sequence[Place | Scenario]") -> "list[
     """Return one scenario, or several. Errors as in ``_scenario``."""
     from scenarios.file.schema import Scenario
 
-    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | PathLike | Scenario)
-    return [_scenario(one) for one in (given if several else [given])]
+    if isinstance(given, str | PathLike | Scenario) or not isinstance(given, Iterable):
+        return [_scenario(given)]
+    return [_scenario(one) for one in given]
 
 
 def _scenario(given: "Place | Scenario") -> "Scenario":
