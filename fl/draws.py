@@ -45,7 +45,7 @@ _native = extension("subsets")
 def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
     """Return the key [..., 2] of a stream for each seed [...]: the first 8 bytes of ``fl.streams.stream_key``."""
     seeds = np.asarray(seed, dtype=object)  # a seed may be larger than any of NumPy's integers
-    digests = [stream_key(int(one), *purpose)[:8] for one in seeds.ravel().tolist()]
+    digests = [stream_key(one, *purpose)[:8] for one in seeds.ravel().tolist()]
     words = np.frombuffer(b"".join(digests), dtype="<u4").astype(np.uint32)
     return words.reshape(*seeds.shape, 2)
 

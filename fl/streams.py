@@ -10,6 +10,7 @@ that PCG64's words stay the same, but not what the methods of its ``Generator`` 
 """
 
 import hashlib
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,14 @@ def stream_key(seed: int, *purpose: str | int) -> bytes:
     """Return the 32-byte key of the stream for ``purpose``.
 
     Parts are written with their type and length, so that ``("a", 12)``, ``("a1", 2)`` and ``("a", "12")`` differ.
+
+    Raises:
+        TypeError: the seed is no integer. What looks like one (1.0, "1") would name another stream.
     """
-    parts = [f"i{seed}"]
+    try:
+        parts = [f"i{index(seed)}"]
+    except TypeError:
+        raise TypeError(f"a seed is an integer, not {seed!r}") from None
     for part in purpose:
         parts.append(f"i{part}" if isinstance(part, int) else f"s{len(part)}:{part}")
     return hashlib.sha256("/".join(parts).encode()).digest()

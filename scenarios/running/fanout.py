@@ -1,5 +1,6 @@
 """Spreads independent tasks over processes, and gives their results in order, or as soon as they are there."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -94,6 +95,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: it loads the plug-ins of the one that started it."""
+    """Prepare a process: it loads the plug-ins of the one that started it, and its standard output is not for them."""
     end_with_parent_of_pool()
+    os.dup2(2, 1)
     unpack(packages)
