@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from glob import escape, glob
+from glob import escape
 from pathlib import Path
 
 from fl.counting import counted
@@ -21,7 +21,9 @@ def require_directory(place: Path) -> None:
         return
     if place.exists():
         raise InputError(f"{place}: is a file; name the directory of a run, or a folder with runs in it")
-    meant = sorted(glob(escape(str(place)).replace("...", "*"))) if "..." in str(place) else []
+    meant: list[Path] = []
+    if "..." in str(place):
+        meant = sorted(Path(place.anchor).glob(escape(str(place.relative_to(place.anchor))).replace("...", "*")))
     raise InputError(f"{place}: no such directory" + (f"; did you mean {meant[0]}?" if meant else ""))
 
 

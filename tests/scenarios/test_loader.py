@@ -101,7 +101,7 @@ class TestFiles:
     def test_a_mistyped_file(self, mistyped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         Path("my-market.toml").touch()
-        with pytest.raises(ScenarioError, match="; did you mean 'my-market.toml'\\?$"):
+        with pytest.raises(ScenarioError, match=r"; did you mean 'my-market\.toml'\?$"):
             load(mistyped)
 
     def test_a_built_in_with_the_ending_of_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,9 @@ def test_a_path_that_was_copied_from_a_page_with_its_dots(tmp_path: Path, monkey
     """Also where names hold what the shell would expand."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs[1]/quickstart-74adb5c2/hqfa/seed-0000").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"no such directory; did you mean runs\[1\]/quickstart-74adb5c2/hqfa/seed-0000"):
+    with pytest.raises(
+        InputError, match=r"no such directory; did you mean runs\[1\]/quickstart-74adb5c2/hqfa/seed-0000"
+    ):
         require_directory(Path("runs[1]/quickstart-.../hqfa/seed-0000"))
     with pytest.raises(InputError, match=r"no such directory$"):
         require_directory(Path("runs[1]/paper-.../hqfa/seed-0000"))
