@@ -57,6 +57,50 @@ class CheckedOffer:
         return int(self.payments.sum())
 
 
+def read_offer(offer: object, *, policy: str, service: str, round_: int, clients: int) -> Offer:
+    """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist.
+
+    Args:
+        offer: what the policy returned: its clients and payments may be lists, too, and any kinds of numbers.
+        policy, service, round_: for the message.
+        clients: C.
+
+    Raises:
+        OfferError: it cannot be read.
+    """
+
+    def refuse(problem: str, client: int | None = None) -> OfferError:
+        return OfferError(policy, service, round_, client, problem)
+
+    if not isinstance(offer, Offer):
+        raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
+
+    def unreadable(error: BaseException) -> OfferError:
+        return refuse(f"clients and payments must be lists of the same length: {refusal(error)}{blame(error)}")
+
+    with Foreign(unreadable):  # lists of lists of different lengths; an __array__ may raise anything
+        given = (offer.clients, offer.payments)
+        wanted, payments = map(np.asarray, given)
+    if any(isinstance(values, np.ma.MaskedArray) for values in given):
+        raise refuse("clients and payments must be plain arrays; what masked ones hide would be offered, too")
+    if wanted.ndim != 1 or payments.shape != wanted.shape:
+        raise refuse(
+            f"clients and payments must be lists of the same length, not of shapes {wanted.shape} and {payments.shape}"
+        )
+    if not len(wanted):
+        return Offer.none()
+    if wanted.dtype.kind not in "iu":
+        raise refuse(f"clients must be whole numbers, not {wanted.dtype}")
+    if payments.dtype.kind not in "iuf":
+        raise refuse(f"payments must be numbers, not {payments.dtype}")
+    if (unknown := (wanted < 0) | (wanted >= clients)).any():
+        raise refuse(f"unknown client; clients are 0 to {clients - 1}", int(wanted[unknown][0]))
+    read = Offer(wanted.astype(np.int64), payments.astype(np.float64))
+    read.clients.setflags(write=False)
+    read.payments.setflags(write=False)
+    return read
+
+
 def check_offer(
     offer: object,
     *,
@@ -88,30 +132,11 @@ def check_offer(
     def refuse(problem: str, client: int | None = None) -> OfferError:
         return OfferError(policy, service, round_, client, problem)
 
-    if not isinstance(offer, Offer):
-        raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
-
-    def unreadable(error: BaseException) -> OfferError:
-        return refuse(f"clients and payments must be lists of the same length: {refusal(error)}{blame(error)}")
-
-    with Foreign(unreadable):  # lists of lists of different lengths; an __array__ may raise anything
-        clients, payments = np.asarray(offer.clients), np.asarray(offer.payments)
-    if clients.ndim != 1 or payments.shape != clients.shape:
-        raise refuse(
-            f"clients and payments must be lists of the same length, not of shapes {clients.shape} and {payments.shape}"
-        )
-    if not len(clients):
-        return CheckedOffer(np.empty(0, np.int64), np.empty(0, np.int64))
-    if clients.dtype.kind not in "iu":
-        raise refuse(f"clients must be whole numbers, not {clients.dtype}")
-    if payments.dtype.kind not in "iuf":
-        raise refuse(f"payments must be numbers, not {payments.dtype}")
+    read = read_offer(offer, policy=policy, service=service, round_=round_, clients=len(bids))
     asked = bids.tolist()
     most = (MOST if over_budget else budget + 1) / MICRO
     exact: dict[int, Micro] = {}
-    for client, payment in zip(clients.tolist(), payments.astype(np.float64).tolist(), strict=True):
-        if not 0 <= client < len(asked):
-            raise refuse(f"unknown client; clients are 0 to {len(asked) - 1}", client)
+    for client, payment in zip(read.clients.tolist(), read.payments.tolist(), strict=True):
         if client in exact:
             raise refuse("a client can be offered only one payment", client)
         if client in offline:

@@ -4,6 +4,8 @@ Whoever calls a plug-in does so in ``Foreign``, and describes what it raised wit
 exception's own ``repr`` and ``str`` are foreign code, too.
 """
 
+import os
+import signal
 import sysconfig
 import traceback
 from collections.abc import Callable
@@ -17,10 +19,11 @@ from fl.installation import PACKAGES, ROOT
 class Foreign:
     """A context for foreign code: whatever that raises, SystemExit too, becomes an error of flmarket's.
 
-    Ctrl-C passes, and so do the errors that the code may raise on purpose. Light: it surrounds every decision.
+    Ctrl-C passes, and so do the errors that the code may raise on purpose. A process that the code has forked ends
+    where it would leave it: flmarket goes on in one process. Light: it surrounds every decision.
     """
 
-    __slots__ = ("_passing", "_told")
+    __slots__ = ("_passing", "_process", "_told")
 
     def __init__(self, told: Callable[[BaseException], Exception], *passing: type[BaseException]) -> None:
         """Create a context.
@@ -30,15 +33,24 @@ class Foreign:
             passing: the errors that pass as they are.
         """
         self._told = told
-        self._passing: tuple[type[BaseException], ...] = (KeyboardInterrupt, *passing)
+        self._passing = passing
+        self._process = 0
 
     def __enter__(self) -> None:
         """Begin."""
+        self._process = os.getpid()
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         """Raise the error that ``told`` returns, if there is anything to tell."""
-        if error is not None and not isinstance(error, self._passing):
+        if os.getpid() != self._process:
+            os._exit(1)
+        if error is not None and not isinstance(error, self._passing) and not _by_ctrl_c(error):
             raise self._told(error) from error
+
+
+def _by_ctrl_c(error: BaseException) -> bool:
+    """Return whether an exception may be Ctrl-C, which does not reach a process whose user is elsewhere."""
+    return isinstance(error, KeyboardInterrupt) and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def represent(error: BaseException) -> str:

@@ -45,7 +45,7 @@ _native = extension("subsets")
 def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
     """Return the key [..., 2] of a stream for each seed [...]: the first 8 bytes of ``fl.streams.stream_key``."""
     seeds = np.asarray(seed, dtype=object)  # a seed may be larger than any of NumPy's integers
-    keys = stream_keys(map(int, seeds.ravel().tolist()), *purpose)
+    keys = stream_keys(seeds.ravel().tolist(), *purpose)
     words = np.frombuffer(b"".join(keys), dtype="<u4").reshape(*seeds.shape, KEY_BYTES // 4)
     return words[..., :2].astype(np.uint32)
 

@@ -11,6 +11,7 @@ that PCG64's words stay the same, but not what the methods of its ``Generator`` 
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,17 @@ def stream_key(seed: int, *purpose: str | int) -> bytes:
     """Return the 32-byte key of the stream for ``purpose``.
 
     Parts are written with their type and length, so that ``("a", 12)``, ``("a1", 2)`` and ``("a", "12")`` differ.
+
+    Raises:
+        TypeError: the seed is no integer. What looks like one (1.0, "1") would name another stream.
     """
-    return hashlib.sha256(f"i{seed}{_written(purpose)}".encode()).digest()
+    return _key(seed, _written(purpose))
 
 
 def stream_keys(seeds: Iterable[int], *purpose: str | int) -> list[bytes]:
-    """Return the ``stream_key`` of one purpose under each of many seeds."""
+    """Return the ``stream_key`` of one purpose under each of many seeds. Errors as there."""
     rest = _written(purpose)
-    return [hashlib.sha256(f"i{seed}{rest}".encode()).digest() for seed in seeds]
+    return [_key(seed, rest) for seed in seeds]
 
 
 def _written(purpose: Sequence[str | int]) -> str:
@@ -55,6 +59,14 @@ def _written(purpose: Sequence[str | int]) -> str:
     for part in purpose:
         rest += f"/i{part}" if isinstance(part, int) else f"/s{len(part)}:{part}"
     return rest
+
+
+def _key(seed: int, rest: str) -> bytes:
+    try:
+        number = index(seed)
+    except TypeError:
+        raise TypeError(f"a seed is an integer, not {seed!r}") from None
+    return hashlib.sha256(f"i{number}{rest}".encode()).digest()
 
 
 def generator(key: bytes) -> Generator:

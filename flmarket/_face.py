@@ -16,8 +16,6 @@ from fl.home import expanded
 from fl.words import in_python, pythonic
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
     from learning.environment import MarketEnv
     from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
@@ -103,7 +101,7 @@ def run(
     from scenarios.loader import with_rounds
     from scenarios.running.batch import play_batch
 
-    scenarios = [_scenario(one) for one in ([scenario] if _is_one(scenario) else scenario)]
+    scenarios = _scenarios(scenario)
     if rounds is not None:
         scenarios = [with_rounds(one, rounds) for one in scenarios]
     names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
@@ -188,7 +186,7 @@ def train(
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
 
-    markets = [_scenario(one) for one in ([scenario] if _is_one(scenario) else scenario)]
+    markets = _scenarios(scenario)
     if not markets:
         raise InputError("scenario = []: name at least one")
     names: object = markets[0].name if len(markets) == 1 else [market.name for market in markets]
@@ -291,8 +289,7 @@ def vector_env(
     with _needing_rl("flmarket.vector_env"):
         from scenarios.environments import vector_env as make
 
-    several = [scenarios] if _is_one(scenarios) else scenarios
-    return make([_scenario(one) for one in several], markets, seed, gamma=gamma, payment_limit=payment_limit)
+    return make(_scenarios(scenarios), markets, seed, gamma=gamma, payment_limit=payment_limit)
 
 
 def require_no_plugin_file(what: str) -> None:
@@ -310,15 +307,30 @@ def _needing_rl(what: str) -> AbstractContextManager[None]:
     return needs_extra("rl", what, "PettingZoo and Gymnasium", modules=("gymnasium", "pettingzoo"))
 
 
-def _is_one(scenario: "Place | Scenario | Sequence[Place | Scenario]") -> "TypeIs[Place | Scenario]":
-    """Return whether this is one scenario, not several."""
+def _scenarios(given: "Place | Scenario | Sequence[Place | Scenario]") -> "list[Scenario]":
+    """Return one scenario, or several. Errors as in ``_scenario``."""
     from scenarios.file.schema import Scenario
 
-    return isinstance(scenario, str | PathLike | Scenario)
+    if isinstance(given, str | PathLike | Scenario) or not isinstance(given, Iterable):
+        return [_scenario(given)]
+    return [_scenario(one) for one in given]
 
 
 def _scenario(given: "Place | Scenario") -> "Scenario":
-    return load(given) if isinstance(given, str | PathLike) else given
+    """Return a scenario.
+
+    Raises:
+        InputError: it is something else, or cannot be read.
+    """
+    from scenarios.file.schema import Scenario
+
+    if isinstance(given, str | PathLike):
+        return load(given)
+    if not isinstance(given, Scenario):
+        raise InputError(
+            f"scenario = {str(given)[:80]!r}: must be a file, the name of a built-in one, or what flmarket.load returns"
+        )
+    return given
 
 
 def _text(place: Place) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fl.errors import InputError
 from fl.home import expanded
 from fl.words import in_python, pythonic
 from flmarket._face import Place, require_no_plugin_file
@@ -47,6 +48,8 @@ def fork(
     from scenarios.fork import fork as play
 
     wishes = [changes] if isinstance(changes, Mapping) else list(changes)
+    if wrong := [wish for wish in wishes if not isinstance(wish, Mapping)]:
+        raise InputError(f"changes: must be a mapping such as {{'clients.cores': 2}}, or several, not {wrong[0]!r}")
     named = [
         {key: register_classes([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
         for wish in wishes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from des.market import Market
-from des.offers import OfferError
+from des.offers import OfferError, read_offer
 from des.records import Observation, Offer
 from des.rows import RoundReport
 from fl.blame import Foreign, blame, represent
@@ -85,6 +85,7 @@ def decide(
         A decision of each service in ``observations`` that is not in ``given``, in the same order.
 
     Raises:
+        OfferError: an offer that others see cannot be read.
         PolicyFailed: a policy raised an exception.
     """
     offers = dict(given or {})
@@ -93,6 +94,8 @@ def decide(
     blind = [name for name in asked if name not in seeing]
     offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
     made = {name: Decision(observations[name], offers[name]) for name in blind}
+    if seeing:  # offers of plug-ins, which may be lists, or wrong; whoever sees them must not change them
+        offers = {name: _read(offer, labels.get(name, name), observations[name]) for name, offer in offers.items()}
     for name in seeing:
         revealed = reveal(observations[name], offers)
         made[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
@@ -109,7 +112,7 @@ def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation
         raise RunError(
             f"the policy of service {observation.service!r} declares sees_offers; it must declare privileged, too"
         )
-    return replace(observation, privileged=replace(observation.privileged, rival_offers=offers))
+    return replace(observation, privileged=replace(observation.privileged, rival_offers=dict(offers)))
 
 
 def learn(
@@ -153,6 +156,12 @@ def play(
 def _act(policy: Policy, label: str, observation: Observation) -> Offer:
     with Foreign(partial(PolicyFailed.to, "act", label, observation.service, observation.round), OfferError):
         return policy.act(observation)
+
+
+def _read(offer: Offer, label: str, observation: Observation) -> Offer:
+    return read_offer(
+        offer, policy=label, service=observation.service, round_=observation.round, clients=observation.clients
+    )
 
 
 def _sees_offers(policy: Policy, label: str, observation: Observation) -> bool:

@@ -111,7 +111,12 @@ class Policy(ABC):
 
         An interrupted run with a policy that cannot be resumed starts over; its results are the same either way.
         """
-        return type(self).learn is Policy.learn or type(self).state is not Policy.state
+        return not learns(self) or type(self).state is not Policy.state
+
+
+def learns(policy: Policy) -> bool:
+    """Return whether a policy does anything when it learns; most do not. It may be a policy that defines it alone."""
+    return type(policy).learn is not Policy.learn or "learn" in getattr(policy, "__dict__", ())
 
 
 class PolicyOptionsError(InputError):

@@ -71,6 +71,8 @@ class Original:
         last = None if known is None or directory.state is State.COMPLETE else known.round
         try:
             rounds = [LoggedRound.read(text) for text in islice(rounds_text(path), last)]
+            for logged in rounds:  # before anything is played that could not be compared
+                logged.check([service.name for service in run.scenario.services], run.scenario.clients.count)
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from error
         return cls(run, rounds)
@@ -81,7 +83,7 @@ class Original:
         Raises:
             InputError: there is no such round, or the changes cannot be made or would change nothing.
         """
-        if not 1 <= round_ <= len(self.rounds):
+        if round_ not in range(1, len(self.rounds) + 1):
             raise InputError(
                 f"round {round_}: {self.run.directory.path} has rounds 1 to {len(self.rounds)}; choose one"
             )

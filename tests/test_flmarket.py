@@ -181,6 +181,9 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
             {"scenario": "quickstart", "seeds": [0, 10**5000]},
             "seeds: one is too large; a seed is an integer from 0 to 9223372036854775807",
         ),
+        ({"scenario": "quickstart", "seeds": 2**70}, "seeds: these are more than 1,000,000; name fewer"),
+        ({"scenario": None}, "scenario = 'None': must be a file, the name of a built-in one, or what flmarket.load"),
+        ({"scenario": ["quickstart", 3]}, "scenario = '3': must be a file, the name of a built-in one, or what"),
         ({"scenario": "quickstart", "seeds": "3"}, "seeds = '3': must be integers of at least 0, or how many of them"),
         (
             {"scenario": "quickstart", "seeds": 2.5},
@@ -200,6 +203,18 @@ def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], p
         (
             lambda: flmarket.load("quickstart", "rounds=3"),  # type: ignore[arg-type]
             "overrides = 'rounds=3': must be a mapping such as {'rounds': 3}",
+        ),
+        (
+            lambda: flmarket.load("quickstart", {3: 4}),  # type: ignore[dict-item]
+            "3 = 4: is not a dotted key such as clients.cores",
+        ),
+        (
+            lambda: flmarket.load("quickstart", [("rounds", 3)]),  # type: ignore[arg-type]
+            "--set ('rounds', 3): is not a dotted key such as clients.cores",
+        ),
+        (
+            lambda: flmarket.parallel_env(3),  # type: ignore[arg-type]
+            "scenario = '3': must be a file, the name of a built-in one, or what flmarket.load returns",
         ),
         (
             lambda: flmarket.load("quickstart", {"services.digits.target": 0.9}),
@@ -255,6 +270,10 @@ def test_forks_of_a_run(results: flmarket.Results, tmp_path: Path) -> None:
     assert again.runs[0].directory.path == spender.path
     with pytest.raises(flmarket.InputError, match=r"^round 6: .* has rounds 1 to 5; choose one$"):
         flmarket.fork(run, 6, {"clients.cores": 1})
+    with pytest.raises(flmarket.InputError, match=r"^round 1\.5: .* has rounds 1 to 5; choose one$"):
+        flmarket.fork(run, 1.5, {"clients.cores": 1})  # type: ignore[arg-type]
+    with pytest.raises(flmarket.InputError, match=r"^changes: must be a mapping .*, not 'clients.cores=1'$"):
+        flmarket.fork(run, 2, ["clients.cores=1"])  # type: ignore[list-item]
     with pytest.raises(flmarket.InputError, match="not a run directory"):
         flmarket.fork(tmp_path / "nowhere", 1, {"clients.cores": 1})
 

@@ -24,7 +24,7 @@ from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.rounds import STATUS, Closed, View
 from learning.play import Decision, PolicyFailed, decide
-from learning.policy import Policy
+from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 
 TOGETHER = 128
@@ -138,7 +138,7 @@ def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = N
         ]
         offers = _joined([*(offers for *_, offers in made), *([] if theirs is None else [theirs])])
         closed = markets.close(offers)
-        for b, name, decision, feedback in _outcomes(markets, closed, [it for it in made if _learns(seatings, it)]):
+        for b, name, decision, feedback in _outcomes(markets, closed, [it for it in made if _learner(seatings, it)]):
             _teach(seatings[b], name, decision, feedback)
         wanted = np.bincount(offers.market * kinds.services + offers.service, minlength=closed.spent.size)
         accuracy = markets.curves.accuracy  # nothing is trained, so that on test images is the same
@@ -217,10 +217,8 @@ def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterat
         yield b, decision.observation.service, decision, feedback
 
 
-def _learns(seatings: Sequence[Seating], made: Made) -> bool:
-    """Return whether the policy that decided does anything when it learns; most do not."""
-    policy = seatings[made[0]].policies[made[2].observation.service]
-    return type(policy).learn is not Policy.learn
+def _learner(seatings: Sequence[Seating], made: Made) -> bool:
+    return learns(seatings[made[0]].policies[made[2].observation.service])
 
 
 def _teach(seating: Seating, name: str, decision: Decision, feedback: Feedback) -> None:

@@ -31,11 +31,18 @@ def apply(data: dict[str, Any], overrides: Overrides) -> tuple[dict[Path, str], 
     for override, python in given:
         option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
         try:
+            _require_text(override)
             key, value = (override, _plain(python)) if isinstance(overrides, Mapping) else _parse(override)
             options |= dict.fromkeys(_set(data, key, value), option)
         except AddressError as error:
             problems.append(Problem(option, None, "", str(error)))
     return options, problems
+
+
+def _require_text(override: object) -> None:
+    """Refuse what Python may give in place of a key."""
+    if not isinstance(override, str):
+        raise AddressError("is not a dotted key such as clients.cores")
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from re import search
 from typing import Any
 
-from fl.names import suggest
+from fl.names import did_you_mean, suggest
 from fl.printable import printable
 from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
 from scenarios.file.positions import Positions
@@ -88,8 +88,11 @@ def read_file(path: FilePath, builtin: Collection[str]) -> str:
             content = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         message = "no such file"
+        meant = did_you_mean(str(path), [*builtin, *map(str, sorted(path.parent.glob("*.toml")))])
         if path.name == str(path) and not path.suffix:
-            message += f", and no built-in scenario of that name{suggest(str(path), builtin)}"
+            message += f", and no built-in scenario of that name{meant or suggest(str(path), builtin)}"
+        else:
+            message += meant
         raise ScenarioError([Problem(file, None, "", message)]) from None
     except IsADirectoryError:
         raise ScenarioError([Problem(file, None, "", "is a folder, not a scenario file")]) from None

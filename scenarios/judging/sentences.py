@@ -70,7 +70,7 @@ def _higher(row: Difference) -> str:
     if not estimate:
         return "the same"
     if row.interval.known and not row.interval.excludes_zero:
-        return f"not clearly another one ({estimate:+.{digits}f}{_ends(row.interval, row.seeds, digits)} points)"
+        return f"not clearly different ({estimate:+.{digits}f}{_ends(row.interval, row.seeds, digits)} points)"
     which = "higher" if estimate > 0 else "lower"
     return f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} points {which}"
 

@@ -22,8 +22,8 @@ from scenarios.build import Shelf, backend_of, build_federation
 from scenarios.file.schema import Scenario
 from scenarios.judging.evidence import Logs
 from scenarios.judging.rerun import require_repeatable
-from scenarios.judging.verify import read_logs
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.judging.verify import read_whole
+from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import require_same_plugins
 
 COLUMNS = ("round", "client", "data_size", "emd", "dqi", "bid", "paid", "accuracy", "accuracy_without", "value")
@@ -84,11 +84,7 @@ def values(
             those of the run, or training gives another accuracy than its log has.
         RunError: training failed.
     """
-    if run.state is not State.COMPLETE:
-        raise InputError(f"{run.path}: {run.unfinished()}")
-    logs, problems = read_logs(run)
-    if logs is None or problems:
-        raise InputError(f"{run.path}: {problems[0]}")
+    logs = read_whole(run)
     _require(logs, service, rounds)
     scenario = logs.scenario
     if not (backend := backend_of(scenario)).trains:

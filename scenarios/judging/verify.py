@@ -100,6 +100,21 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     return Logs(scenario, meta, meta["seed"], **tables) if readable else None, problems
 
 
+def read_whole(run: RunDirectory) -> Logs:
+    """Return the logs of a complete run in which nothing is wrong.
+
+    Raises:
+        InputError: the run is not complete, a file is not what it was when the run ended, or a value is unreadable.
+    """
+    if run.state is not State.COMPLETE:
+        raise InputError(f"{run.path}: {run.unfinished()}")
+    run.require_whole(digests=True)
+    logs, problems = read_logs(run)
+    if logs is None or problems:
+        raise InputError(f"{run.path}: {problems[0]}")
+    return logs
+
+
 def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], list[tuple[int, str]], bool]:
     """Return a table's rows as values; lines of the file and their problems; and whether a value is unreadable."""
     rows: list[dict[str, Any]] = [{} for _ in lines]

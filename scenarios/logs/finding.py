@@ -2,12 +2,29 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from fl.counting import counted
 from fl.errors import InputError
 from fl.files import find_below
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
+
+
+def require_directory(place: Path) -> None:
+    """Raise an InputError if a place is not a directory: a run's, or one with runs below it.
+
+    Pages write ``...`` for what differs from run to run, and readers copy it. Where it stands for something, the error
+    says what.
+    """
+    if place.is_dir():
+        return
+    if place.exists():
+        raise InputError(f"{place}: is a file; name the directory of a run, or a folder with runs in it")
+    meant: list[Path] = []
+    if "..." in str(place):
+        meant = sorted(Path(place.anchor).glob(escape(str(place.relative_to(place.anchor))).replace("...", "*")))
+    raise InputError(f"{place}: no such directory" + (f"; did you mean {meant[0]}?" if meant else ""))
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
@@ -19,8 +36,7 @@ def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
     found: list[RunDirectory] = []
     for source in sources:
         try:
-            if not source.is_dir():
-                raise InputError(f"{source}: no such directory")
+            require_directory(source)
             found += (RunDirectory(path.parent) for path in find_below(source, META))
         except OSError as error:
             raise InputError(f"{source}: cannot be read: {error.strerror}") from error

@@ -1,16 +1,22 @@
 """Spreads independent tasks over processes, and gives their results in order, or as soon as they are there."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, current_process, get_context
 from typing import TypeVar
 
 from fl.errors import RunError
 from scenarios.plugins import unpack
 from scenarios.running.parent import end_with_parent_of_pool
+
+UNGUARDED = (
+    "a script that plays in several processes is read again by each of them; "
+    'put its calls below `if __name__ == "__main__":`'
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -69,6 +75,8 @@ def _running(
     ended: str,
 ) -> Iterator[list["Future[Result]"]]:
     """Start the tasks, and end their processes with the block."""
+    if getattr(current_process(), "_inheriting", False):  # as multiprocessing itself asks, with a page of traceback
+        raise SystemExit(UNGUARDED)
     others = set(active_children())
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (packages,)) as pool:
         try:
@@ -94,6 +102,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: it loads the plug-ins of the one that started it."""
+    """Prepare a process: it loads the plug-ins of the one that started it, and its standard output is not for them."""
     end_with_parent_of_pool()
+    os.dup2(2, 1)
     unpack(packages)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from scenarios.logs.directory import ChangedError, Fresh, RunDirectory, State
 from scenarios.logs.recognition import check_is
 from scenarios.plugins import plugins_of
 from scenarios.running.runner import Run
-from scenarios.running.seeds import LARGEST
+from scenarios.running.seeds import LARGEST, MOST
 
 
 def plan(
@@ -79,10 +80,12 @@ def _told_apart(runs: Sequence[Run]) -> list[Run]:
 def _seeds(seeds: Any) -> list[int]:
     """Return seeds as Python's integers; NumPy's are welcome."""
     try:
-        given: list[Any] = [seeds] if isinstance(seeds, str) else list(seeds)
+        given: list[Any] = [seeds] if isinstance(seeds, str) else list(islice(seeds, MOST + 1))
         checked = [index(seed) for seed in given]
     except TypeError as error:
         raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
+    if len(checked) > MOST:
+        raise InputError(f"seeds: these are more than {MOST:,}; name fewer")
     if any(seed > LARGEST for seed in checked):
         raise InputError(f"seeds: one is too large; a seed is an integer from 0 to {LARGEST}")
     if any(seed < 0 for seed in checked):

@@ -8,6 +8,10 @@ LARGEST = 2**63 - 1
 """Seed of a run: what reads its logs holds whole numbers in 64 bits."""
 
 
+MOST = 1_000_000
+"""Seeds that can be asked for at once."""
+
+
 def parse_seeds(text: str) -> list[int]:
     """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
 
@@ -27,7 +31,7 @@ def parse_seeds(text: str) -> list[int]:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")
-        if last - first > 1_000_000:
-            raise InputError(f"--seeds {text!r}: the range {part.strip()} has more than 1,000,000 seeds")
+        if last - first >= MOST:
+            raise InputError(f"--seeds {text!r}: the range {part.strip()} has more than {MOST:,} seeds")
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from learning.policy import Policy
+from learning.policy import Policy, learns
 from scenarios.build import build_policy
 from scenarios.file.schema import Scenario, Service
 from scenarios.running.record import Record
@@ -18,7 +18,7 @@ class Watched(Policy):
         # Not Policy's own __init__: a policy need not have called that, and then has no context.
         self._policy, self._record = policy, record
         self._who = _who(name, service)
-        self._learns = getattr(policy.learn, "__func__", None) is not Policy.learn
+        self._learns = learns(policy)
 
     @property
     def sees_offers(self) -> bool:  # type: ignore[override]  # a class variable of other policies

@@ -18,6 +18,7 @@ import faulthandler
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,6 +201,7 @@ def main() -> None:
     Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
     """
     end_with_parent()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a plug-in's KeyboardInterrupt is not the user's
     commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())

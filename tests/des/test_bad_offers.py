@@ -25,6 +25,7 @@ BAD = {
     "payments as text": (Offer(np.array([0]), np.array(["2.1"])), None, "payments must be numbers, not <U3"),
     "payments as objects": (Offer(np.array([0]), np.array([None])), None, "payments must be numbers, not object"),
     "complex payments": (Offer(np.array([0]), np.array([2.1j])), None, "payments must be numbers, not complex128"),
+    "masked payments": (Offer(np.array([0, 1]), np.ma.array([2.1, 2.1], mask=[0, 1])), None, "what masked ones hide"),
     "a client too many": (Offer(np.array([1, 4]), np.array([2.1, 2.1])), 4, "clients are 0 to 3"),
     "a negative client": (Offer(np.array([-1]), np.array([2.1])), -1, "clients are 0 to 3"),
     "a huge client": (Offer(np.array([2**63], dtype=np.uint64), np.array([2.1])), 2**63, "clients are 0 to 3"),

@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from fl.draws import draw_key
 from fl.streams import generator, stream, stream_key, stream_keys
 
 
@@ -77,3 +78,12 @@ def test_the_global_generators_are_never_touched() -> None:
     before = np.random.get_state()[1].copy()  # noqa: NPY002 - to see that it stays as it is
     stream(0, "x").random(100)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize("seed", [1.0, "1", None])
+def test_a_seed_is_an_integer(seed: object) -> None:
+    """What only looks like one would name another stream, or with ``int`` the same: neither is what was asked for."""
+    for key in (stream_key, draw_key):
+        with pytest.raises(TypeError, match=f"^a seed is an integer, not {seed!r}$"):
+            key(seed, "quality")  # type: ignore[arg-type]
+    assert stream_key(np.int64(1), "quality") == stream_key(True, "quality") == stream_key(1, "quality")

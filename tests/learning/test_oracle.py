@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO
+from des.offers import OfferError
 from des.records import Offer, Privileged
 from des.rows import Outcome
 from fl.errors import RunError
@@ -149,6 +150,52 @@ def test_several_oracles_see_the_others_but_not_each_other(make_market):
     report = play_round(market, policies)
     assert seen == {"alpha": {"gamma"}, "beta": {"gamma"}}
     assert list(report.feedback) == ["alpha", "beta", "gamma"]
+
+
+LISTS = {
+    "a list": Offer([0], [19.0]),
+    "too long a list": Offer([0, 10**6], [5.0, 5.0]),
+    "no list": Offer([[0], [1, 2]], [2.1, 2.1]),
+    "no offer": None,
+}
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_what_is_wrong_with_a_rivals_offer_is_the_rivals_fault(make_market, what: str) -> None:
+    class Lister(Policy):
+        def act(self, observation):
+            return LISTS[what]
+
+    market = make_market(["alpha", "beta"], cores=1, budget=20_000_000)
+    policies = seat(market, {"alpha": "oracle", "beta": "lcfa"})
+    policies["beta"] = Lister(policies["beta"].context)
+    if what == "a list":
+        assert play_round(market, policies).services[1].wanted == 1
+    else:
+        with pytest.raises(OfferError) as caught:
+            play_round(market, policies)
+        assert caught.value.service == "beta"
+
+
+def test_whoever_sees_offers_cannot_change_them(make_market) -> None:
+    class Meddler(BestResponse):
+        def act(self, observation):
+            rivals = observation.privileged.rival_offers
+            with pytest.raises(ValueError, match="read-only"):
+                rivals["beta"].payments[:] = 0
+            rivals.clear()
+            return Offer.none()
+
+    market, untouched = make_market(["alpha", "beta", "gamma"]), make_market(["alpha", "beta", "gamma"])
+    policies = seat(market, {"alpha": "oracle", "beta": "lcfa", "gamma": "oracle"})
+    policies["alpha"] = Meddler(policies["alpha"].context)
+    others = seat(untouched, {"alpha": "lcfa", "beta": "lcfa", "gamma": "oracle"})
+    others["alpha"] = type("Idle", (Policy,), {"act": lambda *_: Offer.none()})(others["alpha"].context)
+    [of_beta, expected] = [
+        [row for row in report.offers if row.service == "beta"]
+        for report in (play_round(market, policies), play_round(untouched, others))
+    ]
+    assert [(row.client, row.payment) for row in of_beta] == [(row.client, row.payment) for row in expected]
 
 
 def test_it_beats_every_heuristic_where_clients_are_scarce(make_market):

@@ -97,6 +97,18 @@ class TestFiles:
             load("nowhere/mine.toml")
         assert str(caught.value) == "nowhere/mine.toml: no such file"
 
+    @pytest.mark.parametrize("mistyped", ["my-markt.toml", "my-market.tml", "my-market"])
+    def test_a_mistyped_file(self, mistyped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("my-market.toml").touch()
+        with pytest.raises(ScenarioError, match=r"; did you mean 'my-market\.toml'\?$"):
+            load(mistyped)
+
+    def test_a_built_in_with_the_ending_of_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ScenarioError, match="no such file; did you mean 'quickstart'"):
+            load("quickstart.toml")
+
     def test_a_mistyped_built_in(self) -> None:
         with pytest.raises(ScenarioError) as caught:
             load("papr")

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from fl.errors import InputError
 from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.console import result
 from tui.commands.launch import run_directory
@@ -23,20 +22,14 @@ def explain(
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
     from fl.files import write_rows
     from scenarios.judging.explain import COLUMNS, Explanation
-    from scenarios.judging.verify import read_logs
-    from scenarios.logs.directory import RunDirectory, State
+    from scenarios.judging.verify import read_whole
+    from scenarios.logs.directory import RunDirectory
     from scenarios.logs.outside import require_place
 
     if csv is not None:
         require_place(csv)
     load_plugins(plugin, datasets=True)
-    directory = RunDirectory(run_directory(run))
-    if directory.state is not State.COMPLETE:
-        raise InputError(f"{run}: {directory.unfinished()}")
-    logs, problems = read_logs(directory)
-    if logs is None or problems:
-        raise InputError(f"{run}: {problems[0]}")
-    found = Explanation(logs, round_, service)
+    found = Explanation(read_whole(RunDirectory(run_directory(run))), round_, service)
     if csv is not None:  # first, as whoever reads the rest may stop reading
         write_rows(csv, COLUMNS, found.table())
     for sentence in found.sentences():

@@ -109,8 +109,9 @@ def run_directory(path: Path) -> Path:
     Raises:
         InputError: there is none, or several.
     """
-    if not path.is_dir():
-        raise InputError(f"{path}: no such directory")
+    from scenarios.logs.finding import require_directory
+
+    require_directory(path)
     if (path / "scenario.toml").exists():
         return path
     found = [below.parent for below in find_below(path, "scenario.toml")]

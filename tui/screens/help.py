@@ -1,5 +1,6 @@
 """The help for the panel or screen that has the focus, and the keys that work there."""
 
+import re
 from collections.abc import Iterable
 
 from rich.table import Table
@@ -19,7 +20,7 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, title: str, words: str, keys: Iterable[tuple[str, str]]) -> None:
         super().__init__()
-        self._title, self._words, self._keys = title, words, list(keys)
+        self._title, self.words, self._keys = title, flowing(words), list(keys)
 
     @classmethod
     def on(cls, app: App[None]) -> "HelpScreen":
@@ -42,6 +43,14 @@ class HelpScreen(ModalScreen[None]):
             keys.add_row(key, words)
         with VerticalScroll(classes="box help"):
             yield Static(f"[b]{self._title}[/b]   (esc closes)")
-            yield Static(self._words)
+            yield Static(self.words)
             yield Static("\n[b]Keys here[/b]")
             yield Static(keys)
+
+
+def flowing(words: str) -> str:
+    """Return a text whose paragraphs are a line each, which the screen breaks where it is as wide as that.
+
+    A line that begins with a key (``[b]``) or is indented is one of its own.
+    """
+    return re.sub(r"(?<=\S)\n(?=[^\s\[]|\[(?!b\]))", " ", words)

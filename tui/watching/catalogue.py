@@ -2,13 +2,15 @@
 
 import time
 import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from fl.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
+from tui.watching.folder import market_names, read_values
 from tui.watching.standing import standing
 from tui.watching.training import find_logs
 
@@ -97,8 +99,9 @@ def trainings(folder: Path) -> list[Entry]:
 
 def recent_runs(out: Path) -> list[Entry]:
     """Return the run directories below a folder, the newest first."""
-    found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
-    return [_run(path.parent) for path in islice(found, MOST_RUNS)]
+    found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)[:MOST_RUNS]
+    names = _scenario_names(found)
+    return [_run(path.parent, names) for path in found]
 
 
 def all_runs(out: Path) -> list[tuple[str, Path]]:
@@ -107,10 +110,24 @@ def all_runs(out: Path) -> list[tuple[str, Path]]:
     return [(" · ".join(path.parent.relative_to(out).parts), path.parent) for path in found]
 
 
-def _run(path: Path) -> Entry:
+def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
+    """Return for the folders of different scenarios of one name what to call them: by a value, or by their hash."""
+    one = {path.parents[2]: path for path in files}  # all runs below a folder have the same, but for policies
+    names = Counter(_plain(folder) for folder in one)
+    twins = {folder: path for folder, path in one.items() if names[_plain(folder)] > 1}
+    markets = market_names({folder: read for folder, path in twins.items() if (read := read_values(path)) is not None})
+    return {folder: f"{_plain(folder)} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
+
+
+def _plain(folder: Path) -> str:
+    return folder.name.rpartition("-")[0] or folder.name
+
+
+def _run(path: Path, names: Mapping[Path, str]) -> Entry:
     found = standing(path)
+    scenario = names.get(path.parents[1], found.scenario)
     note = ", ".join(filter(None, (found.result, age(time.time() - found.changed))))
-    return Entry("run", f"{found.scenario} · {found.policy} · seed {found.seed}", path, found.state, note)
+    return Entry("run", f"{scenario} · {found.policy} · seed {found.seed}", path, found.state, note)
 
 
 def age(seconds: float) -> str:

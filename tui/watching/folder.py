@@ -137,7 +137,7 @@ class RunsFolder:
     def _note_scenario(self, path: Path) -> None:
         """Read the scenario of a run; all runs below one scenario's folder have the same, but for policies."""
         folder = path.parent.parent
-        if folder not in self._scenarios and (found := _read_scenario(path / SCENARIO)) is not None:
+        if folder not in self._scenarios and (found := read_values(path / SCENARIO)) is not None:
             self._scenarios[folder] = found
 
     def _name_markets(self) -> None:
@@ -145,11 +145,20 @@ class RunsFolder:
         if self._named == len(self._scenarios):
             return
         self._named = len(self._scenarios)
-        by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
-        for folder, scenario in self._scenarios.items():
-            by_name[folder.name.rpartition("-")[0]][folder] = scenario
-        named = (told_apart(twins) for twins in by_name.values() if len(twins) > 1)
-        self._markets = {folder: words for found in named for folder, words in found.items()}
+        self._markets = market_names(self._scenarios)
+
+
+def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]:
+    """Return what distinguishes scenarios of one name, for each of their folders of which a value tells it.
+
+    Args:
+        scenarios: of each folder, its scenario's values.
+    """
+    by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
+    for folder, scenario in scenarios.items():
+        by_name[folder.name.rpartition("-")[0]][folder] = scenario
+    named = (told_apart(twins) for twins in by_name.values() if len(twins) > 1)
+    return {folder: words for found in named for folder, words in found.items()}
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -174,7 +183,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
                 continue
 
 
-def _read_scenario(path: Path) -> Mapping[str, Any] | None:
+def read_values(path: Path) -> Mapping[str, Any] | None:
     """Return a scenario's values; None where it cannot be read, or does not say how many rounds it has."""
     try:
         found = flattened(tomllib.loads(read_own(path).decode()))

@@ -186,6 +186,7 @@ class ClientsPanel(Panel):
 [b]z[/b]   offline         blank  the service has left
 
 [b]2/2[/b]  the cores in use, of the K that a client has
+
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 

@@ -1,6 +1,7 @@
 """Policies that play in lockstep play what they play one market after another: the same to the last bit."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError
 from learning.play import PolicyFailed
 from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget
 from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
@@ -94,6 +96,32 @@ def test_policies_are_told_the_same(kind: dict[str, Any], seed: int) -> None:
             )
             for name in Feedback.__dataclass_fields__:
                 assert np.array_equal(getattr(left, name), getattr(right, name), equal_nan=name == "losses"), name
+
+
+class Private(Policy):
+    """Learns by a function that it alone has, and offers more the more it has been served."""
+
+    def __init__(self, context: PolicyContext) -> None:
+        super().__init__(context)
+        self.served = 0
+        self.learn = self.count  # type: ignore[method-assign]
+
+    def count(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        self.served += int(feedback.served.sum())
+
+    def act(self, observation: Observation) -> Offer:
+        order = np.argsort((np.arange(observation.clients) + self.served) % observation.clients)
+        return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
+
+
+def test_a_policy_may_learn_by_a_function_of_its_own() -> None:
+    def seats(market: Market) -> Mapping[str, Policy]:
+        return {spec.name: Private(PolicyContext(spec.name, 1, 6, 2, 4, 20.0, 0.9, 60.0)) for spec in market.services}
+
+    make = market_factory(load("paper", {"training.backend": "surrogate", "rounds": 4}))
+    assert_same(play.evaluate(make, {"own": seats}, [0]), evaluation.evaluate(make, {"own": seats}, [0]))
+    with closing(make(0)) as market:
+        assert not any(policy.resumable for policy in seats(market).values())
 
 
 class Writer(Recorder):

@@ -234,7 +234,7 @@ def test_sentences_claim_no_more_than_the_intervals(tmp_path: Path) -> None:
     report = make_report(read([tmp_path]), baseline="one")
     assert list(sentences(report, report.runs[0].setting))[1] == (
         "two reaches every target, not clearly before or after one (+0.2 [-0.8, 1.3] rounds); "
-        "its AUC is not clearly another one (-2.34 [-13.37, 8.68] points)."
+        "its AUC is not clearly different (-2.34 [-13.37, 8.68] points)."
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.running.fanout import as_they_end, in_processes
+from scenarios.running.fanout import UNGUARDED, as_they_end, in_processes
 
 SLOW = """\
 import os, time
@@ -65,6 +65,15 @@ def test_no_process_outlives_the_one_that_started_it(how: signal.Signals, tmp_pa
     assert said.count("Traceback") == (how is signal.SIGINT)  # the script's own; none of a process that it started
     wait_for(lambda: not any(map(alive, pids)))
     assert len(list(tmp_path.glob("*.begun"))) == 3
+
+
+def test_a_script_that_its_processes_would_play_again_is_told_what_to_do(tmp_path: Path) -> None:
+    """By a line of each; the one traceback is the script's own."""
+    program = "from scenarios.running.fanout import in_processes\nlist(in_processes(abs, [1], 1, [], 'ended'))\n"
+    (tmp_path / "bare.py").write_text(program)
+    done = subprocess.run([sys.executable, "bare.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert (done.stderr.count(UNGUARDED), done.stderr.count("Traceback")) == (1, 1)
 
 
 def nap(seconds: float) -> float:

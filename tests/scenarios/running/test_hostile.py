@@ -498,3 +498,51 @@ def test_a_policy_that_leaves_its_process_in_disorder_harms_no_later_run(folder:
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("complete in") == 4
     assert run_directory(folder, "wanders").damage(digests=True) == []
+
+
+FORKS = """\
+import os
+from flmarket import Offer, Policy, policy
+
+
+@policy("forks")
+class Forks(Policy):
+    def act(self, observation):
+        if observation.round == 2:
+            os.fork()
+        return Offer.none()
+
+
+@policy("interrupts")
+class Interrupts(Policy):
+    def __init__(self, context):
+        super().__init__(context)
+        if context.rounds == 1:
+            raise KeyboardInterrupt
+
+    def act(self, observation):
+        raise KeyboardInterrupt
+"""
+
+
+def test_a_process_that_a_policy_forks_plays_no_run(folder: Path) -> None:
+    (folder / "mine.py").write_text(FORKS)
+    wanted = ["--policy", "forks", "--policy", "random", "--seeds", "3", "--jobs", "1"]
+    done = shell.process("run", "market.toml", "--plugin", "mine.py", *wanted, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("complete in") == 6
+    verified = shell.process("verify", "runs", "--rerun", "--plugin", "mine.py", cwd=folder)
+    assert verified.returncode == 0, verified.stderr
+
+
+def test_a_keyboard_interrupt_of_a_policy_says_whose_it_is(folder: Path) -> None:
+    (folder / "mine.py").write_text(FORKS)
+    command = ["run", "market.toml", "--plugin", "mine.py", "--policy", "interrupts"]
+    done = shell.process(*command, cwd=folder)
+    assert done.returncode == 1
+    assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt() (mine.py:21)" in (
+        done.stderr
+    )
+    done = shell.process(*command, "--rounds", "1", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith("policy 'interrupts' of service 'alpha': KeyboardInterrupt (mine.py:18)\n")

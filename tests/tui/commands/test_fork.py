@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from scenarios.logs.directory import RunDirectory
 from support.scenarios import TWO_SERVICES
 from support.shell import Done
 
@@ -341,3 +342,19 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
     os.close(writing)
     assert (done.returncode, "standard output was closed by its reader" in done.stderr) == (1, True)
     assert set(pd.read_csv(tmp_path / "all.csv").changes) == {"clients.cores=2"}
+
+
+def test_what_cannot_be_compared_is_not_forked(original: Path, flmarket: Flmarket, tmp_path: Path) -> None:
+    """Somebody changed the log, and made meta.json fit: what every reader of it may meet."""
+    run = shutil.copytree(original, tmp_path / "small" / original.parent.name / original.name)
+    lines = (run / "offers.csv").read_text().splitlines()
+    lines[-1] = lines[-1].replace(lines[-1].split(",")[5], "much", 1)
+    (run / "offers.csv").write_text("\n".join(lines) + "\n")
+    meta = json.loads((run / "meta.json").read_text())
+    RunDirectory(run).finish({key: value for key, value in meta.items() if key not in ("files", "sha256")})
+    done = flmarket(
+        "fork", str(run), "--round", "2", "--set", "services.alpha.budget=3", "--out", str(tmp_path / "out")
+    )
+    assert done.returncode == 2
+    assert "cannot be read: not a round of offers.csv: could not convert string to float: 'much'" in done.stderr
+    assert not (tmp_path / "out").exists()

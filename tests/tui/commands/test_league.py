@@ -187,6 +187,41 @@ def test_a_policy_that_ends_its_process_ends_no_league_with_0(
     assert "quitter: generation 1 of 1, best AUC" in done.stderr
 
 
+MEDDLER = """import os
+import flmarket
+from learning.heuristics import LowCostFirst
+
+
+@flmarket.policy("meddler")
+class Meddler(LowCostFirst):
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        if observation.round == 2:
+            DEED
+        return super().act(observation)
+"""
+MEDDLERS = ["league", "paper", *SURROGATE, "--plugin", "mine.py", "--policy", "meddler", "--policy", "lcfa"]
+
+
+def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_ctrl_c(process: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MEDDLER.replace("DEED", "raise KeyboardInterrupt"))
+    done = process(*MEDDLERS, "--seeds", "1", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("failed to act in round 2: KeyboardInterrupt() (mine.py:10)\n")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_policy_that_prints_and_forks_changes_no_result(
+    jobs: str, process: Callable[..., Done], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MEDDLER.replace("DEED", "pass"))
+    quiet = process(*MEDDLERS, "--seeds", "1", "--out", "quiet", cwd=tmp_path)
+    (tmp_path / "mine.py").write_text(MEDDLER.replace("DEED", "print('here'), os.fork()"))
+    done = process(*MEDDLERS, "--seeds", "1", "--jobs", jobs, "--out", "loud", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.replace("loud", "quiet") == quiet.stdout
+    assert "here\n" in done.stderr
+
+
 def test_a_market_that_lockstep_does_not_play(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     iterated = ["league", "paper", *SURROGATE, *PAIR, "--set", "market.mechanism=iterated", "--seeds", "1", "--quiet"]
     done = flmarket(*iterated, cwd=tmp_path)

@@ -1,7 +1,9 @@
 """Home: what is listed, searched, previewed, and where each key goes."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from rich.console import Console
@@ -125,6 +127,7 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         assert isinstance(app.screen, RunDialog)
         await pilot.press("escape", "question_mark")
         assert isinstance(app.screen, HelpScreen)
+        assert "Recent runs are those in runs/, or in the folder given with --out." in app.screen.words
         await pilot.press("escape", "escape", "slash", *"hqfa", "enter", "p")
         market = app.screen
         assert isinstance(market, MarketScreen)
@@ -186,6 +189,22 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+
+
+def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_small: Callable[..., Session]) -> None:
+    """The points of a sweep by their values, and what none tells apart, such as a fork, by its hash."""
+    runs = small / "runs"
+    for folder, budget in (("small-00000001", "6"), ("small-00000002", "7")):
+        scenario = write_run(play_small(), runs / folder / "hqfa" / "seed-0001") / "scenario.toml"
+        scenario.write_text(re.sub(r"budget = [0-9.]+", f"budget = {budget}", scenario.read_text(), count=1))
+    assert {entry.name for entry in recent_runs(runs)} == {
+        f"small (budget={budget}) · hqfa · seed 1" for budget in (6, 7)
+    }
+    (runs / "small-00000003").mkdir()
+    copytree(runs / "small-00000002" / "hqfa", runs / "small-00000003" / "hqfa")
+    assert {entry.name for entry in recent_runs(runs)} == {
+        f"small-0000000{place} · hqfa · seed 1" for place in (1, 2, 3)
+    }
 
 
 def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
