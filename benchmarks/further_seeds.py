@@ -11,18 +11,17 @@ as a resident than was asked of it: .002 AUC, and .004 for each training. `--pri
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from scenarios.judging.render import Table, markdown_table
 from scenarios.suite.board import leaderboard
+from scenarios.suite.continuing import Begun
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
 from scenarios.suite.frozen import read as frozen
-from scenarios.suite.playing import entry, play
 from scenarios.suite.scoring import Standing, standings
-from scenarios.suite.submission import Submission, read, read_all
+from scenarios.suite.submission import read_all
 
 SEEDS = tuple(range(7201, 7211))
 METHOD = "mahdrl"
@@ -58,9 +57,8 @@ def references(suite: Suite) -> tuple[str, ...]:
 
 def fill(policy: str, name: str, suite: Suite, folder: Path, jobs: int) -> None:
     """Play what a submission, ``folder/name.json``, lacks. Agents are trainings of one method."""
-    path = folder / f"{name}.json"
-    begun = read(path, suite) if path.exists() else entry(policy, suite, name.partition("@")[0])
-    play(policy, suite, begun=begun, jobs=jobs, keep=partial(Submission.write, path=path, suite=suite))
+    begun = Begun.of(policy, suite, folder / f"{name}.json", method=name.partition("@")[0])
+    begun.play(suite, suite.cells(), jobs=jobs)
 
 
 def standings_of(suite: Suite, folder: Path) -> list[Standing]:

@@ -1,5 +1,6 @@
 """Which runs there are below some folders: complete ones, failed ones, and those that were interrupted."""
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from glob import escape
@@ -23,7 +24,8 @@ def require_directory(place: Path) -> None:
         raise InputError(f"{place}: is a file; name the directory of a run, or a folder with runs in it")
     meant: list[Path] = []
     if "..." in str(place):
-        meant = sorted(Path(place.anchor).glob(escape(str(place.relative_to(place.anchor))).replace("...", "*")))
+        pattern = re.sub(r"\.{3,}", "*", escape(str(place.relative_to(place.anchor))))  # not "**", which is recursive
+        meant = sorted(path for path in Path(place.anchor).glob(pattern) if path.is_dir())
     raise InputError(f"{place}: no such directory" + (f"; did you mean {meant[0]}?" if meant else ""))
 
 

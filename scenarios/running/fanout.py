@@ -102,7 +102,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: it loads the plug-ins of the one that started it, and its standard output is not for them."""
+    """Prepare a process: it loads the plug-ins of the one that started it."""
     end_with_parent_of_pool()
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # what plug-ins print must not mix with the results on standard output
     unpack(packages)

@@ -40,6 +40,18 @@ def test_a_path_that_was_copied_from_a_page_with_its_dots(tmp_path: Path, monkey
         require_directory(Path("runs[1]/paper-.../hqfa/seed-0000"))
 
 
+@pytest.mark.parametrize("name", ["runs/quickstart-......", "......", "runs/.../rounds.csv"])
+def test_other_dots_and_files_are_answered_with_no_nonsense(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/a").mkdir(parents=True)
+    (tmp_path / "runs/a/rounds.csv").touch()
+    (tmp_path / "aside.txt").touch()
+    with pytest.raises(InputError, match=r"no such directory(; did you mean runs\?)?$"):
+        require_directory(Path(name))
+
+
 @pytest.fixture
 def deep_path(tmp_path: Path) -> Iterator[Path]:
     """A folder that is removed here, from below: pytest's own clean-up recurses, and would fail for ever after."""
