@@ -6,6 +6,7 @@ messages are in ``protocol``. The process ends when its input does, so it never 
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -229,6 +230,7 @@ class Server:
 
 def main() -> int:
     """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in ``worker``; ``quit`` is how the user ends a run
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return Server(sys.stdin, messages).serve()

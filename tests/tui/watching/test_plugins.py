@@ -35,6 +35,16 @@ def noise():
 """
 
 
+INTERRUPTS = """
+from flmarket import Policy, policy
+
+@policy("interrupts")
+class Interrupts(Policy):
+    def act(self, observation):
+        raise KeyboardInterrupt
+"""
+
+
 def replay(directory: Path) -> Session:
     session = Session("")
     DirectoryFeed(session, directory).read()
@@ -72,3 +82,15 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
     assert forgotten.error == (
         f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load it with --plugin FILE"
     )
+
+
+def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_the_users(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(INTERRUPTS)
+    load_plugin(tmp_path / "mine.py")
+    live = Session("")
+    feed = RunnerFeed(live, Start(one_service, "a scenario", str(tmp_path / "runs"), "interrupts", seed=0))
+    feed.read()
+    feed.close()
+    assert live.phase is Phase.FAILED
+    assert live.error is not None
+    assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt()" in live.error
