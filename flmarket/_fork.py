@@ -1,6 +1,6 @@
 """What-ifs, for a notebook or a script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fl.errors import InputError
@@ -47,7 +47,8 @@ def fork(
     from learning.policy import register_classes
     from scenarios.fork import fork as play
 
-    wishes = [changes] if isinstance(changes, Mapping) else list(changes)
+    several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)
+    wishes: list[Any] = list(changes) if several else [changes]
     if wrong := [wish for wish in wishes if not isinstance(wish, Mapping)]:
         raise InputError(f"changes: must be a mapping such as {{'clients.cores': 2}}, or several, not {wrong[0]!r}")
     named = [

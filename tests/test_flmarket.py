@@ -274,6 +274,9 @@ def test_forks_of_a_run(results: flmarket.Results, tmp_path: Path) -> None:
         flmarket.fork(run, 1.5, {"clients.cores": 1})  # type: ignore[arg-type]
     with pytest.raises(flmarket.InputError, match=r"^changes: must be a mapping .*, not 'clients.cores=1'$"):
         flmarket.fork(run, 2, ["clients.cores=1"])  # type: ignore[list-item]
+    for wrong in ("clients.cores=1", 1):
+        with pytest.raises(flmarket.InputError, match=f"^changes: must be a mapping such as .*, not {wrong!r}$"):
+            flmarket.fork(run, 2, wrong)  # type: ignore[arg-type]
     with pytest.raises(flmarket.InputError, match="not a run directory"):
         flmarket.fork(tmp_path / "nowhere", 1, {"clients.cores": 1})
 
