@@ -1,6 +1,8 @@
 """What-ifs, for a notebook or a script."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from fl.errors import InputError
@@ -55,6 +57,8 @@ def fork(
         {key: register_classes([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
         for wish in wishes
     ]
+    with suppress(TypeError):  # no integer; ``play`` says which ones there are
+        round_ = index(round_)  # NumPy's are welcome
     return play(
         expanded(run),
         round_,

@@ -83,7 +83,7 @@ class Original:
         Raises:
             InputError: there is no such round, or the changes cannot be made or would change nothing.
         """
-        if round_ not in range(1, len(self.rounds) + 1):
+        if not (isinstance(round_, int) and 1 <= round_ <= len(self.rounds)):
             raise InputError(
                 f"round {round_}: {self.run.directory.path} has rounds 1 to {len(self.rounds)}; choose one"
             )

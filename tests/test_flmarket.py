@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -270,8 +271,11 @@ def test_forks_of_a_run(results: flmarket.Results, tmp_path: Path) -> None:
     assert again.runs[0].directory.path == spender.path
     with pytest.raises(flmarket.InputError, match=r"^round 6: .* has rounds 1 to 5; choose one$"):
         flmarket.fork(run, 6, {"clients.cores": 1})
-    with pytest.raises(flmarket.InputError, match=r"^round 1\.5: .* has rounds 1 to 5; choose one$"):
-        flmarket.fork(run, 1.5, {"clients.cores": 1})  # type: ignore[arg-type]
+    for wrong in (1.5, 2.0, "2"):
+        with pytest.raises(flmarket.InputError, match=rf"^round {re.escape(str(wrong))}: .* has rounds 1 to 5; choose"):
+            flmarket.fork(run, wrong, {"clients.cores": 1})  # type: ignore[arg-type]
+    [same] = flmarket.fork(run, np.int64(3), wishes[0], out=tmp_path, progress=False)  # type: ignore[arg-type]
+    assert same.path == less.path
     with pytest.raises(flmarket.InputError, match=r"^changes: must be a mapping .*, not 'clients.cores=1'$"):
         flmarket.fork(run, 2, ["clients.cores=1"])  # type: ignore[list-item]
     for wrong in ("clients.cores=1", 1):
