@@ -162,7 +162,7 @@ class Clearings:
         number: IntArray,
         asked: BoolArray,
     ) -> Fate:
-        """Clear the open round of all markets; arguments as in ``learning.lockstep.markets.View``."""
+        """Clear the open round of all markets; arguments as in ``learning.lockstep.rounds.View``."""
         places, tables = offers.places(world.at.shape), world.tables
         at = world.at.take(places)
         awarded, price = np.zeros(len(at), dtype=np.bool_), offers.payment.copy()
