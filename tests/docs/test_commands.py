@@ -274,7 +274,7 @@ def test_there_are_scripts_to_run() -> None:
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
             *("algorithm1", "foresight", "lockstep", "market", "needs_rl", "regime", "tui_screens", "tui_soak"),
             *("any_market", "freeze_suite", "policies", "reproduction", "situations", "tune_rivals"),
-            "verify_mutations",
+            *("further_seeds", "verify_mutations"),
         )
     }
 

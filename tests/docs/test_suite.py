@@ -14,6 +14,7 @@ from scenarios.suite.frozen import Suite, read
 from scenarios.suite.playing import play
 from scenarios.suite.scoring import standings
 from scenarios.suite.submission import read_all
+from support.benchmarks import benchmark
 from support.shell import flmarket
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,27 @@ def test_kept_submissions_are_complete(suite: Suite) -> None:
     found = standings(read_all([KEPT], suite), suite)
     assert {it.method for it in found} >= {"random", "hqfa", "dearest", "pacing", "outbid", "oracle", "d-first"}
     assert [it.method for it in found if it.missing] == []
+
+
+def test_the_tables_of_further_seeds_are_those_of_the_kept_runs(suite: Suite) -> None:
+    """If this fails: python benchmarks/further_seeds.py --out docs/results/suite/further --print"""
+    further = benchmark("further_seeds")
+    with_others = further.further(suite)
+    assert between("docs/leaderboard.md", "further") == further.tables(with_others, KEPT / "further")
+    found = further.standings_of(with_others, KEPT / "further")
+    assert [it.method for it in found if it.missing] == []
+    assert {it.method: it.trainings for it in found}["mahdrl"] == 5
+
+
+@pytest.mark.parametrize("policy", ["hqfa", "oracle", "mahdrl:docs/results/suite/agents/mahdrl-seed2.safetensors"])
+def test_a_run_with_a_further_seed_can_be_played_again(suite: Suite, policy: str) -> None:
+    with_others = benchmark("further_seeds").further(suite)
+    name, _, agent = policy.partition(":")
+    path = KEPT / "further" / (f"{name}@{Path(agent).stem}.json" if agent else f"{name}.json")
+    [kept] = read_all([path], with_others)
+    cell = with_others.cells(("visitor",), ("starved",), with_others.seeds[-1:])[0]
+    entrant = f"{name}:{ROOT / agent}" if agent else name
+    assert play(entrant, with_others, cells=[cell]).results[cell] == kept.results[cell]
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
