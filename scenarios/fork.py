@@ -71,8 +71,9 @@ class Original:
         last = None if known is None or directory.state is State.COMPLETE else known.round
         try:
             rounds = [LoggedRound.read(text) for text in islice(rounds_text(path), last)]
+            names = [service.name for service in run.scenario.services]
             for logged in rounds:  # before anything is played that could not be compared
-                logged.check([service.name for service in run.scenario.services], run.scenario.clients.count)
+                logged.check(names, run.scenario.clients.count)
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from error
         return cls(run, rounds)

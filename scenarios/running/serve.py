@@ -6,7 +6,6 @@ messages are in ``protocol``. The process ends when its input does, so it never 
 
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.columns import round_text
 from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
+from scenarios.running.apart import apart_from_user
 from scenarios.running.protocol import Hello, ProtocolError, Start, message
 from scenarios.running.record import Record
 
@@ -230,10 +230,7 @@ class Server:
 
 def main() -> int:
     """Serve on standard input and output. Whatever else prints to standard output goes to standard error."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in ``worker``; ``quit`` is how the user ends a run
-    messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return Server(sys.stdin, messages).serve()
+    return Server(sys.stdin, apart_from_user()).serve()  # ``quit`` is how the user ends a run
 
 
 if __name__ == "__main__":

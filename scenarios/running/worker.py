@@ -18,7 +18,6 @@ import faulthandler
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,6 +42,7 @@ from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.loader import load as load_scenario
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import REGISTRIES, packed, unpack
+from scenarios.running.apart import apart_from_user
 from scenarios.running.observer import Progress
 from scenarios.running.parent import end_with_parent
 from scenarios.running.record import Record
@@ -201,13 +201,11 @@ def main() -> None:
     Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
     """
     end_with_parent()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a plug-in's KeyboardInterrupt is not the user's
     commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
-    messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    messages = apart_from_user()
     faulthandler.enable()  # the log of a run that crashes says where
     record = Record(int(sys.argv[1]))
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()

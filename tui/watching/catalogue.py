@@ -11,7 +11,7 @@ from fl.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.watching.folder import market_names, read_values
-from tui.watching.standing import standing
+from tui.watching.standing import scenario_name, standing
 from tui.watching.training import find_logs
 
 MOST_RUNS = 200
@@ -113,14 +113,11 @@ def all_runs(out: Path) -> list[tuple[str, Path]]:
 def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
     """Return for the folders of different scenarios of one name what to call them: by a value, or by their hash."""
     one = {path.parents[2]: path for path in files}  # all runs below a folder have the same, but for policies
-    names = Counter(_plain(folder) for folder in one)
-    twins = {folder: path for folder, path in one.items() if names[_plain(folder)] > 1}
+    plain = {folder: scenario_name(folder.name) for folder in one}
+    names = Counter(plain.values())
+    twins = {folder: path for folder, path in one.items() if names[plain[folder]] > 1}
     markets = market_names({folder: read for folder, path in twins.items() if (read := read_values(path)) is not None})
-    return {folder: f"{_plain(folder)} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
-
-
-def _plain(folder: Path) -> str:
-    return folder.name.rpartition("-")[0] or folder.name
+    return {folder: f"{plain[folder]} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
 
 
 def _run(path: Path, names: Mapping[Path, str]) -> Entry:

@@ -84,12 +84,17 @@ class Standing:
     @property
     def scenario(self) -> str:
         """The scenario's name, without the hash that is for programs."""
-        return self.folder.rpartition("-")[0] or self.folder
+        return scenario_name(self.folder)
 
     @property
     def folder(self) -> str:
         """The scenario's name and hash."""
         return self.path.parent.parent.name
+
+
+def scenario_name(folder: str) -> str:
+    """Return the scenario's name, given that of its folder, which ends with a hash for programs."""
+    return folder.rpartition("-")[0] or folder
 
 
 def standing(path: Path, before: Standing | None = None) -> Standing:

@@ -45,6 +45,17 @@ class Interrupts(Policy):
 """
 
 
+def played(scenario: str, plugin: str, policy: str, folder: Path) -> Session:
+    """A run that the runner of the screens has played with a plug-in."""
+    (folder / "mine.py").write_text(plugin)
+    load_plugin(folder / "mine.py")
+    live = Session("")
+    feed = RunnerFeed(live, Start(scenario, "a scenario", str(folder / "runs"), policy, seed=0))
+    feed.read()
+    feed.close()
+    return live
+
+
 def replay(directory: Path) -> Session:
     session = Session("")
     DirectoryFeed(session, directory).read()
@@ -52,12 +63,7 @@ def replay(directory: Path) -> Session:
 
 
 def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(HERMIT)
-    load_plugin(tmp_path / "mine.py")
-    live = Session("")
-    feed = RunnerFeed(live, Start(one_service, "a scenario", str(tmp_path / "runs"), "hermit", seed=0))
-    feed.read()
-    feed.close()
+    live = played(one_service, HERMIT, "hermit", tmp_path)
     assert (live.phase, live.error, live.policy) == (Phase.COMPLETE, None, "hermit")
     assert live.directory is not None
     assert {row.policy for row in live.history.rounds[0].services} == {"hermit"}
@@ -85,12 +91,7 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
 
 
 def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_the_users(one_service: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(INTERRUPTS)
-    load_plugin(tmp_path / "mine.py")
-    live = Session("")
-    feed = RunnerFeed(live, Start(one_service, "a scenario", str(tmp_path / "runs"), "interrupts", seed=0))
-    feed.read()
-    feed.close()
+    live = played(one_service, INTERRUPTS, "interrupts", tmp_path)
     assert live.phase is Phase.FAILED
     assert live.error is not None
     assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt()" in live.error
