@@ -22,6 +22,7 @@ from scenarios.file.schema import Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
 from tui.editing.fields import Field, fields
+from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
@@ -195,7 +196,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             parse(self.document.text, self.file)
         except ScenarioError as error:
             problems = error.problems
-        self.app.call_from_thread(self._checked, problems)
+        hand_over(self.app, self._checked, problems)
 
     def _checked(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems

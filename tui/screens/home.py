@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList, Static
 
 from fl.counting import counted
 from fl.errors import InputError
+from tui.screens.latest import hand_over
 from tui.widgets.entries import SECTIONS, EntryList, Section, matches
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
@@ -98,7 +99,7 @@ or in the folder given with --out."""
 
         folder = self._navigator.folder
         found = [*builtins(), *own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
-        self.app.call_from_thread(self._list, found)
+        hand_over(self.app, self._list, found)
 
     def _list(self, found: "list[Entry]") -> None:
         self.entries = found
@@ -149,7 +150,7 @@ or in the folder given with --out."""
             shown = preview(chosen, self.app)
         else:
             return
-        self.app.call_from_thread(self._show_preview, shown)
+        hand_over(self.app, self._show_preview, shown)
 
     def _show_preview(self, shown: object) -> None:
         for place in self.query("#preview").results(Static):  # none while the app ends

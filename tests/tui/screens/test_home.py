@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
+from threading import Event
 
 import pytest
 from rich.console import Console
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
@@ -20,7 +22,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
-from tui.watching.catalogue import age, recent_runs
+from tui.watching.catalogue import Entry, age, recent_runs
 from tui.watching.session import Session
 from tui.widgets.preview import preview
 
@@ -249,6 +251,35 @@ async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: C
     for text in written:
         assert "[bold]x[b]" in text
         assert "\x1b" not in text
+
+
+async def test_a_preview_that_takes_long_does_not_replace_that_of_what_is_highlighted_now(
+    app: MarketApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    ended: list[str] = []
+    go_on = Event()
+
+    def slow(entry: Entry, _: App[object]) -> str:
+        begun.append(entry.title)
+        if len(begun) == 1:
+            go_on.wait(60)
+        ended.append(entry.title)
+        return f"preview of {entry.title}"
+
+    monkeypatch.setattr("tui.widgets.preview.preview", slow)
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = await home(pilot)
+        await until(pilot, lambda: begun)
+        first = begun[0]
+        await pilot.press("down")
+        await until(pilot, lambda: "preview of" in painted(app))
+        second = ended[-1]
+        assert first != second
+        go_on.set()
+        await until(pilot, lambda: first in ended)
+        await pilot.pause(0.2)  # in which the thread would hand its preview over
+        assert str(screen.query_one("#preview", Static).render()) == f"preview of {second}"
 
 
 async def test_a_file_with_a_syntax_error_is_not_opened_in_the_form_and_its_line_is_named(
