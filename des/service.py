@@ -9,6 +9,7 @@ from des.records import Status
 from fl.arrays import FloatArray
 from fl.elementary import power, rounded
 from fl.quality import DQIParameters
+from fl.surrogate import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class ServiceSpec:
         privileged: whether its policy sees what the paper hides (``Observation.privileged``).
         arrival: the first round in which it takes part.
         total_budget: the most that it can pay in the whole run, micro-units; None if there is no such limit.
+        curve: how its data set is learned, as fitted to earlier trainings; None if nobody knows. The market does not
+            look at it.
     """
 
     name: str
@@ -42,6 +45,7 @@ class ServiceSpec:
     privileged: bool = False
     arrival: int = 1
     total_budget: Micro | None = None
+    curve: Curve | None = None
 
 
 @dataclass(slots=True)

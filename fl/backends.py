@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from fl.datasets import Dataset
-from fl.fitted import Fit, surrogate_fit
+from fl.fitted import Fit, known_fit, surrogate_fit
 from fl.jobs import Federation
 from fl.kernels import kernel_for, require_device
 from fl.regime import Device, Kernel, Regime
@@ -91,6 +91,17 @@ class Backend(ABC):
             FitError: a fit is missing; the message says how to make one.
         """
         return ()
+
+    def known(self, dataset: str, regime: Regime) -> "Curve | None":
+        """Return how a data set is learned in a regime, as far as that is known beforehand; None if it is not.
+
+        Raises:
+            FitError: it follows fits, and has none.
+        """
+        from fl.surrogate import Curve
+
+        fit = next(iter(self.fits(dataset, regime)), None) or known_fit(dataset, regime)
+        return None if fit is None else Curve.of(fit.parameters)
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
         """Return which code would train each service's models here; empty where none are trained.

@@ -106,7 +106,21 @@ def shipped_regime(dataset: str) -> Regime | None:
     A data set's curve and its DQI were measured in one regime, but for the epochs: those of the DQI's experiments are
     not those of a round.
     """
-    return next((fit.regime for fit in read(_SHIPPED / "surrogate.json") if fit.dataset == dataset), None)
+    return next((fit.regime for fit in _shipped_curves() if fit.dataset == dataset), None)
+
+
+def known_fit(dataset: str, regime: Regime) -> Fit | None:
+    """Return the learning curve that is best known of a data set, to whoever trains on it in a regime; None if none is.
+
+    This is the one that comes with the package, in that regime or in another.
+    """
+    found = [fit for fit in _shipped_curves() if fit.dataset == dataset]
+    return next((fit for fit in found if fit.regime == regime), found[0] if found else None)
+
+
+@cache
+def _shipped_curves() -> tuple[Fit, ...]:
+    return tuple(read(_SHIPPED / "surrogate.json"))
 
 
 def add(path: Path, fits: list[Fit]) -> None:

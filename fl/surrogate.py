@@ -16,7 +16,7 @@ The error leaves a plateau at ``start`` (``first`` says what helps to leave it),
 models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from math import sqrt
@@ -102,14 +102,7 @@ class _Progress:
         """Play one round with standard normal noise ``z``."""
         # Plain floats: NumPy's overhead on a handful of numbers would be most of a round's time.
         c, before = self.curve, 1.0 - self.accuracy
-        samples, weights, weighted, squares = 0, 0, 0.0, 0
-        for job in jobs:
-            weight = job.weight  # the size, unless the client misreports it
-            samples += job.size
-            weights += weight
-            weighted += weight * job.emd
-            squares += weight * weight
-        round_ = Trained(samples, weights, weighted, squares)
+        round_ = Trained.on((job.size, job.weight, job.emd) for job in jobs)
         self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
         base = c.loss_0 + c.loss_error * log(before)
         loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs
@@ -130,6 +123,17 @@ class Trained(NamedTuple):
     weights: Any
     weighted: Any
     squares: Any
+
+    @classmethod
+    def on(cls, images: Iterable[tuple[int, int, float]]) -> Self:
+        """Return what a round trained on, given size, weight in FedAvg and EMD of each client's images."""
+        samples, weights, weighted, squares = 0, 0, 0.0, 0
+        for size, weight, emd in images:
+            samples += size
+            weights += weight
+            weighted += weight * emd
+            squares += weight * weight
+        return cls(samples, weights, weighted, squares)
 
 
 def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any]) -> tuple[Any, Any]:

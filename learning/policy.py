@@ -22,6 +22,7 @@ from fl.blame import Foreign, blame, describe
 from fl.errors import InputError
 from fl.options import created
 from fl.plugins import PluginError, Registry, subclass_problem
+from fl.surrogate import Curve
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -40,6 +41,8 @@ class PolicyContext:
         budget: B_m per round, money.
         target_accuracy: the accuracy at which the service leaves.
         reward_base: Omega_m.
+        curve: the learning curve that was fitted to the service's data set before, on which its accuracy is in markets
+            where nothing is trained; None if there is none.
     """
 
     service: str
@@ -50,6 +53,7 @@ class PolicyContext:
     budget: float
     target_accuracy: float
     reward_base: float
+    curve: Curve | None = None
 
 
 class Policy(ABC):

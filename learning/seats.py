@@ -24,6 +24,7 @@ def context(market: Market, service: str) -> PolicyContext:
         budget=spec.budget / MICRO,
         target_accuracy=spec.target_accuracy,
         reward_base=spec.reward_base,
+        curve=spec.curve,
     )
 
 

@@ -7,6 +7,7 @@ keyed by the market's seed.
 from collections.abc import Mapping, Sequence
 
 from des.records import Feedback, Observation, Offer
+from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.training import OpenTable, mean_row, play_episode
@@ -46,7 +47,7 @@ class _Heuristic:
     ) -> None:
         """Remember nothing."""
 
-    def end(self) -> dict[str, float]:
+    def end(self, lived: Lived | None = None) -> dict[str, float]:
         """Return no losses."""
         return {}
 

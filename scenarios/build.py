@@ -19,6 +19,7 @@ from fl.datasets import Dataset, info, is_path, load
 from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.quality import PUBLISHED, DQIParameters
+from fl.surrogate import Curve
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.schema import Scenario, Service
@@ -157,6 +158,7 @@ def policy_context(scenario: Scenario, service: Service) -> PolicyContext:
         budget=service.budget,
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
+        curve=known_curve(scenario, service),
     )
 
 
@@ -253,7 +255,17 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         privileged=is_privileged(service.policy),
         arrival=service.arrival,
         total_budget=None if service.total_budget is None else to_micro(service.total_budget),
+        curve=known_curve(scenario, service),
     )
+
+
+def known_curve(scenario: Scenario, service: Service) -> Curve | None:
+    """Return how a service's data set is learned, as far as that is known before the first round.
+
+    Raises:
+        FitError: the scenario's backend follows a curve, and there is none.
+    """
+    return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
 def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:

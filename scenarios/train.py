@@ -24,7 +24,7 @@ from learning.mahdrl.shape import Shape
 from learning.mahdrl.training import Learner, Table, train
 from learning.mahdrl.training_log import Row
 from scenarios.baselines import baselines
-from scenarios.build import Shelf
+from scenarios.build import Shelf, known_curve
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.hyper_parameters import settings_of
@@ -282,4 +282,5 @@ def _shape(scenario: Scenario) -> Shape:
         cores=scenario.clients.cores,
         rounds=scenario.rounds,
         reward_bases={service.name: service.reward_base for service in scenario.services},
+        curves={service.name: known_curve(scenario, service) for service in scenario.services},
     )

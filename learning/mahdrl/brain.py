@@ -13,6 +13,7 @@ from fl.elementary import sigmoid
 from learning.checks import require_finite
 from learning.mahdrl.context import CONTEXT, FOR_CHANCES, Memory, context
 from learning.mahdrl.features import CLIENT_FEATURES, client_features, elapsed, means
+from learning.mahdrl.knowledge import NUMBERS
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.ranges import Count
@@ -51,6 +52,13 @@ WIDE = Networks(
 )
 """Of an agent that sees the context, for any market."""
 
+KNOWING = Networks(
+    Mlp((CLIENT_FEATURES + len(CONTEXT) + len(NUMBERS), 64, 32, 1)),
+    Mlp((2 + len(CONTEXT) + len(NUMBERS), 32, 3)),
+    WIDE.win,
+)
+"""Of an agent that also knows how its data set is learned."""
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -66,6 +74,7 @@ class Design:
         stop: may stop before the budget is used up.
         context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
             markets.
+        curve: besides the context, knows how its data set is learned, where anybody does (``knowledge``).
         members: how many critics an agent has, each of which learns from batches of its own. It decides by
             their mean: where training has said little, they differ, and the mean errs less than they do on average.
     """
@@ -77,17 +86,19 @@ class Design:
     count: bool = True
     stop: bool = True
     context: bool = False
+    curve: bool = False
     members: Count = 1
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the design in a training's settings; those of earlier versions name no ``context`` and ``members``.
+        """Return the design in a training's settings; those of earlier versions do not name all of them.
 
         Raises:
             ValueError: one of them is missing or invalid.
         """
         chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
-        chosen |= {"context": settings.get("context", False), "members": settings.get("members", 1)}
+        chosen |= {name: settings.get(name, False) for name in ("context", "curve")}
+        chosen["members"] = settings.get("members", 1)
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
             raise ValueError(f'payments must be "plan" or "bid", not {design.payments!r}')
@@ -102,7 +113,9 @@ class Design:
     @property
     def networks(self) -> Networks:
         """The networks' sizes."""
-        return WIDE if self.context else PLAIN
+        if self.context:
+            return KNOWING if self.curve else WIDE
+        return PLAIN
 
     def see(self, observation: Observation, memory: Memory) -> "Seen":
         """Return what the networks see."""
@@ -111,9 +124,10 @@ class Design:
         situation = np.array([time, means(observation) if self.budget else 0.0], dtype=np.float32)
         if not self.context:
             return Seen(clients, situation, np.zeros(0, dtype=np.float32))
-        known = context(observation, memory)
+        market = context(observation, memory)
+        known = np.concatenate([market, memory.known]) if self.curve else market
         everywhere = np.broadcast_to(known, (len(clients), len(known)))
-        return Seen(np.hstack([clients, everywhere]), np.concatenate([situation, known]), known[list(FOR_CHANCES)])
+        return Seen(np.hstack([clients, everywhere]), np.concatenate([situation, known]), market[list(FOR_CHANCES)])
 
 
 class Seen(NamedTuple):

@@ -7,6 +7,7 @@ highest DQI.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -16,6 +17,7 @@ from fl.arrays import BoolArray, Float32Array, FloatArray
 from fl.elementary import log
 from fl.ordered import mean
 from learning.mahdrl.features import SMALLEST_PRICE
+from learning.mahdrl.knowledge import knowledge
 from learning.mahdrl.rivalry import Rivals
 from learning.scaling import standardised
 
@@ -68,9 +70,11 @@ class Memory:
     Attributes:
         sums: [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those
             that won; contested offers that won, the highest rival bids for them, and the same of those that lost.
+        known: what was known before the first of them, see ``knowledge``.
     """
 
     sums: FloatArray = field(default_factory=_nothing)
+    known: Float32Array = field(default_factory=partial(knowledge, None))
 
     def after(self, observation: Observation, offer: Offer, won: BoolArray) -> "Memory":
         """Return the memory after a round.
@@ -93,7 +97,7 @@ class Memory:
             for place, which in ((_WON, won), (_LOST, ~won)):
                 sums[place] += which.sum()
                 sums[place + 1] += _total(keen[which])
-        return Memory(sums)
+        return Memory(sums, self.known)
 
 
 def context(observation: Observation, memory: Memory) -> Float32Array:

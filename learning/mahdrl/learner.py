@@ -16,12 +16,14 @@ import numpy as np
 import torch
 
 from des.records import Feedback, Observation, Offer
-from fl.arrays import Float32Array
+from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import START, Brain, random_offer
 from learning.mahdrl.context import Memory
 from learning.mahdrl.credit import Baseline, Sizes, advantages, differences, progress
+from learning.mahdrl.hindsight import Lived, Usual
+from learning.mahdrl.knowledge import knowledge
 from learning.mahdrl.losses import critic_loss, win_loss
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.policy import Player
@@ -31,6 +33,9 @@ from learning.mahdrl.selves import Selves
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
 from learning.policy import PolicyContext
+
+UNTOLD = 0.25
+"""How often a service that explores is not told its learning curve, so that an agent can play without knowing one."""
 
 
 @dataclass
@@ -102,7 +107,9 @@ class Learner:
         # One row for each service of each market: those of the first market, then those of the second ...
         self._first = np.cumsum([0, *(len(names) for names in self.services)]).tolist()
         self._baseline = Baseline(self._first[-1], max(shape.rounds for shape in shapes))
-        self._sizes = Sizes(self._first[-1])
+        self._sizes, self._usual = Sizes(self._first[-1]), Usual(self._first[-1])
+        self._curves = tuple(shape.curves for shape in shapes)
+        self._known: dict[str, Float32Array] = {}
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
         self._due = 0.0
@@ -110,7 +117,19 @@ class Learner:
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
-        self._episode, self._market, self._episodes, self._memories = episode, market, {}, {}
+        self._episode, self._market, self._episodes = episode, market, {}
+        curves = self._curves[market] if self.settings.curve else {}
+        self._known = {name: knowledge(curve) for name, curve in curves.items()}
+        self._memories = {}
+
+    def _memory(self, name: str, *, exploring: bool = False) -> Memory:
+        """Return what a service remembers of the rounds so far, and knew before them."""
+        if name not in self._memories:
+            known = self._known.get(name)
+            if exploring and stream(self._seed, "untold", self._episode, name).random() < UNTOLD:
+                known = None
+            self._memories[name] = START if known is None else Memory(known=known)
+        return self._memories[name]
 
     def _row(self, name: str) -> int:
         """Return a service's row in what is kept of each service of each market."""
@@ -123,6 +142,7 @@ class Learner:
         """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
         offers = {}
         for name, observation in observations.items():
+            memory = self._memory(name, exploring=epsilon > 0)
             rng = stream(self._seed, "explore", self._episode, observation.round, name)
             if rng.random() < epsilon:
                 offers[name] = random_offer(observation, rng, self.settings.payments)
@@ -132,7 +152,7 @@ class Learner:
                     # Each acts on what it believes for an episode, and so tries what the others would not.
                     drawn = stream(self._seed, "member", self._episode, name).integers(members)
                     brain = brain.member(int(drawn))
-                offers[name] = brain.decide(observation, self._memories.get(name, START))
+                offers[name] = brain.decide(observation, memory)
         return offers
 
     def remember(
@@ -141,7 +161,7 @@ class Learner:
         """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
         if self.settings.context:
             for name, observation in observations.items():
-                memory = self._memories.get(name, START)
+                memory = self._memory(name)
                 self._memories[name] = memory.after(observation, offers[name], feedback[name].won)
 
     def observe(
@@ -157,7 +177,7 @@ class Learner:
             standing = rivals.standing(prices, min(kept, self._rivals))[offer.clients, 0]
             against = np.zeros((len(offer.clients), self._rivals, STANDING))
             against[:, : standing.shape[1]] = standing
-            seen = self.settings.see(observation, self._memories.get(name, START))
+            seen = self.settings.see(observation, self._memory(name))
             episode = self._episodes.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
@@ -178,25 +198,15 @@ class Learner:
         self._due += self.settings.updates
         return {}
 
-    def end(self) -> dict[str, float]:
-        """End the episode: store its transitions with their advantages, and learn. Returns the mean losses by name."""
-        s = self.settings
-        deviations, weights = {}, {}
-        for name, episode in self._episodes.items():
-            service = self._row(name)
-            rounds = len(episode.accuracies)
-            weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
-            deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
-        if s.difference:
-            deviations = differences(deviations)
-        for name, episode in self._episodes.items():
-            if (deviation := deviations[name]) is None:
-                continue
-            credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
-            if s.gain:
-                gains = credit - s.scale * np.concatenate([[0.0], deviation[:-1]])
-                credit = self._sizes.scaled(self._row(name), gains)
-            for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
+    def end(self, lived: Lived | None = None) -> dict[str, float]:
+        """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name.
+
+        Args:
+            lived: what is known of the episode now; without it, ``hindsight`` gives no credit, and nothing is stored.
+        """
+        credits_ = self._in_hindsight(lived) if self.settings.hindsight else self._advantages()
+        for name, credit in credits_.items():
+            for transition, advantage in zip(self._episodes[name].transitions, credit.tolist(), strict=True):
                 self._replay.add(self._agent(name), advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
         losses = []
@@ -207,6 +217,38 @@ class Learner:
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
+
+    def _in_hindsight(self, lived: Lived | None) -> dict[str, FloatArray]:
+        """Return the credit [n] of each service's rounds: what they added to the run."""
+        if lived is None:
+            return {}
+        found = {}
+        for name in self._episodes:
+            service = self._row(name)
+            worth = self._usual.credit(service, lived.curves[name], lived.rounds[name])
+            found[name] = self._sizes.scaled(service, worth)
+        return found
+
+    def _advantages(self) -> dict[str, FloatArray]:
+        """Return the credit [n] of each service's rounds, from what it usually reaches; none for its first episode."""
+        s = self.settings
+        deviations, weights, found = {}, {}, {}
+        for name, episode in self._episodes.items():
+            service = self._row(name)
+            rounds = len(episode.accuracies)
+            weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
+            deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
+        if s.difference:
+            deviations = differences(deviations)
+        for name in self._episodes:
+            if (deviation := deviations[name]) is None:
+                continue
+            credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
+            if s.gain:
+                gains = credit - s.scale * np.concatenate([[0.0], deviation[:-1]])
+                credit = self._sizes.scaled(self._row(name), gains)
+            found[name] = credit
+        return found
 
     def earlier(self, context: PolicyContext, episode: int) -> Player | None:
         """Return one of the agent's earlier selves to play a service in an episode; None before there are any.
@@ -248,6 +290,7 @@ class Learner:
             **self._replay.state(),
             **self._baseline.state(),
             **self._sizes.state(),
+            **self._usual.state(),
             **self._selves.state(),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
@@ -270,6 +313,7 @@ class Learner:
         self._replay.restore(state)
         self._baseline.restore(state)
         self._sizes.restore(state)
+        self._usual.restore(state)
         self._selves.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:

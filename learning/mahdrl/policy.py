@@ -8,9 +8,10 @@ import numpy as np
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, BoolArray
 from learning.mahdrl import trained
-from learning.mahdrl.brain import START, Brain, Design, Payments
+from learning.mahdrl.brain import Brain, Design, Payments
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.context import Memory
+from learning.mahdrl.knowledge import knowledge
 from learning.mahdrl.reasons import Reasons
 from learning.mahdrl.settings import Settings
 from learning.policy import Policy, PolicyContext
@@ -24,7 +25,7 @@ class Player(Policy):
     def __init__(self, context: PolicyContext, brain: Brain) -> None:
         """Play one agent's networks in a market, of which nothing is remembered yet."""
         super().__init__(context)
-        self._brain, self._memory = brain, START
+        self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
 
     def act(self, observation: Observation) -> Offer:
         """Return the offers that the agent's critic thinks best."""
@@ -54,7 +55,7 @@ class Player(Policy):
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         """Remember what ``state`` returned."""
-        self._memory = Memory(np.asarray(state["memory"], dtype=np.float64))
+        self._memory = replace(self._memory, sums=np.asarray(state["memory"], dtype=np.float64))
 
 
 class Mahdrl(Player):

@@ -22,6 +22,9 @@ class Settings(Design):
         horizon, scale: the advantage's; see ``credit.advantages``.
         gain: credit begins where the service stood before the decision, and counts in the usual size of such gains in
             its market: for trainings in many markets, without noise (backend ``noiseless``).
+        hindsight: credit is what a decision added to the accuracies of the whole run, as the market's learning curves
+            tell in hindsight (``hindsight``), in the usual size of that in its market; nothing else is credit then.
+            Only for trainings on curves (backend ``noiseless`` or ``surrogate``).
         weighted: the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count
             the same early and late.
     """
@@ -36,5 +39,6 @@ class Settings(Design):
     updates: Positive = 1.0
     horizon: Count = 20
     gain: bool = False
+    hindsight: bool = False
     weighted: bool = True
     scale: Positive = 3.0

@@ -1,7 +1,9 @@
 """What a learner must know of a market before its first round."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from fl.surrogate import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,7 @@ class Shape:
         cores: K.
         rounds: N.
         reward_bases: Omega of each service, by name.
+        curves: the learning curve that each service knows, by name; None where it knows none.
     """
 
     services: tuple[str, ...]
@@ -21,3 +24,4 @@ class Shape:
     cores: int
     rounds: int
     reward_bases: Mapping[str, float]
+    curves: Mapping[str, Curve | None] = field(default_factory=dict)

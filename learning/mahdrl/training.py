@@ -19,6 +19,7 @@ from des.records import Feedback, Observation, Offer
 from fl.errors import RunError
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
+from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.preferences import Preferences
@@ -49,8 +50,8 @@ class Learner(Protocol):
     ) -> None:
         """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
 
-    def end(self) -> dict[str, float]:
-        """End the episode; return the losses by name."""
+    def end(self, lived: Lived | None = None) -> dict[str, float]:
+        """End the episode, of which ``lived`` is known on learning curves; return the losses by name."""
 
     def state(self) -> Tensors:
         """Return everything that later learning depends on."""
@@ -177,6 +178,7 @@ def play_episode(
     losses: dict[str, list[float]] = {}
     bid = offered = 0.0
     learner.begin(episode, table.place)
+    lived = Lived.of(market)
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
@@ -189,6 +191,8 @@ def play_episode(
         others = decide(table.rivals, labels, observations, given=offers)
         report = market.close_round(offers | {name: decision.offer for name, decision in others.items()})
         let_learn(table.rivals, labels, others, report)
+        if lived is not None:
+            lived.add(report)
         for name in own:
             accuracies[name].append(report.feedback[name].accuracy)
             if noted is not None:
@@ -198,7 +202,7 @@ def play_episode(
             _gather(losses, learner.observe(own, offers, came))
         learner.remember(own, offers, came)
     if learn:
-        _gather(losses, learner.end())
+        _gather(losses, learner.end(lived))
     specs = {spec.name: spec for spec in market.services}
     held = {name: _held(values, market.rounds) for name, values in accuracies.items()}
     # Omega^(accuracy - target), at most 1: the paper's reward on one scale for all services.

@@ -42,6 +42,7 @@ from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite
 from learning.mahdrl.adam import Adam
+from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import Batch, actor_loss, critic_loss, serial_selection, soft_update, targets
@@ -189,7 +190,7 @@ class Learner:
     ) -> None:
         """Remember nothing: the algorithm decides on the state of a round alone."""
 
-    def end(self) -> dict[str, float]:
+    def end(self, lived: Lived | None = None) -> dict[str, float]:
         """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
         self._transitions.end()
         return {}
