@@ -254,10 +254,7 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | pape
     settings: Any
     if training.policy == "mahdrl":
         settings = settings_of(Settings, training.options, training.policy)
-        if ITSELF in training.rivals and not settings.share:
-            raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
-        if len(shapes) > 1 and not settings.share:
-            raise InputError("--option share=false: services of several markets have one network; leave it out")
+        _require_possible(training, settings)
         make: Callable[[], Learner] = partial(
             learner.Learner, training.learners, shapes, seed, settings, selves=ITSELF in training.rivals
         )
@@ -273,6 +270,27 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | pape
             f"--option {' or '.join(f'{name}={getattr(settings, name)}' for name in sizes)}: does not fit into memory; "
             "choose a smaller one"
         ) from error
+
+
+def _require_possible(training: Training, settings: Settings) -> None:
+    """Refuse hyper-parameters that do not go together, or not with what is trained on."""
+    if ITSELF in training.rivals and not settings.share:
+        raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
+    if len(training.scenarios) > 1 and not settings.share:
+        raise InputError("--option share=false: services of several markets have one network; leave it out")
+    if settings.curve and not settings.context:
+        raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
+    if not settings.hindsight:
+        return
+    if settings.gain or settings.difference:
+        other = "gain" if settings.gain else "difference"
+        raise InputError(
+            f"--option hindsight=true: credit comes from the learning curves alone; leave out {other}=true"
+        )
+    if any(BACKENDS[scenario.training.backend].trains for scenario in training.scenarios):
+        raise InputError(
+            "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"
+        )
 
 
 def _shape(scenario: Scenario) -> Shape:

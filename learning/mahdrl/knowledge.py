@@ -1,4 +1,4 @@
-"""What an agent knows of its own data set before the first round: how it is learned, by the curve that was fitted to it.
+"""What an agent knows of its own data set before the first round: how it is learned, by the curve fitted to it.
 
 Whoever trains a model knows on which data, and may have trained on such data before. Where few large clients are best,
 and where many lopsided ones, depends on the learning curve, and shows in an agent's own progress only when the rounds

@@ -72,6 +72,37 @@ def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
     assert files(short) == files(whole)
 
 
+def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path):
+    short, whole = tmp_path / "short.safetensors", tmp_path / "whole.safetensors"
+    training = small(options={"hindsight": True, "context": True, "curve": True})
+    run(training, 3, whole, Shelf())
+    brief = replace(training, plan=replace(training.plan, episodes=4))
+    run(brief, 3, short, Shelf())
+    run(training, 3, short, Shelf(), resume=True)
+    assert files(short) == files(whole)
+    plain = tmp_path / "plain.safetensors"
+    run(small(options={"context": True}), 3, plain, Shelf())
+    assert plain.read_bytes() != whole.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "overrides", "problem"),
+    [
+        (
+            {"hindsight": True},
+            ["training.backend=real"],
+            "needs learning curves, and this trains models; add --backend",
+        ),
+        ({"hindsight": True, "gain": True}, [], "credit comes from the learning curves alone; leave out gain=true"),
+        ({"hindsight": True, "difference": True}, [], "leave out difference=true"),
+        ({"curve": True}, [], "a learning curve is part of what an agent sees with context=true"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, overrides, problem):
+    with pytest.raises(InputError, match=problem):
+        new_learner(small(*overrides, options=options), 0)
+
+
 def test_another_training_is_not_resumed(tmp_path):
     out = tmp_path / "agent.safetensors"
     run(small(), 3, out, Shelf())
@@ -182,7 +213,7 @@ class Watcher:
     def observe(self, observations, offers, feedback):
         return {}
 
-    def end(self):
+    def end(self, lived=None):
         return {}
 
     state = agent = lambda self: {"weights": np.zeros((1, 1), np.float32)}

@@ -1,0 +1,114 @@
+"""Credit in hindsight: what a training knows of an episode, and what each decision is credited with."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from des.records import Offer
+from fl.hindsight import added
+from fl.surrogate import SurrogateFederation, Trained
+from learning.mahdrl.credit import Sizes
+from learning.mahdrl.hindsight import Lived, Usual
+from learning.mahdrl.learner import Learner
+from learning.mahdrl.settings import Settings
+from learning.mahdrl.shape import Shape
+from scenarios.factory import market_factory
+from scenarios.loader import load
+from support.curves import CURVE
+
+RICH = [f"services.{name}.budget=100" for name in ("mnist", "fashion-mnist", "emnist")]
+OVERRIDES = ["training.backend=surrogate", "rounds=6", "clients.cores=1", *RICH]
+
+
+def market(*overrides, seed=1):
+    return market_factory(load("paper", [*OVERRIDES, *overrides]), workers=0)(seed)
+
+
+def live(market, clients=(0, 3, 5)):
+    """Play a market in which every service offers the same clients their bids, and nobody anything in round 2."""
+    lived, reports = Lived.of(market), []
+    while not market.finished:
+        offers = {}
+        for name, observation in market.open_round().items():
+            wanted = np.array(clients if observation.round != 2 else [], dtype=np.int64)
+            offers[name] = Offer(wanted, observation.own_bids[wanted])
+        report = market.close_round(offers)
+        lived.add(report)
+        reports.append(report)
+    return lived, reports
+
+
+def test_it_knows_what_each_service_trained_on():
+    lived, reports = live(market())
+    for name in ("mnist", "fashion-mnist", "emnist"):
+        for images, report in zip(lived.rounds[name], reports, strict=True):
+            own = [it for it in report.offers if it.service == name and it.outcome == "served"]
+            assert (images is None) == (not own)
+            if own:
+                assert images.samples == images.weights == sum(it.data_size for it in own)
+                assert images.weighted == pytest.approx(sum(it.data_size * it.emd for it in own))
+                assert images.squares == sum(it.data_size**2 for it in own)
+    assert all(rounds[1] is None for rounds in lived.rounds.values())
+    assert any(rounds[0] is None for rounds in lived.rounds.values()), "a client serves one service, and others none"
+
+
+def test_it_knows_the_truth_whatever_clients_report():
+    options = 'clients.behaviour={kind="misreport", options={size=1.0}}'
+    honest, lying = (live(market(*more))[0].rounds["mnist"] for more in ((), (options,)))
+    compared = 0
+    for one, other in zip(honest, lying, strict=True):
+        if one is not None and other is not None and one.samples == other.samples:
+            assert other.weights == 2 * one.weights, "but a server weights by what is reported"
+            compared += 1
+    assert compared
+
+
+def test_nobody_knows_where_models_are_trained(make_market):
+    assert Lived.of(make_market(("alpha",))) is None
+
+
+def test_the_usual_images_are_those_of_the_episodes_so_far():
+    usual = Usual(services=2)
+    small, large = Trained.on([(100, 100, 0.5)]), Trained.on([(400, 400, 1.0), (400, 400, 1.0)])
+    assert usual.credit(1, CURVE, [small, None]) == pytest.approx(added(CURVE, [small, None], small))
+    twice = usual.credit(1, CURVE, [large, large])
+    assert twice == pytest.approx(added(CURVE, [large, large], small)), "before this episode was taken in"
+    # 800 images of two clients, and 100 of one: the means are those of the logarithms.
+    between = Trained.on([(1, 1, 0.75)])._replace(
+        samples=np.sqrt(80_000), weights=np.sqrt(80_000), weighted=0.75 * np.sqrt(80_000), squares=80_000 / np.sqrt(2)
+    )
+    assert usual.credit(1, CURVE, [small]) == pytest.approx(added(CURVE, [small], between))
+    assert usual.episodes.tolist() == [0, 3]
+
+
+def test_an_episode_without_clients_teaches_nothing():
+    usual = Usual(services=1)
+    assert usual.credit(0, CURVE, [None, None]).tolist() == [0.0, 0.0]
+    assert usual.episodes.tolist() == [0]
+
+
+def test_luck_and_noise_are_no_credit():
+    rounds = [Trained.on([(100, 100, 0.5)]), Trained.on([(300, 300, 0.9)])]
+    first = [Usual(1).credit(0, curve, rounds) for curve in (CURVE, CURVE.noiseless(), replace(CURVE, luck=9.0))]
+    np.testing.assert_array_equal(first[0], first[1])
+    np.testing.assert_array_equal(first[0], first[2])
+
+
+def test_decisions_are_credited_with_what_they_added_in_its_usual_size():
+    settings, names = Settings(hindsight=True), ("mnist", "fashion-mnist", "emnist")
+    learner = Learner([names], [Shape(names, 20, 1, 6, dict.fromkeys(names, 100.0))], 0, settings)
+    playing = market()
+    assert isinstance(playing.federation, SurrogateFederation)
+    lived = Lived.of(playing)
+    learner.begin(1)
+    while not playing.finished:
+        observations = playing.open_round()
+        offers = learner.act(observations, 1.0)
+        report = playing.close_round(offers)
+        learner.observe(observations, offers, report.feedback)
+        lived.add(report)
+    learner.end(lived)
+    expected = Sizes(1).scaled(0, Usual(1).credit(0, lived.curves["mnist"], lived.rounds["mnist"]))
+    np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
+    assert np.abs(expected).max() > 0.5
