@@ -93,7 +93,7 @@ def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path
             ["training.backend=real"],
             "needs learning curves, and this trains models; add --backend",
         ),
-        ({"hindsight": True, "gain": True}, [], "credit comes from the learning curves alone; leave out gain=true"),
+        ({"hindsight": True, "gain": True}, [], "credit comes from learning curves alone; leave out gain=true"),
         ({"hindsight": True, "difference": True}, [], "leave out difference=true"),
         ({"curve": True}, [], "a learning curve is part of what an agent sees with context=true"),
     ],
