@@ -250,7 +250,10 @@ class Brain:
                 *_mean(design.networks.count.forward(self.count, seen.situation[None, None]))[0].tolist()
             )
         available, budget = observation.available, observation.budget
-        return plan(q, kappa, prices, chance, budget, available=available, stop=design.stop), q, prices, chance
+        # Of clients that are alike, services that decide alike must not all want the same ones.
+        turns = observation.rng().permutation(observation.clients)
+        offer = plan(q, kappa, prices, chance, budget, available=available, turns=turns, stop=design.stop)
+        return offer, q, prices, chance
 
     def _prices(self, observation: Observation, rivalry: Float32Array) -> tuple[FloatArray, Any]:
         """Return prices worth considering, and the chance to be served at each, both [C, L]."""

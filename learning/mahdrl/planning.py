@@ -76,6 +76,7 @@ def plan(
     budget: float,
     *,
     available: BoolArray | None = None,
+    turns: IntArray | None = None,
     stop: bool = True,
 ) -> Offer:
     """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable.
@@ -87,6 +88,7 @@ def plan(
         chance: [C, L] probability that an offer at each level is served.
         budget: B_m, money.
         available: [C] who can be selected; all if not given.
+        turns: [C] the clients in the order in which those of equal worth are considered; by their number if not given.
         stop: consider every beginning of an order, not only everything that the budget allows.
     """
     exact, left = to_micro(prices), to_micro(budget)
@@ -100,7 +102,9 @@ def plan(
     prices, chance = np.where(beyond, prices[:, :1], prices), np.where(beyond, chance[:, :1], chance)
     worth = _worth(q, prices, chance)  # [orders, C, L]
     level = worth.argmax(axis=2)
-    order = np.argsort(-np.take_along_axis(worth, level[..., None], axis=2)[..., 0], axis=1, kind="stable")
+    best_worth = np.take_along_axis(worth, level[..., None], axis=2)[..., 0]
+    turns = np.arange(len(q)) if turns is None else turns
+    order = turns[np.argsort(-best_worth[:, turns], axis=1, kind="stable")]
     level = np.take_along_axis(level, order, axis=1)
     taken = _fill(exact[order, level], left)
     w = np.where(taken, chance[order, level], 0.0)
