@@ -8,6 +8,9 @@ the service train on the images S_n, is credited with
 all other rounds as they were played, without luck and noise (``fl.hindsight``). So it is credited neither with what the
 service did before and after, nor with how far it had come. The usual images are as many, of as many clients and as
 lopsided as those the service has trained on in that market so far.
+
+Credit counts in its usual size, the geometric mean of that in the round and that in the whole run: what is done first
+moves the accuracies of all rounds, but what is done later must be learned, too.
 """
 
 from collections.abc import Mapping
@@ -21,8 +24,11 @@ from des.rows import Outcome, RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.hindsight import added
 from fl.surrogate import Curve, SurrogateFederation, Trained
-from learning.mahdrl.credit import SLOWEST_RATE
+from learning.mahdrl.credit import LARGEST_GAIN, SLOWEST_RATE, SMALLEST_SIZE
 from learning.mahdrl.networks import Tensors
+
+SMALLEST_PART = 0.1
+"""No round's usual size counts as less than this part of the run's."""
 
 
 @dataclass(slots=True)
@@ -54,18 +60,35 @@ class Lived:
 
 
 class Usual:
-    """The usual images of each service in each market: running means over episodes.
+    """What is usual for each service in each market: running means over episodes.
 
     Attributes:
         images: [M, 3] the mean logs of how many images and of how many equal clients, and the mean EMD.
         episodes: [M] episodes seen.
+        square: [M, N] the mean square of what a round added.
+        rounds: [M, N] how often each round was played.
     """
 
-    def __init__(self, services: int) -> None:
+    def __init__(self, services: int, rounds: int) -> None:
         self.images: FloatArray = np.zeros((services, 3))
         self.episodes: IntArray = np.zeros(services, dtype=np.int64)
+        self.square: FloatArray = np.zeros((services, rounds))
+        self.rounds: IntArray = np.zeros((services, rounds), dtype=np.int64)
 
     def credit(self, service: int, curve: Curve, rounds: list[Trained | None]) -> FloatArray:
+        """Return the credit [n] of an episode's rounds in its usual size, at most 3 of it; arguments as ``worth``."""
+        worth, n = self.worth(service, curve, rounds), len(rounds)
+        self.rounds[service, :n] += 1
+        rate = np.maximum(1.0 / self.rounds[service, :n], SLOWEST_RATE)
+        self.square[service, :n] += rate * (worth**2 - self.square[service, :n])
+        whole = float(np.sqrt(self.square[service, :n].mean()))
+        own = np.maximum(np.sqrt(self.square[service, :n]), SMALLEST_PART * whole)
+        scaled: FloatArray = np.clip(
+            worth / np.maximum(np.sqrt(own * whole), SMALLEST_SIZE), -LARGEST_GAIN, LARGEST_GAIN
+        )
+        return scaled
+
+    def worth(self, service: int, curve: Curve, rounds: list[Trained | None]) -> FloatArray:
         """Return A [n] of an episode's rounds, and take its images in; 0 where nobody served in all of it.
 
         Args:
@@ -88,12 +111,19 @@ class Usual:
 
     def state(self) -> Tensors:
         """Return what a checkpoint must hold, by name."""
-        return {"usual.images": self.images, "usual.episodes": self.episodes}
+        return {
+            "usual.images": self.images,
+            "usual.episodes": self.episodes,
+            "usual.square": self.square,
+            "usual.rounds": self.rounds,
+        }
 
     def restore(self, state: Tensors) -> None:
         """Continue from a ``state``."""
         self.images[...] = state["usual.images"]
         self.episodes[...] = state["usual.episodes"]
+        self.square[...] = state["usual.square"]
+        self.rounds[...] = state["usual.rounds"]
 
 
 def _numbers(images: Trained) -> list[float]:

@@ -106,8 +106,9 @@ class Learner:
         )
         # One row for each service of each market: those of the first market, then those of the second ...
         self._first = np.cumsum([0, *(len(names) for names in self.services)]).tolist()
-        self._baseline = Baseline(self._first[-1], max(shape.rounds for shape in shapes))
-        self._sizes, self._usual = Sizes(self._first[-1]), Usual(self._first[-1])
+        rounds = max(shape.rounds for shape in shapes)
+        self._baseline, self._usual = Baseline(self._first[-1], rounds), Usual(self._first[-1], rounds)
+        self._sizes = Sizes(self._first[-1])
         self._curves = tuple(shape.curves for shape in shapes)
         self._known: dict[str, Float32Array] = {}
         self._episodes: dict[str, _Episode] = {}
@@ -225,8 +226,7 @@ class Learner:
         found = {}
         for name in self._episodes:
             service = self._row(name)
-            worth = self._usual.credit(service, lived.curves[name], lived.rounds[name])
-            found[name] = self._sizes.scaled(service, worth)
+            found[name] = self._usual.credit(service, lived.curves[name], lived.rounds[name])
         return found
 
     def _advantages(self) -> dict[str, FloatArray]:

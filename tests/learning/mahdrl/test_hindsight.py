@@ -8,7 +8,6 @@ import pytest
 from des.records import Offer
 from fl.hindsight import added
 from fl.surrogate import SurrogateFederation, Trained
-from learning.mahdrl.credit import Sizes
 from learning.mahdrl.hindsight import Lived, Usual
 from learning.mahdrl.learner import Learner
 from learning.mahdrl.settings import Settings
@@ -69,28 +68,42 @@ def test_nobody_knows_where_models_are_trained(make_market):
 
 
 def test_the_usual_images_are_those_of_the_episodes_so_far():
-    usual = Usual(services=2)
+    usual = Usual(services=2, rounds=2)
     small, large = Trained.on([(100, 100, 0.5)]), Trained.on([(400, 400, 1.0), (400, 400, 1.0)])
-    assert usual.credit(1, CURVE, [small, None]) == pytest.approx(added(CURVE, [small, None], small))
-    twice = usual.credit(1, CURVE, [large, large])
+    assert usual.worth(1, CURVE, [small, None]) == pytest.approx(added(CURVE, [small, None], small))
+    twice = usual.worth(1, CURVE, [large, large])
     assert twice == pytest.approx(added(CURVE, [large, large], small)), "before this episode was taken in"
     # 800 images of two clients, and 100 of one: the means are those of the logarithms.
     between = Trained.on([(1, 1, 0.75)])._replace(
         samples=np.sqrt(80_000), weights=np.sqrt(80_000), weighted=0.75 * np.sqrt(80_000), squares=80_000 / np.sqrt(2)
     )
-    assert usual.credit(1, CURVE, [small]) == pytest.approx(added(CURVE, [small], between))
+    assert usual.worth(1, CURVE, [small]) == pytest.approx(added(CURVE, [small], between))
     assert usual.episodes.tolist() == [0, 3]
 
 
 def test_an_episode_without_clients_teaches_nothing():
-    usual = Usual(services=1)
-    assert usual.credit(0, CURVE, [None, None]).tolist() == [0.0, 0.0]
+    usual = Usual(services=1, rounds=2)
+    assert usual.worth(0, CURVE, [None, None]).tolist() == [0.0, 0.0]
     assert usual.episodes.tolist() == [0]
+
+
+def test_credit_counts_in_the_usual_size_of_the_round_and_of_the_run():
+    small, large = Trained.on([(100, 100, 0.5)]), Trained.on([(400, 400, 1.0), (400, 400, 1.0)])
+    usual, worth = Usual(1, 3), Usual(1, 3).worth(0, CURVE, [small, large, large])
+    own = np.maximum(np.abs(worth), 0.1 * np.sqrt(np.mean(worth**2)))
+    expected = worth / np.sqrt(own * np.sqrt(np.mean(worth**2)))
+    assert usual.credit(0, CURVE, [small, large, large]) == pytest.approx(np.clip(expected, -3, 3))
+    # The service leaves after a round of the second episode: the other rounds' sizes stay as they were.
+    second = Usual(1, 3)
+    second.images[0], second.episodes[0] = usual.images[0], 1
+    again = second.worth(0, CURVE, [large])
+    usual.credit(0, CURVE, [large])
+    assert usual.square[0] == pytest.approx([(worth[0] ** 2 + again[0] ** 2) / 2, worth[1] ** 2, worth[2] ** 2])
 
 
 def test_luck_and_noise_are_no_credit():
     rounds = [Trained.on([(100, 100, 0.5)]), Trained.on([(300, 300, 0.9)])]
-    first = [Usual(1).credit(0, curve, rounds) for curve in (CURVE, CURVE.noiseless(), replace(CURVE, luck=9.0))]
+    first = [Usual(1, 2).credit(0, curve, rounds) for curve in (CURVE, CURVE.noiseless(), replace(CURVE, luck=9.0))]
     np.testing.assert_array_equal(first[0], first[1])
     np.testing.assert_array_equal(first[0], first[2])
 
@@ -109,6 +122,6 @@ def test_decisions_are_credited_with_what_they_added_in_its_usual_size():
         learner.observe(observations, offers, report.feedback)
         lived.add(report)
     learner.end(lived)
-    expected = Sizes(1).scaled(0, Usual(1).credit(0, lived.curves["mnist"], lived.rounds["mnist"]))
+    expected = Usual(1, 6).credit(0, lived.curves["mnist"], lived.rounds["mnist"])
     np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
     assert np.abs(expected).max() > 0.5
