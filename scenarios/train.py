@@ -284,9 +284,7 @@ def _require_possible(training: Training, settings: Settings) -> None:
         return
     if settings.gain or settings.difference:
         other = "gain" if settings.gain else "difference"
-        raise InputError(
-            f"--option hindsight=true: credit comes from the learning curves alone; leave out {other}=true"
-        )
+        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {other}=true")
     if any(BACKENDS[scenario.training.backend].trains for scenario in training.scenarios):
         raise InputError(
             "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"

@@ -75,6 +75,8 @@ class Design:
         context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
             markets.
         curve: besides the context, knows how its data set is learned, where anybody does (``knowledge``).
+        lots: of clients that are alike, the lot decides; otherwise the one with the lower number comes first, and
+            services that decide alike all want the same ones.
         members: how many critics an agent has, each of which learns from batches of its own. It decides by
             their mean: where training has said little, they differ, and the mean errs less than they do on average.
     """
@@ -87,6 +89,7 @@ class Design:
     stop: bool = True
     context: bool = False
     curve: bool = False
+    lots: bool = False
     members: Count = 1
 
     @classmethod
@@ -97,7 +100,7 @@ class Design:
             ValueError: one of them is missing or invalid.
         """
         chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
-        chosen |= {name: settings.get(name, False) for name in ("context", "curve")}
+        chosen |= {name: settings.get(name, False) for name in ("context", "curve", "lots")}
         chosen["members"] = settings.get("members", 1)
         design = cls(**chosen)
         if design.payments not in ("plan", "bid"):
@@ -250,8 +253,7 @@ class Brain:
                 *_mean(design.networks.count.forward(self.count, seen.situation[None, None]))[0].tolist()
             )
         available, budget = observation.available, observation.budget
-        # Of clients that are alike, services that decide alike must not all want the same ones.
-        turns = observation.rng().permutation(observation.clients)
+        turns = observation.rng().permutation(observation.clients) if design.lots else None
         offer = plan(q, kappa, prices, chance, budget, available=available, turns=turns, stop=design.stop)
         return offer, q, prices, chance
 

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from des.records import Feedback, Observation, Offer
-from fl.arrays import Float32Array, FloatArray
+from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import START, Brain, random_offer
 from learning.mahdrl.context import Memory
-from learning.mahdrl.credit import Baseline, Sizes, advantages, differences, progress
-from learning.mahdrl.hindsight import Lived, Usual
+from learning.mahdrl.credits import Credits
+from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.knowledge import knowledge
 from learning.mahdrl.losses import critic_loss, win_loss
 from learning.mahdrl.networks import Tensors
@@ -106,9 +106,7 @@ class Learner:
         )
         # One row for each service of each market: those of the first market, then those of the second ...
         self._first = np.cumsum([0, *(len(names) for names in self.services)]).tolist()
-        rounds = max(shape.rounds for shape in shapes)
-        self._baseline, self._usual = Baseline(self._first[-1], rounds), Usual(self._first[-1], rounds)
-        self._sizes = Sizes(self._first[-1])
+        self._credits = Credits(self._first[-1], max(shape.rounds for shape in shapes), settings)
         self._curves = tuple(shape.curves for shape in shapes)
         self._known: dict[str, Float32Array] = {}
         self._episodes: dict[str, _Episode] = {}
@@ -205,8 +203,9 @@ class Learner:
         Args:
             lived: what is known of the episode now; without it, ``hindsight`` gives no credit, and nothing is stored.
         """
-        credits_ = self._in_hindsight(lived) if self.settings.hindsight else self._advantages()
-        for name, credit in credits_.items():
+        accuracies = {name: episode.accuracies for name, episode in self._episodes.items()}
+        rows = {name: self._row(name) for name in accuracies}
+        for name, credit in self._credits.of(rows, accuracies, lived).items():
             for transition, advantage in zip(self._episodes[name].transitions, credit.tolist(), strict=True):
                 self._replay.add(self._agent(name), advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
@@ -218,37 +217,6 @@ class Learner:
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
-
-    def _in_hindsight(self, lived: Lived | None) -> dict[str, FloatArray]:
-        """Return the credit [n] of each service's rounds: what they added to the run."""
-        if lived is None:
-            return {}
-        found = {}
-        for name in self._episodes:
-            service = self._row(name)
-            found[name] = self._usual.credit(service, lived.curves[name], lived.rounds[name])
-        return found
-
-    def _advantages(self) -> dict[str, FloatArray]:
-        """Return the credit [n] of each service's rounds, from what it usually reaches; none for its first episode."""
-        s = self.settings
-        deviations, weights, found = {}, {}, {}
-        for name, episode in self._episodes.items():
-            service = self._row(name)
-            rounds = len(episode.accuracies)
-            weights[name] = self._baseline.errors(service)[:rounds] if s.weighted else np.ones(rounds)
-            deviations[name] = self._baseline.deviations(service, progress(episode.accuracies))
-        if s.difference:
-            deviations = differences(deviations)
-        for name in self._episodes:
-            if (deviation := deviations[name]) is None:
-                continue
-            credit = advantages(deviation, weights[name], horizon=s.horizon, scale=s.scale)
-            if s.gain:
-                gains = credit - s.scale * np.concatenate([[0.0], deviation[:-1]])
-                credit = self._sizes.scaled(self._row(name), gains)
-            found[name] = credit
-        return found
 
     def earlier(self, context: PolicyContext, episode: int) -> Player | None:
         """Return one of the agent's earlier selves to play a service in an episode; None before there are any.
@@ -288,9 +256,7 @@ class Learner:
             **{f"played.{name}": values for name, values in self.played.tensors().items()},
             "due": np.array([self._due]),
             **self._replay.state(),
-            **self._baseline.state(),
-            **self._sizes.state(),
-            **self._usual.state(),
+            **self._credits.state(),
             **self._selves.state(),
         }
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
@@ -311,9 +277,7 @@ class Learner:
             adam.restore(f"adam.{name}", state)
         self._due = float(state["due"][0])
         self._replay.restore(state)
-        self._baseline.restore(state)
-        self._sizes.restore(state)
-        self._usual.restore(state)
+        self._credits.restore(state)
         self._selves.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:

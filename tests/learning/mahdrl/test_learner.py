@@ -1,13 +1,13 @@
 """`mahdrl`: its losses by hand, its symmetries, odd markets, and that it learns."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 
-from fl.streams import stream
+from fl.streams import stream, stream_key
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.brain import COUNT, QUALITY, WIN, Brain, Design, random_offer
 from learning.mahdrl.credit import Baseline, advantages, progress
@@ -99,6 +99,19 @@ def test_one_agent_plays_markets_of_any_size(make_market, make_context, services
     market = make_market(names, rounds=2, count=clients)
     while not market.finished:
         market.close_round({name: brain.decide(seen) for name, seen in market.open_round().items()})
+
+
+def test_of_clients_that_are_alike_the_lot_decides(make_observation):
+    """Two services that see the same clients, all of them alike, want the same ones, unless each draws lots."""
+    seen = make_observation(np.full((2, 20), 4.0), np.full(20, 0.5))  # a budget for five
+    other = replace(seen, key=stream_key(0, "policy", "s1", 1))
+    networks = Brain.initial(stream(5, "test"), 1)
+    for lots in (False, True):
+        brain = replace(networks, design=Design(lots=lots))
+        first, second = (set(brain.decide(one).clients.tolist()) for one in (seen, other))
+        assert (first == second) != lots
+        assert first == set(brain.decide(seen).clients.tolist()), "a lot is the same whenever it is drawn"
+        assert lots or first == set(range(len(first)))
 
 
 def test_payments_frozen_at_the_bid(make_observation):
@@ -210,7 +223,7 @@ def test_credit_counts_rounds_by_their_usual_error_or_all_alike(make_market, wei
     np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
 
 
-LATER = {"context": False, "curve": False, "gain": False, "hindsight": False, "members": 1}
+LATER = {"context": False, "curve": False, "gain": False, "hindsight": False, "lots": False, "members": 1}
 """Settings that came after the agent was trained, as they were then."""
 
 
