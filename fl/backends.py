@@ -7,11 +7,12 @@ federation (``fl.jobs.Federation``), a class here that creates it, and an entry 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from fl.datasets import Dataset
-from fl.fitted import Fit, known_fit, surrogate_fit
+from fl.fitted import Fit, FitError, shipped_curve, surrogate_fit
 from fl.jobs import Federation
 from fl.kernels import kernel_for, require_device
 from fl.regime import Device, Kernel, Regime
@@ -96,12 +97,10 @@ class Backend(ABC):
         """Return how a data set is learned in a regime, as far as that is known beforehand; None if it is not.
 
         Raises:
-            FitError: it follows fits, and has none.
+            FitError: it follows learning curves, and has none that it can use.
         """
-        from fl.surrogate import Curve
-
-        fit = next(iter(self.fits(dataset, regime)), None) or known_fit(dataset, regime)
-        return None if fit is None else Curve.of(fit.parameters)
+        fit = shipped_curve(dataset, regime)
+        return None if fit is None else _curve(fit)
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
         """Return which code would train each service's models here; empty where none are trained.
@@ -171,7 +170,13 @@ class FittedCurves(Backend):
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
         """See ``Backend.fits``: the data set's learning curve."""
-        return (surrogate_fit(dataset, regime),)
+        fit = surrogate_fit(dataset, regime)
+        _curve(fit)
+        return (fit,)
+
+    def known(self, dataset: str, regime: Regime) -> "Curve":
+        """See ``Backend.known``: the curve that the data set's services follow."""
+        return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
         """See ``Backend.federation``."""
@@ -181,9 +186,7 @@ class FittedCurves(Backend):
 
     def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
         """Return the learning curve of each service."""
-        from fl.surrogate import Curve
-
-        return {it.service: Curve.of(surrogate_fit(it.dataset, it.regime).parameters) for it in spec.tasks}
+        return {it.service: self.known(it.dataset, it.regime) for it in spec.tasks}
 
 
 class NoiselessCurves(FittedCurves):
@@ -197,9 +200,9 @@ class NoiselessCurves(FittedCurves):
         "reported (docs/surrogate.md)"
     )
 
-    def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
-        """See ``FittedCurves.curves``."""
-        return {name: curve.noiseless() for name, curve in super().curves(spec).items()}
+    def known(self, dataset: str, regime: Regime) -> "Curve":
+        """See ``FittedCurves.known``."""
+        return super().known(dataset, regime).noiseless()
 
 
 REAL = RealTraining()
@@ -207,3 +210,24 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
     {backend.name: backend for backend in (REAL, FittedCurves(), NoiselessCurves())}
 )
 """All backends; the first is the default."""
+
+
+def _curve(fit: Fit) -> "Curve":
+    """Return the learning curve of a fit.
+
+    Raises:
+        FitError: it lacks a parameter, or has one that is no finite number.
+    """
+    from fl.surrogate import Curve
+
+    try:
+        curve = Curve.of(fit.parameters)
+        problem = next((f"{name} = {value}" for name, value in curve.parameters().items() if not isfinite(value)), None)
+    except KeyError as error:
+        problem = f"no {error.args[0]}"
+    if problem is None:
+        return curve
+    raise FitError(
+        f"the surrogate fit of data set {fit.dataset!r} for {fit.regime} cannot be used: it has {problem}; make it again "
+        "with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
+    )

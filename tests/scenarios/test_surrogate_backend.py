@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fl.fitted import Fit, add, surrogate_fit
+from fl.surrogate import Curve
 from learning.play import play_round
-from scenarios.build import Shelf, build
+from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
@@ -107,3 +109,61 @@ def test_runs_on_different_fits_go_into_different_folders(tmp_path: Path, monkey
     (tmp_path / "dqi.json").write_text(json.dumps([fit]))
     after = shelf.digests(scenario)
     assert {key for key in before if before[key] != after[key]} == {"dqi fit/digits"}
+
+
+def own_fit(folder: Path, dataset: str, **changed: float) -> Curve:
+    """Put a user's own learning curve of a data set into a folder: that of MNIST, with parameters changed."""
+    regime = load("paper", [f"services.mnist.dataset={dataset}"]).training_for(dataset)
+    shipped = surrogate_fit("mnist", load("paper").training_for("mnist"))
+    parameters = {**shipped.parameters, **changed}
+    add(folder / "surrogate.json", [Fit("surrogate", dataset, regime, parameters, {}, {})])
+    return Curve.of(parameters)
+
+
+@pytest.mark.parametrize(
+    ("step_size", "problem"), [(None, "it has no step_size;"), (float("nan"), "it has step_size = nan;")]
+)
+def test_a_broken_fit_is_a_problem_of_the_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_size: float | None, problem: str
+) -> None:
+    monkeypatch.setenv("FLMARKET_FITS", str(tmp_path))
+    own_fit(tmp_path, "mnist", step_size=99.0)
+    file = tmp_path / "surrogate.json"
+    entries = json.loads(file.read_text())
+    if step_size is None:
+        del entries[0]["parameters"]["step_size"]
+    else:
+        entries[0]["parameters"]["step_size"] = step_size
+    file.write_text(json.dumps(entries))
+    with pytest.raises(ScenarioError) as caught:
+        load("paper", ["training.backend=surrogate"])
+    (found,) = caught.value.problems
+    assert "the surrogate fit of data set 'mnist' for cnn, " in found.message
+    assert problem in found.message
+    assert load("paper", ["training.backend=real"]), "real training follows no curve"
+
+
+def test_services_know_the_curve_that_their_market_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLMARKET_FITS", str(tmp_path))
+    own = own_fit(tmp_path, "kmnist", step_size=0.9)
+    for backend, expected in (("surrogate", own), ("noiseless", own.noiseless())):
+        setup = build(load("paper", ["services.mnist.dataset=kmnist", f"training.backend={backend}"]), 0, Shelf())
+        assert setup.market.federation.curves["mnist"] == expected  # type: ignore[attr-defined]
+        assert setup.market.services[0].curve == setup.policies["mnist"].context.curve == expected
+
+
+def test_who_trains_models_knows_no_curve_but_those_that_come_with_flmarket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run's hash is not of fits that its market does not follow."""
+    curves = []
+    for folder in (tmp_path / "none", tmp_path):
+        monkeypatch.setenv("FLMARKET_FITS", str(folder))
+        scenario = load("paper", ["services.emnist.dataset=kmnist"])
+        curves.append([known_curve(scenario, service) for service in scenario.services])
+        for name in ("mnist", "kmnist"):
+            own_fit(tmp_path, name, step_size=0.9)
+    assert curves[0] == curves[1]
+    assert [curve is not None for curve in curves[0]] == [True, True, False]
+    another = load("paper", ["training.learning_rate=0.07"])
+    assert known_curve(another, another.services[0]) == curves[0][0], "also in a regime without one"
