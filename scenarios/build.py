@@ -144,11 +144,16 @@ def build(
 
 def build_policy(scenario: Scenario, service: Service) -> Policy:
     """Return a new policy for one service of the scenario."""
-    return create(service.policy, policy_context(scenario, service), policy_options(service))
+    return create_policy(service, policy_context(scenario, service, known_curve(scenario, service)))
 
 
-def policy_context(scenario: Scenario, service: Service) -> PolicyContext:
-    """Return what the policy of one service of the scenario knows before the first round."""
+def create_policy(service: Service, context: PolicyContext) -> Policy:
+    """Return a new policy for a service that knows its context."""
+    return create(service.policy, context, policy_options(service))
+
+
+def policy_context(scenario: Scenario, service: Service, curve: Curve | None) -> PolicyContext:
+    """Return what the policy of one service of the scenario knows before the first round; see ``known_curve``."""
     return PolicyContext(
         service=service.name,
         services=len(scenario.services),
@@ -158,7 +163,7 @@ def policy_context(scenario: Scenario, service: Service) -> PolicyContext:
         budget=service.budget,
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
-        curve=known_curve(scenario, service),
+        curve=curve,
     )
 
 

@@ -12,7 +12,15 @@ from learning.mahdrl.plan import Plan
 from learning.mahdrl.selves import ITSELF
 from learning.mahdrl.training import Table
 from learning.policy import Policy, PolicyContext, agent_digest
-from scenarios.build import Shelf, agents_of, build_federation, build_market, build_policy, policy_context
+from scenarios.build import (
+    Shelf,
+    agents_of,
+    build_federation,
+    build_market,
+    build_policy,
+    known_curve,
+    policy_context,
+)
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
 
@@ -125,7 +133,7 @@ def _with_rival(
     """Draw who plays a service; return it with its policy, and that policy itself where it is an earlier self."""
     rival = training.rivals[int(rng.integers(len(training.rivals)))]
     if rival == ITSELF:
-        context = policy_context(scenario, service)
+        context = policy_context(scenario, service, known_curve(scenario, service))
         if episode and earlier is not None and (itself := earlier(context, episode)) is not None:
             return PolicyChoice(training.policy).seat(service), itself
         named = list(training.choices)

@@ -16,7 +16,7 @@ from learning.mahdrl.paper.policy import MahdrlPaper
 from learning.mahdrl.policy import Mahdrl
 from learning.mahdrl.reasons import Reasons
 from learning.policy import load
-from scenarios.build import build_policy
+from scenarios.build import create_policy, policy_context
 from scenarios.file.switches import services_over_time
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.reasons import cash
@@ -46,7 +46,7 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
         ):
             yield f"What {spec.policy} looked at is not known: the agent here is not the one of the run."
             return
-        policy = build_policy(logs.scenario, spec)
+        policy = create_policy(spec, policy_context(logs.scenario, spec, logs.curve_of(spec)))
         assert isinstance(policy, Mahdrl | MahdrlPaper)  # noqa: S101 - as its class
         seen = _observation(logs, number, service, world)
         if isinstance(policy, Mahdrl) and policy.remembers:

@@ -24,9 +24,10 @@ from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
+from fl.surrogate import Curve
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, known_curve, population_spec
 from scenarios.file.availability import trace_of
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Scenario, Service
 from scenarios.judging.conditions import Conditions, conditions
 from scenarios.judging.known_data import KnownData
 from scenarios.plugins import require_same_plugins
@@ -177,6 +178,20 @@ class Logs:
             return DQIParameters(**{name: float(value) for name, value in self.meta["fits"][key].items()})
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(f"meta.json: fits: has no parameters {key!r} of eq. (6)") from None
+
+    def curve_of(self, service: Service) -> Curve | None:
+        """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
+
+        Raises:
+            InputError: meta.json does not have its parameters.
+        """
+        if backend_of(self.scenario).trains:
+            return known_curve(self.scenario, service)
+        key = f"surrogate/{service.dataset}"
+        try:
+            return Curve.of(self.meta["fits"][key])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise InputError(f"meta.json: fits: has no parameters {key!r} of a learning curve") from None
 
     @cached_property
     def learned(self) -> Mapping[tuple[int, str], float]:

@@ -1,10 +1,15 @@
 """What a trained agent looked at, in `flmarket explain`: its decisions are made again, and must be the log's."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from fl.fitted import Fit, add, surrogate_fit
+from fl.streams import stream
+from learning.mahdrl import checkpoint
+from learning.mahdrl.brain import Brain
+from learning.mahdrl.settings import Settings
 from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
 from scenarios.judging.evidence import Logs
@@ -117,4 +122,37 @@ def test_a_decision_that_does_not_repeat_is_not_explained(tmp_path: Path) -> Non
     )
     assert words(logs, 1, "mnist-rich") == [
         "What mahdrl looked at is not known: from what it saw, it would decide otherwise here."
+    ]
+
+
+def test_an_agent_that_knows_its_learning_curve_is_asked_with_that_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the user's own fits have changed since, or are not here."""
+    settings = Settings(context=True, curve=True)
+    brain = Brain.initial(stream(0, "test"), 1, settings)
+    brain.quality[...] *= 2.0  # what is known changes what is chosen
+    agent = tmp_path / "agent.safetensors"
+    checkpoint.write(
+        agent, "agent", brain.tensors(), {"policy": "mahdrl", "agents": None, "settings": asdict(settings)}
+    )
+    changes = ["dqi=published", "services.mnist.dataset=kmnist"]
+    regime = load("paper", changes).training_for("kmnist")
+    shipped = surrogate_fit("mnist", load("paper").training_for("mnist")).parameters
+
+    def fit(folder: str, **changed: float) -> None:
+        monkeypatch.setenv("FLMARKET_FITS", str(tmp_path / folder))
+        parameters = {**shipped, **changed}
+        add(tmp_path / folder / "surrogate.json", [Fit("surrogate", "kmnist", regime, parameters, {}, {})])
+
+    fit("then", step_size=0.5, step_emd=0.25, first_emd=1.1)
+    logs = logs_of(tmp_path, "paper", f"mahdrl:{agent}", *changes)
+    fit("now", step_size=1.0, step_emd=-0.75, first_emd=-2.7)
+    for folder in ("now", "none"):
+        monkeypatch.setenv("FLMARKET_FITS", str(tmp_path / folder))
+        for number in logs.numbers:
+            assert words(logs, number, "mnist")[0].startswith("mahdrl rated clients ")
+    meta = {**logs.meta, "fits": {}}
+    assert words(replace(logs, meta=meta), 1, "mnist") == [
+        "What mahdrl looked at is not known: meta.json: fits: has no parameters 'surrogate/kmnist' of a learning curve."
     ]
