@@ -20,6 +20,7 @@ from des.records import Observation, Offer
 from fl.arrays import Float32Array
 from learning.mahdrl.brain import Brain, Design
 from learning.mahdrl.context import CONTEXT, Memory, context
+from learning.mahdrl.knowledge import knowledge
 from learning.mahdrl.trained import load
 from learning.scaling import standardised
 from scenarios.build import Shelf, build_federation, build_market
@@ -87,18 +88,18 @@ def play(brain: Brain, situation: Situation, seed: int) -> Iterator[Decision]:
     """Yield what the first service saw and did in the rounds of a situation."""
     scenario = situation.market.scenario()
     market = build_market(scenario, seed, build_federation(scenario, seed, Shelf(), workers=0))
-    memories: dict[str, Memory] = {}
+    memories = {spec.name: Memory(known=knowledge(spec.curve)) for spec in market.services}
     while not market.finished:
         asked = market.open_round()
         before = dict(memories)
-        offers = {name: brain.decide(it, memories.get(name, Memory())) for name, it in asked.items()}
+        offers = {name: brain.decide(it, memories[name]) for name, it in asked.items()}
         feedback = market.close_round(offers).feedback
         for name, observation in asked.items():
-            memories[name] = memories.get(name, Memory()).after(observation, offers[name], feedback[name].won)
+            memories[name] = memories[name].after(observation, offers[name], feedback[name].won)
         first = scenario.services[0].name
         if first in asked and asked[first].round in situation.rounds:
             won = int(feedback[first].won.sum())
-            yield Decision(asked[first], before.get(first, Memory()), offers[first], won)
+            yield Decision(asked[first], before[first], offers[first], won)
 
 
 def what(decisions: Sequence[Decision]) -> list[str]:

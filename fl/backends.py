@@ -228,6 +228,6 @@ def _curve(fit: Fit) -> "Curve":
     if problem is None:
         return curve
     raise FitError(
-        f"the surrogate fit of data set {fit.dataset!r} for {fit.regime} cannot be used: it has {problem}; make it again "
-        "with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
+        f"the surrogate fit of data set {fit.dataset!r} for {fit.regime} cannot be used: it has {problem}; make it "
+        "again with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
     )

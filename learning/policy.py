@@ -41,8 +41,8 @@ class PolicyContext:
         budget: B_m per round, money.
         target_accuracy: the accuracy at which the service leaves.
         reward_base: Omega_m.
-        curve: the learning curve that was fitted to the service's data set before, on which its accuracy is in markets
-            where nothing is trained; None if there is none.
+        curve: the learning curve that was fitted to the service's data set before; where nothing is trained, its
+            accuracy follows this curve. None if there is none.
     """
 
     service: str

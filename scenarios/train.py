@@ -282,9 +282,11 @@ def _require_possible(training: Training, settings: Settings) -> None:
         raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
     if not settings.hindsight:
         return
-    if settings.gain or settings.difference:
-        other = "gain" if settings.gain else "difference"
-        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {other}=true")
+    # What it ignores: the others are on by default.
+    ignored = [f"{name}=true" for name in ("gain", "difference") if getattr(settings, name)]
+    ignored += [name for name in ("horizon", "scale", "weighted") if name in training.options]
+    if ignored:
+        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {ignored[0]}")
     if any(BACKENDS[scenario.training.backend].trains for scenario in training.scenarios):
         raise InputError(
             "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"

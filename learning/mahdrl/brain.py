@@ -75,8 +75,8 @@ class Design:
         context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
             markets.
         curve: besides the context, knows how its data set is learned, where anybody does (``knowledge``).
-        lots: of clients that are alike, the lot decides; otherwise the one with the lower number comes first, and
-            services that decide alike all want the same ones.
+        lots: among clients that are worth the same, a random draw decides; otherwise the one with the lower number
+            comes first, and services that decide alike all want the same ones.
         members: how many critics an agent has, each of which learns from batches of its own. It decides by
             their mean: where training has said little, they differ, and the mean errs less than they do on average.
     """
@@ -111,6 +111,8 @@ class Design:
         for name, value in chosen.items():
             if value is not True and value is not False:  # nor 1, which equals True
                 raise ValueError(f"{name} must be true or false, not {value!r}")
+        if design.curve and not design.context:
+            raise ValueError("curve is part of what an agent sees with context")
         return design
 
     @property

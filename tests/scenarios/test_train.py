@@ -95,6 +95,8 @@ def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path
         ),
         ({"hindsight": True, "gain": True}, [], "credit comes from learning curves alone; leave out gain=true"),
         ({"hindsight": True, "difference": True}, [], "leave out difference=true"),
+        ({"hindsight": True, "horizon": 10}, [], "leave out horizon"),
+        ({"hindsight": True, "weighted": False}, [], "leave out weighted"),
         ({"curve": True}, [], "a learning curve is part of what an agent sees with context=true"),
     ],
 )

@@ -52,6 +52,47 @@ def test_it_knows_what_each_service_trained_on():
     assert any(rounds[0] is None for rounds in lived.rounds.values()), "a client serves one service, and others none"
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["services.mnist.arrival=3", "services.emnist.target_accuracy=0.3"],
+        ['clients.behaviour={kind="misreport", options={size=1.0, emd=-0.5}}'],
+        ['clients.behaviour={kind="misreport", options={size=-0.5}}', "services.mnist.total_budget=30"],
+        ["clients.departure_rate=0.01", "clients.lasting.persistence=0.5"],
+        ["clients.emd=[]", "clients.label_mix.dirichlet=0.5"],
+    ],
+    ids=["arrives and leaves", "lies", "runs out of money", "clients go away", "dirichlet"],
+)
+def test_it_knows_what_models_followed_and_has_one_entry_for_each_round_of_a_service(overrides, monkeypatch):
+    playing, trained, played = market(*overrides, "rounds=12"), {}, {}
+    names = tuple(spec.name for spec in playing.services)
+    train_round = playing.federation.train_round
+
+    def recorded(number, jobs):
+        for name in names:
+            own = [(job.size, job.weight, job.emd) for job in jobs if job.service == name]
+            trained[number, name] = Trained.on(own) if own else None
+        return train_round(number, jobs)
+
+    monkeypatch.setattr(playing.federation, "train_round", recorded)
+    learner = Learner([names], [Shape(names, 20, 1, 12, dict.fromkeys(names, 100.0))], 0, Settings(hindsight=True))
+    lived, outcomes = Lived.of(playing), set()
+    learner.begin(1)
+    while not playing.finished:
+        observations = playing.open_round()
+        offers = learner.act(observations, 1.0)
+        report = playing.close_round(offers)
+        learner.observe(observations, offers, report.feedback)
+        lived.add(report)
+        outcomes |= {str(offer.outcome) for offer in report.offers}
+        for name in observations:
+            played.setdefault(name, []).append(trained[report.round, name])
+    assert lived.rounds == played
+    assert ("dropped" in outcomes) == ("clients.departure_rate=0.01" in overrides)
+    assert (len(set(map(len, played.values()))) > 1) == ("services.mnist.arrival=3" in overrides)
+    learner.end(lived)  # would raise if a service had more transitions than credit
+
+
 def test_it_knows_the_truth_whatever_clients_report():
     options = 'clients.behaviour={kind="misreport", options={size=1.0}}'
     honest, lying = (live(market(*more))[0].rounds["mnist"] for more in ((), (options,)))
