@@ -79,6 +79,7 @@ def test_a_pickle_is_refused(tmp_path, make_context):
         ({"settings": asdict(Settings()) | {"members": True}}, "members must be a positive integer, not True"),
         ({"settings": asdict(Settings()) | {"stop": 1}}, "stop must be true or false, not 1; train it again"),
         ({"settings": asdict(Settings()) | {"context": 0.0}}, "context must be true or false, not 0.0"),
+        ({"settings": asdict(Settings()) | {"curve": True}}, "curve is part of what an agent sees with context; train"),
         (
             {"settings": asdict(Settings()) | {"stopp": False}},
             r"agent\.json: unknown setting 'stopp' of mahdrl; did you mean 'stop'\?; restore it or train again",
