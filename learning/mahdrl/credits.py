@@ -1,4 +1,4 @@
-"""What a learner credits its decisions with: one way or another, by its settings."""
+"""What a learner credits its decisions with: advantages or credit in hindsight, as its settings say."""
 
 from collections.abc import Mapping, Sequence
 
