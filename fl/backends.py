@@ -224,7 +224,7 @@ def _curve(fit: Fit) -> "Curve":
         curve = Curve.of(fit.parameters)
         problem = next((f"{name} = {value}" for name, value in curve.parameters().items() if not isfinite(value)), None)
     except KeyError as error:
-        problem = f"no {error.args[0]}"
+        problem = f"no parameter {error.args[0]!r}"
     if problem is None:
         return curve
     raise FitError(

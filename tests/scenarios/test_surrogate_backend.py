@@ -121,7 +121,7 @@ def own_fit(folder: Path, dataset: str, **changed: float) -> Curve:
 
 
 @pytest.mark.parametrize(
-    ("step_size", "problem"), [(None, "it has no step_size;"), (float("nan"), "it has step_size = nan;")]
+    ("step_size", "problem"), [(None, "it has no parameter 'step_size';"), (float("nan"), "it has step_size = nan;")]
 )
 def test_a_broken_fit_is_a_problem_of_the_scenario(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_size: float | None, problem: str
