@@ -32,6 +32,9 @@ from scenarios.loader import load
 
 SEEDS, ROUNDS = 10, 40
 
+UNTOLD = " untold"
+"""Ends the name of an agent that is told no learning curve."""
+
 DRAWN_SEED, FEW = 999, 3
 """Which markets ``--drawn`` plays, and under how many market seeds."""
 
@@ -126,8 +129,11 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="play nothing")
     parser.add_argument("--drawn", type=int, default=0, metavar="N", help="play drawn markets instead")
     parser.add_argument("--agents", nargs="*", default=(), help="with --drawn: trained agents, besides the shipped one")
+    parser.add_argument("--untold", action="store_true", help="also play them without telling them any learning curve")
     arguments = parser.parse_args()
     agents = [f"mahdrl:{agent}" for agent in arguments.agents]
+    if arguments.untold:
+        agents += [f"{agent}{UNTOLD}" for agent in agents]
     if arguments.drawn:
         names = ["mahdrl-single", *RIVALS, *agents]
         tasks = [(f"drawn {index}", "resident", name) for name in names for index in range(arguments.drawn)]
@@ -148,8 +154,9 @@ def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[
         seeds: the market seeds; if not given, those of the file.
     """
     market, mode, name = task
-    policy, _, checkpoint = name.partition(":")
-    player = Player(policy, {"checkpoint": checkpoint}) if checkpoint else PLAYERS[name]
+    policy, _, checkpoint = name.removesuffix(UNTOLD).partition(":")
+    options = {"checkpoint": checkpoint} | ({"curve": False} if name.endswith(UNTOLD) else {})
+    player = Player(policy, options) if checkpoint else PLAYERS[name]
     drawn = market.removeprefix("drawn ")
     scenario = (POINTS[market] if drawn == market else Drawn(int(drawn))).scenario()
     services = [service.name for service in scenario.services]

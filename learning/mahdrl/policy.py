@@ -64,7 +64,12 @@ class Mahdrl(Player):
     summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
 
     def __init__(
-        self, context: PolicyContext, *, checkpoint: str | None = None, payments: Payments | None = None
+        self,
+        context: PolicyContext,
+        *,
+        checkpoint: str | None = None,
+        payments: Payments | None = None,
+        curve: bool = True,
     ) -> None:
         """Load the agent.
 
@@ -73,6 +78,8 @@ class Mahdrl(Player):
             checkpoint: file of ``flmarket train``; if not given, the agent that comes with flmarket.
             payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the
                 agent plays as it was trained.
+            curve: whether it is told the learning curve that was fitted to its data set, if it was trained to look at
+                one; without, it plays as where nobody has fitted any.
 
         Raises:
             CheckpointError: the checkpoint cannot be used.
@@ -80,7 +87,10 @@ class Mahdrl(Player):
         """
         if payments not in ("plan", "bid", None):
             raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
-        super().__init__(context, _loaded(trained.load(checkpoint, NAME, context.service), payments))
+        if curve is not True and curve is not False:
+            raise ValueError(f"curve must be true or false, not {curve!r}")
+        told = context if curve else replace(context, curve=None)
+        super().__init__(told, _loaded(trained.load(checkpoint, NAME, context.service), payments))
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:

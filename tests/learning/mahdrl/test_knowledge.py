@@ -1,15 +1,17 @@
 """What an agent knows of its own data set: numbers of the fitted curve, or that there is none."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fl import fits
+from fl.errors import InputError
 from fl.fitted import read
 from fl.streams import stream
 from fl.surrogate import Curve
+from learning.mahdrl import checkpoint
 from learning.mahdrl.brain import Brain, Design
 from learning.mahdrl.context import Memory
 from learning.mahdrl.knowledge import NUMBERS, knowledge
@@ -17,6 +19,7 @@ from learning.mahdrl.learner import UNTOLD, Learner
 from learning.mahdrl.policy import Player
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.shape import Shape
+from learning.policy import create
 from support.curves import CURVE
 
 SHIPPED = [Curve.of(fit.parameters) for fit in read(Path(fits.__file__).with_name("surrogate.json"))]
@@ -76,3 +79,16 @@ def test_who_explores_is_now_and_then_not_told(make_observation, epsilon, share)
         learner.act(seen, epsilon)
         untold += not learner._memories["s0"].known.any()
     assert untold / 200 == pytest.approx(share, abs=0.08 if share else 0.0)
+
+
+def test_an_agent_can_be_told_nothing(make_context, tmp_path):
+    path = tmp_path / "agent.safetensors"
+    settings = Settings(context=True, curve=True)
+    description = {"policy": "mahdrl", "agents": None, "settings": asdict(settings)}
+    checkpoint.write(path, "agent", Brain.initial(stream(5, "test"), 1, settings).tensors(), description)
+    context = replace(make_context(20), curve=CURVE)
+    for options, known in (({}, knowledge(CURVE)), ({"curve": False}, knowledge(None))):
+        policy = create("mahdrl", context, {"checkpoint": str(path)} | options)
+        assert policy._memory.known.tolist() == known.tolist()
+    with pytest.raises(InputError, match="curve must be true or false, not 1"):
+        create("mahdrl", context, {"checkpoint": str(path), "curve": 1})
