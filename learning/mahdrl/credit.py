@@ -13,6 +13,7 @@ the accuracy less, and what helps at once counts for more while the error falls 
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,11 @@ SMALLEST_SIZE = 1e-6
 
 LARGEST_GAIN = 3.0
 """In usual sizes: a rare round must not outweigh all others."""
+
+
+def running_rate(seen: Any) -> Any:
+    """Return how far a running mean moves towards the latest of the values seen, given how many: a number, or [n]."""
+    return np.maximum(1.0 / seen, SLOWEST_RATE)
 
 
 def progress(accuracies: npt.ArrayLike) -> FloatArray:
@@ -100,8 +106,7 @@ class Baseline:
         first = self.episodes[service] == 0
         deviation = y - self.mean[service, : len(y)]
         self.episodes[service] += 1
-        rate = max(1.0 / int(self.episodes[service]), SLOWEST_RATE)
-        self.mean[service] += rate * (held - self.mean[service])
+        self.mean[service] += running_rate(self.episodes[service]) * (held - self.mean[service])
         return None if first else deviation
 
     def state(self) -> Tensors:
@@ -129,8 +134,7 @@ class Sizes:
     def scaled(self, service: int, gains: FloatArray) -> FloatArray:
         """Return gains [n] of an episode in units of their usual size, at most 3 of them, and take them in."""
         self.episodes[service] += 1
-        rate = max(1.0 / int(self.episodes[service]), SLOWEST_RATE)
-        self.square[service] += rate * (float(np.mean(gains**2)) - self.square[service])
+        self.square[service] += running_rate(self.episodes[service]) * (float(np.mean(gains**2)) - self.square[service])
         size = max(float(np.sqrt(self.square[service])), SMALLEST_SIZE)
         scaled: FloatArray = np.clip(gains / size, -LARGEST_GAIN, LARGEST_GAIN)
         return scaled

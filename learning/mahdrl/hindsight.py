@@ -24,7 +24,7 @@ from des.rows import Outcome, RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.hindsight import added
 from fl.surrogate import Curve, SurrogateFederation, Trained
-from learning.mahdrl.credit import LARGEST_GAIN, SLOWEST_RATE, SMALLEST_SIZE
+from learning.mahdrl.credit import LARGEST_GAIN, SMALLEST_SIZE, running_rate
 from learning.mahdrl.networks import Tensors
 
 SMALLEST_PART = 0.1
@@ -79,8 +79,7 @@ class Usual:
         """Return the credit [n] of an episode's rounds in its usual size, at most 3 of it; arguments as ``worth``."""
         worth, n = self.worth(service, curve, rounds), len(rounds)
         self.rounds[service, :n] += 1
-        rate = np.maximum(1.0 / self.rounds[service, :n], SLOWEST_RATE)
-        self.square[service, :n] += rate * (worth**2 - self.square[service, :n])
+        self.square[service, :n] += running_rate(self.rounds[service, :n]) * (worth**2 - self.square[service, :n])
         whole = float(np.sqrt(self.square[service, :n].mean()))
         own = np.maximum(np.sqrt(self.square[service, :n]), SMALLEST_PART * whole)
         scaled: FloatArray = np.clip(
@@ -105,8 +104,7 @@ class Usual:
         samples = float(np.exp(size))
         instead = Trained(samples, samples, samples * emd, samples * samples / float(np.exp(clients)))
         self.episodes[service] += 1
-        rate = max(1.0 / int(self.episodes[service]), SLOWEST_RATE)
-        self.images[service] += rate * (seen.mean(axis=0) - self.images[service])
+        self.images[service] += running_rate(self.episodes[service]) * (seen.mean(axis=0) - self.images[service])
         return added(curve, rounds, instead)
 
     def state(self) -> Tensors:

@@ -19,7 +19,7 @@ from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import START, Brain, random_offer
+from learning.mahdrl.brain import Brain, random_offer
 from learning.mahdrl.context import Memory
 from learning.mahdrl.credits import Credits
 from learning.mahdrl.hindsight import Lived
@@ -108,7 +108,6 @@ class Learner:
         self._first = np.cumsum([0, *(len(names) for names in self.services)]).tolist()
         self._credits = Credits(self._first[-1], max(shape.rounds for shape in shapes), settings)
         self._curves = tuple(shape.curves for shape in shapes)
-        self._known: dict[str, Float32Array] = {}
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
         self._due = 0.0
@@ -116,18 +115,15 @@ class Learner:
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
-        self._episode, self._market, self._episodes = episode, market, {}
-        curves = self._curves[market] if self.settings.curve else {}
-        self._known = {name: knowledge(curve) for name, curve in curves.items()}
-        self._memories = {}
+        self._episode, self._market, self._episodes, self._memories = episode, market, {}, {}
 
     def _memory(self, name: str, *, exploring: bool = False) -> Memory:
         """Return what a service remembers of the rounds so far, and knew before them."""
         if name not in self._memories:
-            known = self._known.get(name)
-            if exploring and stream(self._seed, "untold", self._episode, name).random() < UNTOLD:
-                known = None
-            self._memories[name] = START if known is None else Memory(known=known)
+            curve = self._curves[self._market].get(name) if self.settings.curve else None
+            if exploring and curve and stream(self._seed, "untold", self._episode, name).random() < UNTOLD:
+                curve = None
+            self._memories[name] = Memory(known=knowledge(curve))
         return self._memories[name]
 
     def _row(self, name: str) -> int:

@@ -178,7 +178,7 @@ def play_episode(
     losses: dict[str, list[float]] = {}
     bid = offered = 0.0
     learner.begin(episode, table.place)
-    lived = Lived.of(market)
+    lived = Lived.of(market) if learn else None
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):

@@ -182,6 +182,8 @@ class Logs:
     def curve_of(self, service: Service) -> Curve | None:
         """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
 
+        Its noise is that of the fit, also where the run went without.
+
         Raises:
             InputError: meta.json does not have its parameters.
         """

@@ -12,29 +12,21 @@ from fl.errors import InputError
 from fl.jobs import TrainingJob
 from fl.surrogate import Curve, SurrogateFederation
 from fl.traces import Recorder, Trace
+from support.curves import CURVE
 
-TRUE = Curve(
-    start=0.9,
-    floor=0.01,
+TRUE = replace(
+    CURVE,
     step_0=0.5,
-    step_size=0.8,
     step_clients=-0.4,
     step_emd=-0.4,
     first_size=0.6,
     first_clients=-0.5,
-    first_emd=-0.3,
-    decay=0.8,
-    shape=2.0,
     drift_emd=0.1,
-    drift_left=0.8,
     spread_0=-2.2,
     spread_progress=0.0,
     spread_left=0.5,
-    skew=0.15,
     luck=0.2,
     loss_0=0.8,
-    loss_error=0.9,
-    loss_emd=-0.5,
 )
 
 

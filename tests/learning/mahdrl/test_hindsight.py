@@ -38,6 +38,23 @@ def live(market, clients=(0, 3, 5)):
     return lived, reports
 
 
+def learner_of(names, rounds):
+    shape = Shape(names, 20, 1, rounds, dict.fromkeys(names, 100.0))
+    return Learner([names], [shape], 0, Settings(hindsight=True))
+
+
+def explored(learner, market, lived):
+    """Yield what is observed in each round of a market in which a learner explores, and the round's report."""
+    learner.begin(1)
+    while not market.finished:
+        observations = market.open_round()
+        offers = learner.act(observations, 1.0)
+        report = market.close_round(offers)
+        learner.observe(observations, offers, report.feedback)
+        lived.add(report)
+        yield observations, report
+
+
 def test_it_knows_what_each_service_trained_on():
     lived, reports = live(market())
     for name in ("mnist", "fashion-mnist", "emnist"):
@@ -75,15 +92,8 @@ def test_it_knows_what_models_followed_and_has_one_entry_for_each_round_of_a_ser
         return train_round(number, jobs)
 
     monkeypatch.setattr(playing.federation, "train_round", recorded)
-    learner = Learner([names], [Shape(names, 20, 1, 12, dict.fromkeys(names, 100.0))], 0, Settings(hindsight=True))
-    lived, outcomes = Lived.of(playing), set()
-    learner.begin(1)
-    while not playing.finished:
-        observations = playing.open_round()
-        offers = learner.act(observations, 1.0)
-        report = playing.close_round(offers)
-        learner.observe(observations, offers, report.feedback)
-        lived.add(report)
+    learner, lived, outcomes = learner_of(names, rounds=12), Lived.of(playing), set()
+    for observations, report in explored(learner, playing, lived):
         outcomes |= {str(offer.outcome) for offer in report.offers}
         for name in observations:
             played.setdefault(name, []).append(trained[report.round, name])
@@ -150,18 +160,10 @@ def test_luck_and_noise_are_no_credit():
 
 
 def test_decisions_are_credited_with_what_they_added_in_its_usual_size():
-    settings, names = Settings(hindsight=True), ("mnist", "fashion-mnist", "emnist")
-    learner = Learner([names], [Shape(names, 20, 1, 6, dict.fromkeys(names, 100.0))], 0, settings)
-    playing = market()
+    playing, learner = market(), learner_of(("mnist", "fashion-mnist", "emnist"), rounds=6)
     assert isinstance(playing.federation, SurrogateFederation)
     lived = Lived.of(playing)
-    learner.begin(1)
-    while not playing.finished:
-        observations = playing.open_round()
-        offers = learner.act(observations, 1.0)
-        report = playing.close_round(offers)
-        learner.observe(observations, offers, report.feedback)
-        lived.add(report)
+    list(explored(learner, playing, lived))
     learner.end(lived)
     expected = Usual(1, 6).credit(0, lived.curves["mnist"], lived.rounds["mnist"])
     np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
