@@ -108,6 +108,7 @@ class Player:
 PLAYERS: Mapping[str, Player] = {
     "mahdrl": Player("mahdrl"),
     "mahdrl at bids": Player("mahdrl", {"payments": "bid"}),
+    f"mahdrl{UNTOLD}": Player("mahdrl", {"curve": False}),
     "mahdrl-single": Player("mahdrl-single"),
     "hqfa": Player("hqfa"),
     "dearest": Player("dearest"),
