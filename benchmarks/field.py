@@ -63,6 +63,7 @@ METHODS = {
     "dearest, k = 3": Method("dearest", (("k", 3),)),
     "pacing": Method("pacing"),
     "mahdrl": Method("mahdrl"),
+    "mahdrl, curve = false": Method("mahdrl", (("curve", False),)),
     "mahdrl-single": Method("mahdrl-single"),
     "resolving": Method("resolving"),
     "mirror": Method("mirror"),
