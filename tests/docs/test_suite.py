@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_the_tables_of_further_seeds_are_those_of_the_kept_runs(suite: Suite) ->
     assert {it.method: it.trainings for it in found}["mahdrl"] == 5
 
 
-@pytest.mark.parametrize("policy", ["hqfa", "oracle", "mahdrl:docs/results/suite/agents/mahdrl-seed2.safetensors"])
+@pytest.mark.parametrize("policy", ["hqfa", "oracle", "mahdrl:docs/results/suite/agents/mahdrl-seed4.safetensors"])
 def test_a_run_with_a_further_seed_can_be_played_again(suite: Suite, policy: str) -> None:
     with_others = benchmark("further_seeds").further(suite)
     name, _, agent = policy.partition(":")
@@ -77,19 +78,46 @@ def test_a_run_with_a_further_seed_can_be_played_again(suite: Suite, policy: str
     assert play(entrant, with_others, cells=[cell]).results[cell] == kept.results[cell]
 
 
-@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+AGENTS = {agent_digest("mahdrl", str(file)): file for file in (KEPT / "agents").glob("*.safetensors")}
+"""Our trainings, which are kept beside their submissions, by their digests."""
+
+UNTOLD = sorted(KEPT.glob("mahdrl-untold@*.json"))
+"""Submissions of a plug-in."""
+
+
+@pytest.mark.parametrize("path", sorted(set(KEPT.glob("*.json")) - set(UNTOLD)), ids=lambda path: path.stem)
 def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) -> None:
-    """Those of our trainings with the agents that are kept beside them."""
     [kept] = read_all([path], suite)
-    agents = {agent_digest("mahdrl", str(file)): file for file in (KEPT / "agents").glob("*.safetensors")}
-    policy = f"mahdrl:{agents[kept.agent]}" if kept.policy == "mahdrl" else kept.policy
+    policy = f"mahdrl:{AGENTS[kept.agent]}" if kept.policy == "mahdrl" else kept.policy
     cell = suite.cells(("visitor",), ("starved",), suite.seeds[:1])[0]
     assert play(policy, suite, cells=[cell]).results[cell] == kept.results[cell]
 
 
+@pytest.mark.parametrize("path", UNTOLD, ids=lambda path: path.stem)
+def test_runs_of_agents_that_are_told_no_curve_can_be_played_again(suite: Suite, path: Path, tmp_path: Path) -> None:
+    [kept] = read_all([path], suite)
+    policy, seed = f"mahdrl-untold:{AGENTS[kept.agent]}", suite.seeds[0]
+    chosen = ("--markets", "unequal", "--mode", "resident", "--seeds", str(seed))
+    done = flmarket(
+        "suite", policy, "--plugin", str(ROOT / "examples/untold.py"), "--method", "mahdrl-untold", *chosen,
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [again] = read_all([tmp_path], suite)
+    [cell] = suite.cells(("resident",), ("unequal",), (seed,))
+    assert again.results == {cell: kept.results[cell]}
+    told = read_all(sorted(KEPT.glob("mahdrl@*.json")), suite)
+    assert kept.results[cell] != {it.agent: it for it in told}[kept.agent].results[cell]
+
+
+def test_the_submissions_of_agents_that_are_told_no_curve_are_of_the_plug_in_that_is_here(suite: Suite) -> None:
+    digest = sha256((ROOT / "examples/untold.py").read_bytes()).hexdigest()
+    assert len(UNTOLD) == len(AGENTS)
+    assert {it.plugins["policy mahdrl-untold"]["sha256"] for it in read_all(UNTOLD, suite)} == {digest}
+
+
 def test_the_shipped_agent_is_one_of_the_trainings_on_the_leaderboard() -> None:
-    shipped = agent_digest("mahdrl", None)
-    assert shipped in [agent_digest("mahdrl", str(file)) for file in (KEPT / "agents").glob("*.safetensors")]
+    assert agent_digest("mahdrl", None) in AGENTS
 
 
 def test_the_program_of_the_page_runs_as_a_script(tmp_path: Path) -> None:
