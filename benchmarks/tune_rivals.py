@@ -4,17 +4,18 @@ r"""Tunes the rivals on drawn training markets, and prints the table of docs/dec
     python benchmarks/tune_rivals.py --out docs/results/tune-rivals.csv --print
 
 The markets are `scenarios.drawn.draw(SEED, index)`, which nothing is compared in. One option at a time is moved away
-from a start that is the same for all, so the search is a star and no grid: its score is the AUC less that of `hqfa` in
-the same seats of the same market under the same seed. `resident`: all services play the setting. `visitor`: the first
-service does, the others play `hqfa` and `dearest` by turns. `whole run`: resident, and every service has a budget for
-the run of ten times that of a round, a quarter of what it could spend. One line of the CSV is one run. An interrupted
-search resumes: a setting is written when all its markets are played.
+from a start that is the same for all, so the search is a star and no grid: its score is the AUC less that of the start
+in the same seats of the same market under the same seed; the score of the start is its AUC less that of `hqfa`.
+`resident`: all services play the setting. `visitor`: the first service does, the others play `hqfa` and `dearest` by
+turns. `whole run`: resident, and every service has a budget for the run of ten times that of a round, a quarter of what
+it could spend. One line of the CSV is one run. An interrupted search resumes: a setting is written when all its markets
+are played.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from scenarios.file.schema import Scenario
 SEED = 16
 """Of the drawn markets."""
 
-MARKETS = 6
+MARKETS = 40
 ROUNDS_PAID = 10
 """Rounds whose budget a budget for the whole run is."""
 
@@ -49,13 +50,22 @@ STARTS: dict[str, Options] = {
 """Where the search starts, and `hqfa`, which is compared with."""
 
 MOVES: dict[str, list[Options]] = {
-    "resolving": [{"steepness": 1.0}, {"steepness": 4.0}, {"trust": 4.0}, {"rate": 0.0}, {"rate": 1.0}],
-    "mirror": [{"rate": 0.0}, {"rate": 0.3}],
-    "bwk": [{"exploration": 0.0}, {"exploration": 0.5}],
-    "pacing": [{"limit": 0.2}],
-    "dearest": [{"k": 3}],
-}
-HASTES = (0.0, 3.0)
+    "resolving": [
+        {"steepness": 1.0}, {"steepness": 4.0}, {"trust": 1.0}, {"trust": 4.0}, {"prior": 3.0}, {"prior": 30.0},
+        {"rate": 0.0}, {"rate": 0.1}, {"rate": 1.0},
+    ],
+    "mirror": [
+        {"steepness": 1.0}, {"steepness": 4.0}, {"trust": 1.0}, {"trust": 4.0}, {"prior": 3.0}, {"prior": 30.0},
+        {"rate": 0.0}, {"rate": 0.03}, {"rate": 0.3},
+    ],
+    "bwk": [
+        {"steepness": 1.0}, {"steepness": 4.0}, {"trust": 1.0}, {"trust": 4.0}, {"prior": 3.0}, {"prior": 30.0},
+        {"rate": 0.03}, {"rate": 0.3}, {"exploration": 0.0}, {"exploration": 0.5},
+    ],
+    "pacing": [{"rate": 0.1}, {"rate": 0.5}, {"tolerance": 0.0}, {"tolerance": 0.3}, {"limit": 0.2}, {"limit": 0.5}],
+    "dearest": [{"k": 3}, {"k": 5}],
+}  # fmt: skip
+HASTES = (0.0, 0.5, 2.0, 3.0)
 
 
 def main() -> None:
@@ -119,31 +129,42 @@ def _market(index: int, mode: str) -> Scenario:
 
 
 def table(path: Path) -> str:
-    """Return the Markdown table: mean differences from `hqfa` in each mode, with 95 % t intervals over markets."""
+    """Return the Markdown table: mean differences of starts from `hqfa`, and of moves from their start."""
     frame = pd.read_csv(path)
     auc = frame.pivot_table("auc", ["policy", "options", "mode"], "market")
     modes = [it for it in ("resident", "visitor", "whole run") if it in set(frame["mode"])]
-    lines = ["| policy | options | " + " | ".join(modes) + " |", "| --- | --- |" + " --- |" * len(modes)]
+    lines = ["| policy | options | minus | " + " | ".join(modes) + " |", "| --- | --- | --- |" + " --- |" * len(modes)]
+    known = set(auc.index.droplevel("mode"))
     for policy, start in STARTS.items():
-        moves: list[Options] = [{}, *MOVES.get(policy, []), *({"haste": it} for it in HASTES if "haste" in start)]
-        for move in moves if policy != "hqfa" else []:
-            if (policy, json.dumps({**start, **move})) not in auc.index.droplevel("mode"):
-                continue
-            cells = [_cell(auc, policy, json.dumps({**start, **move}), mode) for mode in modes]
-            shown = ", ".join(f"{name} {value:g}" for name, value in (move or start).items()) or "none"
-            lines.append(
-                f"| {policy} | {shown if move or not start else f'start: {shown}'} | " + " | ".join(cells) + " |"
-            )
+        if policy == "hqfa":
+            continue
+        first = (policy, json.dumps(start))
+        lines.append(_line(auc, first, ("hqfa", "{}"), f"start: {_shown(start)}" if start else "none", "`hqfa`", modes))
+        for move in [*MOVES.get(policy, []), *({"haste": it} for it in HASTES if "haste" in start)]:
+            moved = (policy, json.dumps({**start, **move}))
+            if moved in known:
+                lines.append(_line(auc, moved, first, _shown(move), "its start", modes))
     hours = frame.seconds.sum() / 3600
-    lines += ["", f"{len(frame)} runs of {ROUNDS} rounds in {MARKETS} markets, {hours:.2f} CPU hours."]
+    lines += ["", f"{len(frame)} runs of {ROUNDS} rounds in {frame.market.nunique()} markets, {hours:.2f} CPU hours."]
     return "\n".join(lines)
 
 
-def _cell(auc: pd.DataFrame, policy: str, options: str, mode: str) -> str:
-    if (policy, options, mode) not in auc.index:
-        return ""
-    found = mean_interval((auc.loc[(policy, options, mode)] - auc.loc[("hqfa", "{}", mode)]).to_numpy())
-    return f"{found.estimate:+.4f} ± {found.high - found.estimate:.4f}"
+def _line(
+    auc: pd.DataFrame, setting: tuple[str, str], base: tuple[str, str], shown: str, named: str, modes: Sequence[str]
+) -> str:
+    """Return a row: the mean difference of a setting from another one in each mode, with 95 % t intervals."""
+    cells = []
+    for mode in modes:
+        found = ""
+        if {(*setting, mode), (*base, mode)} <= set(auc.index):
+            one = mean_interval((auc.loc[(*setting, mode)] - auc.loc[(*base, mode)]).to_numpy())
+            found = f"{one.estimate:+.4f} ± {one.high - one.estimate:.4f}"
+        cells.append(found)
+    return f"| {setting[0]} | {shown} | {named} | " + " | ".join(cells) + " |"
+
+
+def _shown(options: Options) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in options.items())
 
 
 if __name__ == "__main__":
