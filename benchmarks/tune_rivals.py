@@ -65,7 +65,7 @@ MOVES: dict[str, list[Options]] = {
     "pacing": [{"rate": 0.1}, {"rate": 0.5}, {"tolerance": 0.0}, {"tolerance": 0.3}, {"limit": 0.2}, {"limit": 0.5}],
     "dearest": [{"k": 3}, {"k": 5}],
 }  # fmt: skip
-HASTES = (0.0, 0.5, 2.0, 3.0)
+HASTES = (0.0, 0.5, 2.0, 3.0, 5.0)
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ class Mirror(Policy):
         trust: float = 2.0,
         prior: float = 10.0,
         rate: float = 0.1,
-        haste: float = 1.0,
+        haste: float = 3.0,
     ) -> None:
         """Start from the priors, at a price of money of 1.
 
