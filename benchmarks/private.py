@@ -17,10 +17,10 @@ the CSV is one run.
 """
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from growing import fill
 
 from des.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
-from learning.evaluation import evaluate, everywhere
+from learning.evaluation import evaluate, lineup
 from learning.intervals import mean_interval, paired_interval
 from learning.policy import is_privileged
 from scenarios.build import Shelf, build_federation, build_market
@@ -50,7 +50,10 @@ MARKETS = {
 PLAYED = ("paper", "noise 0.2", "noise 0.5", "private")
 """Markets of the second table."""
 
-POLICIES = ("d-first", "dearest", "pacing", "mahdrl", "mahdrl-single", "hqfa", "outbid", "random", "lcfa")
+UNTOLD = "mahdrl, curve = false"
+POLICIES = ("d-first", "dearest", "pacing", "mahdrl", UNTOLD, "mahdrl-single", "hqfa", "outbid", "random", "lcfa")
+OPTIONS: Mapping[str, Mapping[str, Any]] = {UNTOLD: {"curve": False}}
+"""Options of entrants that have any, which follow the policy's name."""
 
 
 def scenario_of(market: str) -> Scenario:
@@ -157,13 +160,21 @@ def _play(task: tuple[str, str]) -> list[tuple[str, str, int, str]]:
 def play(market: str, policy: str, seeds: Iterable[int]) -> Iterable[tuple[str, str, int, str]]:
     """Yield a line of the CSV for each seed."""
     scenario, shelf = scenario_of(market), Shelf()
+    services = [service.name for service in scenario.services]
+    options = {service: OPTIONS.get(policy, {}) for service in services}
+    entrant = lineup(dict.fromkeys(services, name_of(policy)), options)
     for seed in seeds:
         results = evaluate(
             lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0)),
-            {policy: everywhere(policy)},
+            {policy: entrant},
             [seed],
         )
         yield market, policy, seed, f"{results.auc()[0, 0].mean():.6f}"
+
+
+def name_of(entrant: str) -> str:
+    """Return the name of the policy that an entrant plays."""
+    return entrant.partition(",")[0]
 
 
 def played(path: Path) -> str:
@@ -171,7 +182,7 @@ def played(path: Path) -> str:
     wide = pd.read_csv(path).pivot_table("auc", ["market", "seed"], "policy")
     lines = ["| policy | " + " | ".join(PLAYED) + " |", "| --- |" + " --- |" * len(PLAYED)]
     for policy in POLICIES:
-        star = " \\*" if is_privileged(policy) else ""
+        star = " \\*" if is_privileged(name_of(policy)) else ""
         lines.append(f"| {policy}{star} | " + " | ".join(cell(wide.loc[market], policy) for market in PLAYED) + " |")
     return "\n".join(lines)
 

@@ -4,13 +4,14 @@ r"""What the shipped agent does in ten situations, and what it looks at: prints 
 
 Situations: whom one service of each market took in the rounds named, all services being played by the agent, means over
 market seeds. DQI and bids are in standard deviations over the round's clients, payments in parts of the bid.
-What it looks at: each number of the context is replaced, one at a time, by its mean over all situations; the table says
-which share of the offers then goes to other clients, and by how much offered sums change.
+What it looks at: each number of the context is replaced, one at a time, by its mean over all situations, and the
+learning curve of its data set by none; the table says which share of the offers then goes to other clients, and by how
+much offered sums change.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -78,7 +79,7 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name, rows in decisions.items():
         print(f"| {name} | " + " | ".join(what(rows)) + " |")
-    print(f"\n| number of the context | other clients (n = {sum(map(len, decisions.values()))}) | sum offered |")
+    print(f"\n| what it sees | other clients (n = {sum(map(len, decisions.values()))}) | sum offered |")
     print("| --- | ---: | ---: |")
     for name, changed, sums in sorted(looked_at(brain, decisions), key=lambda row: -row[1]):
         print(f"| {name} | {changed:.1%} | {sums:+.1%} |")
@@ -114,17 +115,26 @@ def what(decisions: Sequence[Decision]) -> list[str]:
 
 
 def looked_at(brain: Brain, decisions: dict[str, list[Decision]]) -> Iterator[tuple[str, float, float]]:
-    """Yield what replacing each number of the context by its mean changes: share of clients, and of money."""
+    """Yield what replacing each number of the context by its mean changes, and telling no learning curve."""
     rows = [it for found in decisions.values() for it in found]
     usual = np.mean([context(it.observation, it.memory) for it in rows], axis=0)
     for place, name in enumerate(CONTEXT):
         with patch("learning.mahdrl.brain.context", fixed(place, float(usual[place]))):
             offers = [brain.decide(it.observation, it.memory) for it in rows]
-        pairs = list(zip(rows, offers, strict=True))
-        kept = sum(len(np.intersect1d(it.offer.clients, offer.clients)) for it, offer in pairs)
-        most = sum(max(len(it.offer.clients), len(offer.clients)) for it, offer in pairs)
-        before, after = (sum(float(one.payments.sum()) for one in each) for each in ([it.offer for it in rows], offers))
-        yield name, 1 - kept / max(1, most), after / before - 1
+        yield name, *changed(rows, offers)
+    if brain.design.curve:
+        untold = [replace(it.memory, known=knowledge(None)) for it in rows]
+        offers = [brain.decide(it.observation, memory) for it, memory in zip(rows, untold, strict=True)]
+        yield "(no learning curve)", *changed(rows, offers)
+
+
+def changed(rows: Sequence[Decision], offers: Sequence[Offer]) -> tuple[float, float]:
+    """Return which share of the offers goes to other clients than it did, and by how much offered sums differ."""
+    pairs = list(zip(rows, offers, strict=True))
+    kept = sum(len(np.intersect1d(it.offer.clients, offer.clients)) for it, offer in pairs)
+    most = sum(max(len(it.offer.clients), len(offer.clients)) for it, offer in pairs)
+    before, after = (sum(float(one.payments.sum()) for one in each) for each in ([it.offer for it in rows], offers))
+    return 1 - kept / max(1, most), after / before - 1
 
 
 def fixed(place: int, value: float) -> Callable[[Observation, Memory], Float32Array]:

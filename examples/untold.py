@@ -3,8 +3,8 @@
     flmarket run paper --plugin examples/untold.py --policy mahdrl-untold --policy mahdrl --seeds 5
 
 A service that plays `mahdrl` knows how its own data set is learned, from the learning curve that was fitted to it
-before. No other policy looks at that, and on the surrogate it is the curve that the market follows. Here it plays as
-where nobody has fitted one. docs/leaderboard.md has both.
+before. No other policy looks at that, and on the surrogate it is the curve that the market follows. Here it plays as if
+nobody had fitted one. docs/leaderboard.md has both.
 """
 
 import flmarket
@@ -14,7 +14,7 @@ from learning.policy import PolicyContext
 
 @flmarket.policy("mahdrl-untold")
 class Untold(Mahdrl):
-    """`mahdrl` as where nobody has fitted a learning curve to the service's data set."""
+    """`mahdrl` as if nobody had fitted a learning curve to the service's data set."""
 
     summary = "mahdrl, told no learning curve"
 

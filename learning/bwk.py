@@ -56,7 +56,7 @@ class ContextualKnapsack(Policy):
         prior: float = 10.0,
         exploration: float = 0.1,
         rate: float = 0.1,
-        haste: float = 3.0,
+        haste: float = 2.0,
     ) -> None:
         """Start from the priors, at a price of money of 1.
 

@@ -79,7 +79,7 @@ class Mahdrl(Player):
             payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the
                 agent plays as it was trained.
             curve: whether it is told the learning curve that was fitted to its data set, if it was trained to look at
-                one; without, it plays as where nobody has fitted any.
+                one; without, it plays as if nobody had fitted any.
 
         Raises:
             CheckpointError: the checkpoint cannot be used.

@@ -51,6 +51,17 @@ def test_the_leaderboard_is_that_of_the_kept_submissions() -> None:
     assert between("docs/leaderboard.md", "leaderboard") == done.stdout.rstrip("\n")
 
 
+def test_more_than_the_references_is_what_the_kept_submissions_say(suite: Suite) -> None:
+    """If this fails: python benchmarks/suite_pairs.py docs/results/suite, and put what it prints between the marks."""
+    pairs = benchmark("suite_pairs")
+    assert between("docs/leaderboard.md", "pairs") == markdown_table(pairs.table(KEPT, suite))
+    found = {it.method: it for it in standings(read_all([KEPT], suite), suite)}
+    best = pairs.best_of([found["mirror"], found["bwk"]])
+    for result in found["mahdrl"].results:
+        [mirror] = [it.auc[0] for it in found["mirror"].results if (it.market, it.mode) == (result.market, result.mode)]
+        assert best(result).mean() >= mirror.mean()
+
+
 def test_kept_submissions_are_complete(suite: Suite) -> None:
     found = standings(read_all([KEPT], suite), suite)
     assert {it.method for it in found} >= {"random", "hqfa", "dearest", "pacing", "outbid", "oracle", "d-first"}

@@ -123,7 +123,7 @@ def train(
     if len(scenarios) > 1 and not training.options.get("context"):
         note(
             "several markets, and the agent does not see which one it plays: "
-            "add --option context=true, and see docs/mahdrl.md for budget=true and gain=true"
+            "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
         )
     chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
