@@ -46,11 +46,11 @@ def table(folder: Path, suite: Suite) -> Table:
         compared: dict[str, Other] = {
             "the best of the four references": lambda it: it.rival,
             f"the best of all {len(rules)} rules": best_of(rules),
-            f"`{ORACLE}`, privileged": best_of([found[ORACLE]]),
+            f"{ORACLE}, privileged": best_of([found[ORACLE]]),
         }
         if method == METHODS[0]:
-            compared[f"`{METHODS[1]}`"] = of_trainings(found[METHODS[1]])
-        rows += [[f"`{method}`", name, *cells(found[method], other)] for name, other in compared.items()]
+            compared[METHODS[1]] = of_trainings(found[METHODS[1]])
+        rows += [[method, name, *cells(found[method], other)] for name, other in compared.items()]
     return rows
 
 
