@@ -162,6 +162,9 @@ def test_every_command_does_what_it_says(
         (tmp_path / "client_behave_trace").write_text(json.dumps(phones))
     if "docs/results/suite/agents/" in (ROOT / page).read_text():
         shutil.copytree(ROOT / "docs/results/suite/agents", tmp_path / "docs/results/suite/agents")
+    if "examples/untold.py" in (ROOT / page).read_text():
+        (tmp_path / "examples").mkdir()
+        shutil.copy(ROOT / "examples/untold.py", tmp_path / "examples")
     for words in commands:
         run(words, tmp_path)
 
@@ -274,7 +277,7 @@ def test_there_are_scripts_to_run() -> None:
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
             *("algorithm1", "foresight", "lockstep", "market", "needs_rl", "regime", "tui_screens", "tui_soak"),
             *("any_market", "freeze_suite", "policies", "reproduction", "situations", "tune_rivals"),
-            *("further_seeds", "verify_mutations"),
+            *("further_seeds", "suite_pairs", "two_phases", "verify_mutations"),
         )
     }
 
