@@ -43,7 +43,7 @@ def event_words(event: MarketEvent) -> str:
         case Kind.AGGREGATE:
             return f"{event.service} averages updates from {amount:g} images"
         case Kind.EVALUATE:
-            return f"{event.service} now has an accuracy of {percent(float(amount))} %"  # with or without a model to test
+            return f"{event.service} now has an accuracy of {percent(float(amount))} %"
         case Kind.PAY:
             return f"{event.service} pays client {event.client} {money}"
         case Kind.EXIT:
