@@ -142,13 +142,22 @@ def main() -> None:
         tasks = [(market, mode, name) for mode in ("resident", "visitor") for market in POINTS for name in PLAYERS]
         tasks = [it for it in tasks if it[1:] != ("resident", "oracle")]  # it would see no rival's offers
     if not arguments.print:
-        columns = ["market", "mode", "policy", "seed", "auc", "served", "spent"]
+        columns = [
+            "market",
+            "mode",
+            "policy",
+            "seed",
+            "auc",
+            "served",
+            "spent",
+            *([] if arguments.drawn else ["final"]),
+        ]
         fill(arguments.out, columns, tasks, play, arguments.jobs)
     print(validation(arguments.out, ["mahdrl-single", *agents]) if arguments.drawn else tables(arguments.out))
 
 
 def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[tuple[Any, ...]]:
-    """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round.
+    """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round, last accuracy.
 
     Args:
         task: market, mode and policy.
@@ -173,8 +182,10 @@ def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[
     auc = results.auc()[0, :, :counted].mean(axis=1)
     served = results.served[0, :, :, :counted].mean(axis=(1, 2))
     spent = results.spent[0, :, :, :counted].mean(axis=(1, 2))
-    rows = zip(seeds, auc, served, spent, strict=True)
-    return [(*task, seed, f"{a:.6f}", f"{n:.4f}", f"{money:.4f}") for seed, a, n, money in rows]
+    final = results.reported[0, :, -1, :counted].mean(axis=1)
+    rows = zip(seeds, auc, served, spent, final, strict=True)
+    lines = [(*task, seed, f"{a:.6f}", f"{n:.4f}", f"{money:.4f}", f"{last:.6f}") for seed, a, n, money, last in rows]
+    return lines if drawn == market else [line[:-1] for line in lines]  # nothing is chosen by the last round
 
 
 def validation(path: Path, agents: Sequence[str]) -> str:
@@ -199,15 +210,18 @@ def tables(path: Path) -> str:
     frame = pd.read_csv(path)
     shown = []
     for mode in ("resident", "visitor"):
-        wide = frame[frame["mode"] == mode].pivot_table("auc", ["market", "seed"], "policy")
+        wide, last = (
+            frame[frame["mode"] == mode].pivot_table(value, ["market", "seed"], "policy") for value in ("auc", "final")
+        )
         if not len(wide):
             continue
         names = [name for name in PLAYERS if name in wide]
         heads = [f"{name} \\*" if is_privileged(PLAYERS[name].policy) else name for name in names]
         lines = [f"| {mode} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(names)]
         gains = [
-            f"| {mode} | best rival | `mahdrl` - it | `mahdrl` - `random` | `mahdrl` - itself at bids |",
-            "| --- | --- | --- | --- | --- |",
+            f"| {mode} | best rival | `mahdrl` - it | the same, last round | `mahdrl` - `random` "
+            "| `mahdrl` - itself at bids |",
+            "| --- | --- | --- | --- | --- | --- |",
         ]
         for market in POINTS:
             if market not in wide.index.get_level_values(0) or wide.loc[market][names].isna().any(axis=None):
@@ -216,6 +230,7 @@ def tables(path: Path) -> str:
             lines.append(f"| {market} | " + " | ".join(f"{found[name].mean():.4f}" for name in names) + " |")
             best = max(RIVALS, key=lambda name: found[name].mean())
             differences = [difference(found, other) for other in (best, "random", "mahdrl at bids")]
+            differences.insert(1, difference(last.loc[market], best))
             gains.append(f"| {market} | `{best}` | " + " | ".join(differences) + " |")
         shown += ["\n".join(lines), "\n".join(gains)]
     return "\n\n".join(shown)

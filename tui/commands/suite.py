@@ -71,6 +71,9 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
+    limits = {"--mode": mode, "--markets": markets, "--seeds": seeds}
+    if not policies and (given := [option for option, value in limits.items() if value is not None]):
+        raise InputError(f"{given[0]} says what is played, and nothing is: --leaderboard shows all that was")
     if page is not None and not policies:
         _require_page(page, board or ())
     frozen = read()

@@ -86,6 +86,16 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert "Marked †: not all of the suite is played" in done.stdout
 
 
+@pytest.mark.parametrize("limit", [("--markets", "alone"), ("--mode", "resident"), ("--seeds", "7101")])
+def test_what_is_played_cannot_be_chosen_where_nothing_is(
+    flmarket: Callable[..., Done], tmp_path: Path, limit: tuple[str, str]
+) -> None:
+    done = flmarket("suite", "--leaderboard", ".", *limit, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{limit[0]} says what is played, and nothing is" in done.stderr
+
+
+
 SLOW = """\
 import os
 
