@@ -43,6 +43,10 @@ class PolicyChoice:
         name, checkpoint = parted(text)
         if ":" in text and not checkpoint:
             raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
+        if name.endswith(".py") and checkpoint:
+            raise InputError(
+                f"{option} {text}: a plug-in file is named by itself: --plugin {name} {option} {checkpoint}"
+            )
         POLICIES.load(name)
         return cls(name, checkpoint)
 

@@ -108,6 +108,7 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     [
         ("random:a.st", "--policy random:a.st: policy 'random' takes no checkpoint"),
         ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
+        ("mine.py:late", "--policy mine.py:late: a plug-in file is named by itself: --plugin mine.py --policy late"),
         (
             "mahdrk:a.st",
             "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN,
