@@ -1,5 +1,6 @@
 """``--policy NAME`` and ``NAME:CHECKPOINT``: what was asked for explicitly is kept, or its conflict is named."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,7 +109,6 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     [
         ("random:a.st", "--policy random:a.st: policy 'random' takes no checkpoint"),
         ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
-        ("mine.py:late", "--policy mine.py:late: a plug-in file is named by itself: --plugin mine.py --policy late"),
         (
             "mahdrk:a.st",
             "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN,
@@ -167,3 +167,10 @@ def test_how_a_value_was_given_does_not_make_another_scenario(two_services: str)
     assert (said, dumps(said)) == (written, dumps(written))
     assert said.explicit
     assert not written.explicit
+
+
+@pytest.mark.parametrize("option", ["--policy", "--exploit"])
+def test_a_plug_in_file_has_an_option_of_its_own(option: str) -> None:
+    message = f"{option} mine.py:late: a plug-in file is named by itself: --plugin mine.py {option} late"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        PolicyChoice.parse("mine.py:late", option)

@@ -95,7 +95,6 @@ def test_what_is_played_cannot_be_chosen_where_nothing_is(
     assert f"{limit[0]} says what is played, and nothing is" in done.stderr
 
 
-
 SLOW = """\
 import os
 
