@@ -39,6 +39,8 @@ def main() -> None:
 def table(folder: Path, suite: Suite) -> Table:
     """Return how much more AUC the methods have than others, and in how many markets less by more than ``BEHIND``."""
     found = {it.method: it for it in standings(read_all([folder], suite), suite)}
+    if lacking := [name for name in (*METHODS, ORACLE) if name not in found or found[name].missing]:
+        raise SystemExit(f"{folder}: has no whole submission of {', '.join(lacking)}")
     rules = [it for it in found.values() if not it.privileged and it.method not in (*METHODS, "mahdrl-single", FLOOR)]
     heads = ["method", "minus", RESIDENT, VISITOR, f"{VISITOR}, contested", f"behind: {RESIDENT}", f"behind: {VISITOR}"]
     rows = [heads]

@@ -49,6 +49,11 @@ class Player(Policy):
         """Whether the agent's decisions depend on the rounds before."""
         return self._brain.design.context
 
+    @property
+    def draws_lots(self) -> bool:
+        """Whether a random draw decides among clients that are worth the same to it."""
+        return self._brain.design.lots
+
     def state(self) -> dict[str, AnyArray]:
         """Return what the agent remembers of the run."""
         return {"memory": self._memory.sums}

@@ -9,7 +9,7 @@ from des.money import MICRO, MicroArray, to_micro
 from des.population import Qualities
 from des.records import Observation, Offer, Status
 from des.rows import Outcome
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
 from fl.streams import stream_key
 from learning.mahdrl.paper.policy import MahdrlPaper
@@ -59,7 +59,7 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
     if _listed(reasons) != made:
         yield f"What {spec.policy} looked at is not known: from what it saw, it would decide otherwise here."
         return
-    yield from _words(spec.policy, seen, reasons)
+    yield from _words(spec.policy, seen, reasons, lots=isinstance(policy, Mahdrl) and policy.draws_lots)
 
 
 def _seat(logs: Logs, number: int, service: str) -> str:
@@ -107,7 +107,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     total = conditions.services[service].total_budget
     earlier = (row for at in logs.numbers if at < number for row in logs.rows_of[at] if row["service"] == service)
     spent = sum(row["spent"] for row in earlier)
-    before = [row["accuracy"] for row in logs.rows_of.get(number - 1, ()) if row["service"] == service]
+    before = [row for row in logs.rows_of.get(number - 1, ()) if row["service"] == service]
     return Observation(
         round=number,
         rounds=scenario.rounds,
@@ -117,7 +117,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         bids=bids,
         budget=rows[service]["budget"] / MICRO,
         cores=conditions.cores,
-        accuracy=before[0] if before else 0.0,  # agents do not look at that of the first round
+        accuracy=_accuracy(logs, before[0]) if before else 0.0,  # agents do not look at that of the first round
         target_accuracy=rows[service]["target_accuracy"],
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(conditions.offline),
@@ -127,14 +127,21 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     )
 
 
-def _words(policy: str, seen: Observation, reasons: Reasons) -> Iterator[str]:
-    clients, q = reasons.offer.clients, reasons.q
-    order = np.argsort(-np.where(seen.available, q, -np.inf), kind="stable")
-    place = np.empty(len(q), dtype=np.int64)
-    place[order] = np.arange(1, len(q) + 1)
+def _accuracy(logs: Logs, row: Row) -> float:
+    """Return the accuracy that an agent saw: the last of its six decimals may turn a close decision."""
+    exact = logs.exact_accuracy(row)
+    return float(row["accuracy"]) if exact is None else exact
+
+
+def _words(policy: str, seen: Observation, reasons: Reasons, *, lots: bool) -> Iterator[str]:
+    clients, q = reasons.offer.clients, np.where(seen.available, reasons.q, -np.inf)
+    order = np.argsort(-q, kind="stable")
+    place = 1 + (q[:, None] < q).sum(axis=1)  # who is rated the same has the same rank
     best = ", ".join(f"{client} ({q[client]:.4g})" for client in order[:SHOWN].tolist())
     wanted = ", ".join(map(str, place[clients].tolist())) or "none"
-    yield f"{policy} rated clients by what they add to a set: highest {best}. Its offers went to the ranks {wanted}."
+    drawn = " Of clients that it rated the same, it drew some." if lots and _tied(q, clients) else ""
+    offers = f"Its offers went to the ranks {wanted}.{drawn}"
+    yield f"{policy} rated clients by what they add to a set: highest {best}. {offers}"
     payments, bids = to_micro(reasons.offer.payments), to_micro(seen.own_bids[clients])
     over = np.argsort(bids - payments, kind="stable")[: np.count_nonzero(payments > bids)].tolist()
     if reasons.at_bid is not None and reasons.at_offer is not None and len(clients):
@@ -145,6 +152,11 @@ def _words(policy: str, seen: Observation, reasons: Reasons) -> Iterator[str]:
         yield "It offered everybody the bid."
     elif reasons.at_bid is None:
         yield f"It offered more than the bid to {_over(clients.tolist(), payments, bids, over)}."
+
+
+def _tied(q: FloatArray, clients: IntArray) -> bool:
+    """Return whether somebody who got no offer was rated like somebody who did."""
+    return bool(np.isin(q[clients], np.delete(q, clients)).any())
 
 
 def _chances(seen: Observation, reasons: Reasons, over: Sequence[int]) -> Iterator[str]:

@@ -221,6 +221,13 @@ class Logs:
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
 
+    def exact_accuracy(self, row: Row) -> float | None:
+        """Return the accuracy behind the six decimals of a row of rounds.csv; None where nothing tells it."""
+        followed = self.learned.get((row["round"], row["service"]))
+        if followed is not None or (measured := self.data.measured.get(row["service"])) is None:
+            return followed
+        return float(round(row["accuracy"] * measured) / measured)
+
     def jobs(self, number: int, rows: Sequence[Row]) -> list[TrainingJob]:
         """Return what the served clients of a round's offers trained on, service by service, in the order of offers."""
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients

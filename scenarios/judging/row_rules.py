@@ -109,14 +109,13 @@ def _step(service: Service, before: Row | None, row: Row) -> Iterator[str]:
 def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Iterator[str]:
     """Yield what is wrong with an accuracy as a share of images (or a point of its curve), and with the reward."""
     accuracy, target = row["accuracy"], service.target_accuracy
-    exact = logs.learned.get((row["round"], service.name))
+    exact = logs.exact_accuracy(row)
     if exact is not None and accuracy != _logged("accuracy", exact):
-        yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
-    if exact is None and (measured := logs.data.measured.get(service.name)) is not None:
-        exact = round(accuracy * measured) / measured
-        if accuracy != _logged("accuracy", exact):
+        if (row["round"], service.name) in logs.learned:
+            yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
+        else:
             kind = "test" if row.get("test_accuracy") is None else "validation"
-            yield f"the accuracy {accuracy:.6f} is not a share of {measured} {kind} images"
+            yield f"the accuracy {accuracy:.6f} is not a share of {logs.data.measured[service.name]} {kind} images"
     if not 0.0 <= accuracy <= 1.0:
         yield f"the accuracy {accuracy:.6f} is not between 0 and 1"
         return

@@ -1,5 +1,6 @@
 """What a trained agent looked at, in `flmarket explain`: its decisions are made again, and must be the log's."""
 
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -48,6 +49,30 @@ def test_each_decision_is_made_again(scarce: Logs) -> None:
             assert rated.startswith("mahdrl rated clients by what they add to a set: highest ")
             assert expected.startswith("It expected its offers to be served with a probability of ")
             assert rest
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    return logs_of(tmp_path_factory.mktemp("runs"), "paper", "mahdrl", "rounds=80")
+
+
+def test_close_decisions_follow_from_the_accuracy_that_the_logs_round(paper: Logs) -> None:
+    """In this round, the six decimals of rounds.csv lead to other offers."""
+    assert words(paper, 24, "emnist")[0].startswith("mahdrl rated clients ")
+
+
+def test_clients_that_are_rated_the_same_have_the_same_rank_and_a_draw_decides(paper: Logs) -> None:
+    """`paper` has 16 kinds of data and 20 clients: some are always alike."""
+    rated = words(paper, 1, "mnist")[0]
+    best = re.search(r"highest \d+ \((.*?)\), \d+ \((.*?)\), \d+ \((.*?)\)\.", rated)
+    assert best is not None
+    assert best[1] == best[2] == best[3]
+    assert rated.endswith("Its offers went to the ranks 1, 1. Of clients that it rated the same, it drew some.")
+
+
+def test_without_lots_nothing_is_said_of_a_draw(tmp_path: Path) -> None:
+    logs = logs_of(tmp_path, "paper", "mahdrl-single")
+    assert not any("drew" in line for service in logs.places for line in words(logs, 1, service))
 
 
 def test_decisions_follow_from_interventions_and_from_who_has_left(tmp_path: Path) -> None:
