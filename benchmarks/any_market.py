@@ -142,22 +142,16 @@ def main() -> None:
         tasks = [(market, mode, name) for mode in ("resident", "visitor") for market in POINTS for name in PLAYERS]
         tasks = [it for it in tasks if it[1:] != ("resident", "oracle")]  # it would see no rival's offers
     if not arguments.print:
-        columns = [
-            "market",
-            "mode",
-            "policy",
-            "seed",
-            "auc",
-            "served",
-            "spent",
-            *([] if arguments.drawn else ["final"]),
-        ]
+        columns = ["market", "mode", "policy", "seed", "auc", "served", "spent"]
+        columns += [] if arguments.drawn else ["final"]  # nothing is chosen by the last round
         fill(arguments.out, columns, tasks, play, arguments.jobs)
     print(validation(arguments.out, ["mahdrl-single", *agents]) if arguments.drawn else tables(arguments.out))
 
 
 def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[tuple[Any, ...]]:
     """Return a line of the CSV for each seed: AUC, clients that served a round, money spent a round, last accuracy.
+
+    Lines of drawn markets are without the last accuracy.
 
     Args:
         task: market, mode and policy.
@@ -185,7 +179,7 @@ def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> Iterable[
     final = results.reported[0, :, -1, :counted].mean(axis=1)
     rows = zip(seeds, auc, served, spent, final, strict=True)
     lines = [(*task, seed, f"{a:.6f}", f"{n:.4f}", f"{money:.4f}", f"{last:.6f}") for seed, a, n, money, last in rows]
-    return lines if drawn == market else [line[:-1] for line in lines]  # nothing is chosen by the last round
+    return lines if drawn == market else [line[:-1] for line in lines]
 
 
 def validation(path: Path, agents: Sequence[str]) -> str:
@@ -229,8 +223,8 @@ def tables(path: Path) -> str:
             found = wide.loc[market]
             lines.append(f"| {market} | " + " | ".join(f"{found[name].mean():.4f}" for name in names) + " |")
             best = max(RIVALS, key=lambda name: found[name].mean())
-            differences = [difference(found, other) for other in (best, "random", "mahdrl at bids")]
-            differences.insert(1, difference(last.loc[market], best))
+            compared = [(found, best), (last.loc[market], best), (found, "random"), (found, "mahdrl at bids")]
+            differences = [difference(*pair) for pair in compared]
             gains.append(f"| {market} | `{best}` | " + " | ".join(differences) + " |")
         shown += ["\n".join(lines), "\n".join(gains)]
     return "\n\n".join(shown)

@@ -28,7 +28,7 @@ from growing import fill
 
 from des.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
-from learning.evaluation import evaluate, lineup
+from learning.evaluation import evaluate, everywhere
 from learning.intervals import mean_interval, paired_interval
 from learning.policy import is_privileged
 from scenarios.build import Shelf, build_federation, build_market
@@ -160,9 +160,7 @@ def _play(task: tuple[str, str]) -> list[tuple[str, str, int, str]]:
 def play(market: str, policy: str, seeds: Iterable[int]) -> Iterable[tuple[str, str, int, str]]:
     """Yield a line of the CSV for each seed."""
     scenario, shelf = scenario_of(market), Shelf()
-    services = [service.name for service in scenario.services]
-    options = {service: OPTIONS.get(policy, {}) for service in services}
-    entrant = lineup(dict.fromkeys(services, name_of(policy)), options)
+    entrant = everywhere(name_of(policy), OPTIONS.get(policy))
     for seed in seeds:
         results = evaluate(
             lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0)),

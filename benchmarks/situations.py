@@ -81,8 +81,8 @@ def main() -> None:
         print(f"| {name} | " + " | ".join(what(rows)) + " |")
     print(f"\n| what it sees | other clients (n = {sum(map(len, decisions.values()))}) | sum offered |")
     print("| --- | ---: | ---: |")
-    for name, changed, sums in sorted(looked_at(brain, decisions), key=lambda row: -row[1]):
-        print(f"| {name} | {changed:.1%} | {sums:+.1%} |")
+    for name, others, sums in sorted(looked_at(brain, decisions), key=lambda row: -row[1]):
+        print(f"| {name} | {others:.1%} | {sums:+.1%} |")
 
 
 def play(brain: Brain, situation: Situation, seed: int) -> Iterator[Decision]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from further_seeds import WITHIN
 
 from fl.arrays import FloatArray
 from scenarios.judging.render import Table, markdown_table
@@ -22,9 +23,6 @@ from scenarios.suite.submission import read_all
 
 METHODS = ("mahdrl", "mahdrl-untold")
 ORACLE = "oracle"
-BEHIND = 0.002
-"""AUC that a method may be behind in a market: the bound that was set for `mahdrl`."""
-
 Key = tuple[str, str]
 Other = Callable[[Result], FloatArray]
 """Returns the AUC [S], or [T, S] of as many trainings, that a result is compared with."""
@@ -37,7 +35,7 @@ def main() -> None:
 
 
 def table(folder: Path, suite: Suite) -> Table:
-    """Return how much more AUC the methods have than others, and in how many markets less by more than ``BEHIND``."""
+    """Return how much more AUC the methods have than others, and in how many markets less by more than ``WITHIN``."""
     found = {it.method: it for it in standings(read_all([folder], suite), suite)}
     if lacking := [name for name in (*METHODS, ORACLE) if name not in found or found[name].missing]:
         raise SystemExit(f"{folder}: has no whole submission of {', '.join(lacking)}")
@@ -48,7 +46,7 @@ def table(folder: Path, suite: Suite) -> Table:
         compared: dict[str, Other] = {
             "the best of the four references": lambda it: it.rival,
             f"the best of all {len(rules)} rules": best_of(rules),
-            f"{ORACLE}, privileged": best_of([found[ORACLE]]),
+            f"{ORACLE}, privileged": of_trainings(found[ORACLE]),
         }
         if method == METHODS[0]:
             compared[METHODS[1]] = of_trainings(found[METHODS[1]])
@@ -77,7 +75,7 @@ def cells(standing: Standing, other: Other) -> list[str]:
         shown.append(f"{one.estimate:+.4f} [{one.low:+.4f}, {one.high:+.4f}]")
     for mode in (RESIDENT, VISITOR):
         found = [it.auc - other(it) for it in standing.chosen(mode)]
-        shown.append(f"{sum(one.mean() < -BEHIND for one in found)} of {len(found)}")
+        shown.append(f"{sum(one.mean() < -WITHIN for one in found)} of {len(found)}")
     return shown
 
 

@@ -21,7 +21,7 @@ from growing import fill
 
 from des.records import Observation
 from fl.arrays import FloatArray
-from learning.evaluation import evaluate, lineup
+from learning.evaluation import evaluate, everywhere
 from learning.heuristics import Preference
 from learning.intervals import paired_interval
 from learning.policy import POLICIES, PolicyContext, is_privileged
@@ -95,9 +95,7 @@ def play(task: tuple[str, ...]) -> list[tuple[Any, ...]]:
 def played(name: str, policy: str, options: Mapping[str, Any], seeds: Iterable[int]) -> list[tuple[Any, ...]]:
     """Return a line for each seed of `paper` in which all services play a policy."""
     scenario = load("paper", ["training.backend=surrogate"])
-    services = [service.name for service in scenario.services]
-    entrant = lineup(dict.fromkeys(services, policy), {service: dict(options) for service in services})
-    results = evaluate(market_factory(scenario, workers=0), {name: entrant}, list(seeds))
+    results = evaluate(market_factory(scenario, workers=0), {name: everywhere(policy, options)}, list(seeds))
     aucs = results.auc()[0].mean(axis=-1)
     return [(name, seed, f"{auc:.6f}") for seed, auc in zip(results.seeds, aucs, strict=True)]
 

@@ -1,4 +1,4 @@
-"""docs/needs-rl.md and decisions/algorithm1.md show what their benchmarks print, which credit what they say."""
+"""docs/needs-rl.md and two pages of decisions show what their benchmarks print, which credit what they say."""
 
 import subprocess
 import sys
@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
         ("docs/needs-rl.md", ["benchmarks/needs_rl.py", "--out", "docs/results/needs-rl.csv", "--print"]),
         ("docs/needs-rl.md", ["benchmarks/foresight.py", "--out", "docs/results/foresight.csv", "--print"]),
         ("docs/needs-rl.md", ["benchmarks/two_phases.py", "--out", "docs/results/two-phases.csv", "--print"]),
+        ("docs/decisions/rivals.md", ["benchmarks/tune_rivals.py", "--out", "docs/results/tune-rivals.csv", "--print"]),
         ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1.py", "table", "--out", "docs/results/algorithm1.csv"]),
     ],
 )
