@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-arm all-tests test-quick tui lint format bench bench-peers screenshots golden attack mutants clean
+.PHONY: help run test test-all test-arm tui lint format bench bench-peers screenshots golden attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -18,19 +18,13 @@ help:  ## Show what can be made
 run: $(VENV)/installed  ## Set up, run the quickstart scenario (no download) and show its results
 	$(BIN)/flmarket run quickstart --fresh
 
-test: $(VENV)/installed-dev  ## Set up, check the code and run all tests, as many at a time as there are cores
-	@$(MAKE) --no-print-directory --jobs 2 lint all-tests  # side by side: mypy uses one core
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-all-tests: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: $(VENV)/installed-dev  ## Set up and run the tests, as many at a time as there are cores: 5 minutes on 2
+	$(PYTEST) -m "not slow"
 
-# Every package, without real training, child processes and screens: less than a minute.
-QUICK := tests/des tests/learning tests/scenarios/file tests/scenarios/logs tests/scenarios/test_loader.py \
-	tests/tui/watching/test_book.py \
-	$(addprefix tests/fl/test_,fedavg.py files.py fitted.py idx.py jobs.py partition.py plugins.py quality.py streams.py)
-
-test-quick: $(VENV)/installed-dev  ## Run the tests that are quick: every package, no real training, no screens
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore tests/learning/mahdrl $(QUICK)
+test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: 12 minutes on 2 cores
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile full
 
 test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)
 	$(BIN)/python -m pytest -q -rs tests/fl/test_arithmetic.py -k arm64

@@ -2,10 +2,10 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -15,48 +15,53 @@ from fl import installation
 from learning.mahdrl import checkpoint
 from learning.mahdrl.trained import shipped
 from scenarios.plugins import REGISTRIES
+from support import leftovers
 
 # No test is about time: what an example takes on a busy machine says nothing.
-settings.register_profile("flmarket", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("flmarket")
+settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("full"), max_examples=20)
+settings.load_profile("quick")  # unless pytest is started with --hypothesis-profile=full
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Test the code beside the tests, not another flmarket that happens to be installed."""
     here = Path(__file__).resolve().parents[1]
     if here != installation.ROOT:
         pytest.exit(
             f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
         )
+    leftovers.mark()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        # Ignored as under nohup, and still so here: what ignores a signal by a function does not pass that on.
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    if not hasattr(config, "workerinput"):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
 
 
-LONG = (
-    "docs", "examples", "learning/mahdrl", "scenarios/certify", "scenarios/running", "scenarios/judging",
-    "scenarios/league", "scenarios/suite", "scenarios/test_train.py", "tui/screens", "tui/watching", "tui/commands",
-)  # fmt: skip
-"""Where the tests are that take seconds."""
+def pytest_unconfigure() -> None:
+    """Leave nothing behind, also if interrupted."""
+    leftovers.end()
 
 
-@pytest.hookimpl(trylast=True)  # after -k and -m
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start with the long tests, the same number in every worker: what is left to share at the end is short.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """A test that fails leaves no process to the others."""
+    begun = leftovers.now()
+    try:
+        return (yield)
+    except BaseException:
+        leftovers.end(begun)
+        raise
 
-    ``--dist worksteal`` deals the tests in their order, an equal part to each worker. Modules stay whole, for the sake
-    of their fixtures.
-    """
-    here = Path(__file__).parent
-    long, short = [], []
-    for item in items:
-        (long if any(item.path.is_relative_to(here / place) for place in LONG) else short).append(item)
-    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
-    parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    for _, module in groupby(long, key=lambda item: item.path):
-        min(parts, key=len).extend(module)
-    for part in parts:
-        room = max(0, len(items) // workers - len(part))
-        part += short[:room]
-        del short[:room]
-    items[:] = [*(item for part in parts for item in part), *short]
+
+@pytest.fixture(autouse=True, scope="module")
+def no_process_is_left() -> Iterator[None]:
+    yield
+    if left := leftovers.end(patience=10):
+        pytest.fail("left behind, and ended now: " + ", ".join(left))
 
 
 def pytest_collection_finish() -> None:

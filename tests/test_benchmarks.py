@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fl import fused
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_peers_that_are_missing_or_fail_are_reported(tmp_path: Path) -> None:
     """From any directory: a table without them, and without a word, looked as if nobody had been asked."""
     for name, program in (("fedlab", "echo '{\"rounds_per_second\": 0.25}'"), ("pfl", "echo out of luck >&2; exit 3")):

@@ -34,17 +34,19 @@ def simd() -> str:
 needs_kernel = pytest.mark.skipif(not fused.available(), reason="no compiled kernel: plain torch promises no bytes")
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id="-".join(case), marks=[needs_kernel] if case.scenario == "quickstart" else [])
-        for case in cases()
-    ],
-)
+def marks(case: Case) -> list[pytest.MarkDecorator]:
+    """Real training needs the kernel, and takes longer: the fast tier plays one run of it."""
+    if case.scenario != "quickstart":
+        return []
+    return [needs_kernel] if case.policy == "mahdrl" else [needs_kernel, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id="-".join(case), marks=marks(case)) for case in cases()])
 def test_the_tables_are_those_that_were_written_down(case: Case) -> None:
     assert digest(case) == recorded()[case.scenario][case.policy]
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_another_kernel_writes_the_same_tables() -> None:
     """``tests/fl/test_arithmetic.py`` compares all of them; the portable one takes minutes for a run."""
@@ -55,6 +57,7 @@ def test_another_kernel_writes_the_same_tables() -> None:
     assert found == {"quickstart": {"hqfa": recorded()["quickstart"]["hqfa"]}}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the settings are those of x86-64")
 @pytest.mark.parametrize(
     "settings",

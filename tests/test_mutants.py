@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from mutants.places import ELSEWHERE, excluded, modules, nearest
-from mutants.trial import Outcome, Record, attempt, copy_of
+from mutants.trial import Outcome, Record, attempt, copy_of, outcome
 
 ROOT = Path(__file__).parents[1]
 
@@ -75,10 +75,14 @@ def test_the_tests_that_are_elsewhere_are_there() -> None:
 def test_a_mutant_is_tried_on_a_copy(project: Path) -> None:
     module = Path("fl/half.py")
     with copy_of(project) as copy:
+        slow = copy / "tests" / "fl" / "test_slow.py"
+        slow.write_text("import fl.half, pytest\n\n@pytest.mark.slow\ndef test_slow():\n    assert False\n")
+        assert nearest(copy, module) == [Path("tests/fl/test_half.py"), Path("tests/fl/test_slow.py")]
         assert attempt(copy, module, HALF.replace("number / count", "number * count"), 60) is Outcome.FAILED
         assert attempt(copy, module, HALF.replace("number / count", "number - count"), 60) is Outcome.PASSED
         assert attempt(copy, module, "while True: ...", 3) is Outcome.LATE
         assert (copy / module).read_text() == HALF
+        assert outcome(copy, [slow.relative_to(copy)], 60) is Outcome.PASSED
     assert not copy.exists()
 
 

@@ -15,6 +15,7 @@ import torch
 from audit.files import Run
 from audit.learning import Round, accuracies, initial, train, vector
 from des.rows import RoundReport
+from support.tiers import slow
 
 TOLERANCE = 1e-6
 """Of each weight after a round: about 100 steps of SGD in single precision, summed in another order. The most that was
@@ -33,7 +34,7 @@ WORLDS: dict[str, Callable[[dict[str, Any]], bool]] = {
 Dirichlet distribution; with EMDs, and so labels, that last."""
 
 
-@pytest.fixture(scope="module", params=WORLDS)
+@pytest.fixture(scope="module", params=["mixed", *slow("paper", "split", "lasting")])
 def run(request: pytest.FixtureRequest, runs: list[Run]) -> Run:
     """Real training of three services on the digits."""
     trained = [run for run in runs if run.meta["scenario"] == "quickstart" and "strokes" not in run.meta["data"]]

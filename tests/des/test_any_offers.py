@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE, allocate
@@ -16,6 +16,7 @@ from des.client import Timeline
 from des.money import MICRO
 from des.records import Observation, Offer
 from des.rows import Outcome, RoundReport
+from support.tiers import examples
 
 MARKUPS = [0.0, 0.000001, 0.5, 3.0]
 
@@ -44,7 +45,7 @@ def offers(draw: st.DrawFn, seen: Observation) -> Offer:
     return Offer(np.array(clients[: len(payments)], dtype=np.int64), np.array(payments, dtype=np.float64))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data(), options=markets)
 def test_any_offers_keep_the_constraints_and_the_money(
     make_market, plain_service, paper_clients, stub_federation, data, options
@@ -106,7 +107,7 @@ def check_highest_payments_win(report: RoundReport, cores: int) -> None:
         assert not lost or max(lost) <= min(won)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     payments=st.dictionaries(  # (service, client) -> what it pays
         st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 4), max_size=24

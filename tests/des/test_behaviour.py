@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.adaptive import Adaptive
@@ -20,6 +20,7 @@ from des.money import MicroArray
 from des.population import Population, PopulationSpec
 from des.ring import Ring
 from fl.quality import PUBLISHED, dqi, largest_emd
+from support.tiers import examples
 
 MakeMarket = Callable[..., Market]
 
@@ -203,7 +204,7 @@ def test_a_behaviour_built_on_truthful_is_not_taken_for_it(
     assert clients[0].bid == 2 * clients[0].cost
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     kind=st.sampled_from(sorted(BUILTIN)),
     seed=st.integers(0, 50),

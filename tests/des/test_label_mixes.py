@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviours import create
@@ -15,6 +15,7 @@ from des.market import Market
 from des.money import MICRO
 from des.population import Population, PopulationSpec
 from fl.quality import PUBLISHED, DQIParameters, dqi, emd
+from support.tiers import examples
 
 LABELS = [10, 4]
 SPEC = PopulationSpec(30, 2, (20, 50, 81), (), 0.05, 0.3, concentration=0.4)
@@ -50,7 +51,7 @@ def test_the_concentration_decides_how_lopsided_data_is() -> None:
     assert means[-1] < 0.2
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32),
     lasting=st.builds(Lasting, persistence=st.sampled_from([0.0, 0.5, 1.0]), drift=st.sampled_from([0.0, 0.2])),

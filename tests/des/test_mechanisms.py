@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
@@ -14,6 +14,7 @@ from des.proportional_share import procure
 from des.records import Offer
 from des.rows import Kind, Outcome
 from des.vcg import VCG, shared
+from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
 """What mechanisms need to be created."""
@@ -299,7 +300,7 @@ def test_an_amount_is_shared_without_loss(shares, part) -> None:
 # All
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 @pytest.mark.parametrize("name", BUILTIN)
 def test_every_mechanism_keeps_the_rules(name, data) -> None:

@@ -4,12 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.mechanism import Book, clear
 from des.vcg import SIDES, VCG, optimum
+from support.tiers import examples
 
 
 def book_of(services, clients, payments, bids, budgets, cores):
@@ -37,7 +38,7 @@ def test_offers_that_use_up_the_budget_to_the_micro_unit_are_served(side: str) -
 amounts = st.one_of(st.integers(0, 5_000_000), st.integers(0, 4), st.sampled_from([999_999, 1_000_000, 1_000_001]))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), side=st.sampled_from(SIDES))
 def test_no_other_set_has_a_higher_joint_surplus(data: st.DataObject, side: str) -> None:
     """Compared with all sets, of at most eight offers."""

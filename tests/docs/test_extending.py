@@ -66,6 +66,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     return run
 
 
+@pytest.mark.slow
 def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
     files = {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "patient.py", "bars.toml"}
     assert set(BY_FILE[0]) == files
@@ -98,6 +99,7 @@ def test_the_policy_copes_with_clients_that_are_offline(run: Run) -> None:
     assert pd.read_csv(offers)["client"].min() >= 6
 
 
+@pytest.mark.slow
 def test_the_same_files_work_as_an_installed_package(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

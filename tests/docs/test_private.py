@@ -23,6 +23,7 @@ def test_the_table_of_policies_is_that_of_the_file(private: ModuleType) -> None:
     assert private.played(RESULTS) in PAGE.read_text()
 
 
+@pytest.mark.slow
 def test_the_table_of_what_is_told_can_be_made_again(private: ModuleType) -> None:
     assert private.told(private.SEEDS) in PAGE.read_text()
 

@@ -104,6 +104,7 @@ def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) 
     assert play(policy, suite, cells=[cell]).results[cell] == kept.results[cell]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", UNTOLD, ids=lambda path: path.stem)
 def test_runs_of_agents_that_are_told_no_curve_can_be_played_again(suite: Suite, path: Path, tmp_path: Path) -> None:
     [kept] = read_all([path], suite)
@@ -131,6 +132,7 @@ def test_the_shipped_agent_is_one_of_the_trainings_on_the_leaderboard() -> None:
     assert agent_digest("mahdrl", None) in AGENTS
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_runs_as_a_script(tmp_path: Path) -> None:
     """As it is copied: with several jobs, whose processes read it again."""
     [program] = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/suite.md").read_text(), re.M | re.S)

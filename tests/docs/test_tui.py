@@ -24,6 +24,7 @@ def words(text: str) -> str:
     return " ".join(text.translate(str.maketrans("│╭╮╰╯─*`", "        ")).split())
 
 
+@pytest.mark.slow
 async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
     if not fused.available():
         pytest.skip("the page's numbers were made with the compiled kernel, which is not here")

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.shell import flmarket
+
+pytestmark = pytest.mark.slow
 
 PAGES = Path(__file__).parents[2] / "docs" / "tutorials"
 PAGE = PAGES / "interests.md"

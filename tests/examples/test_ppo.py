@@ -37,6 +37,7 @@ def market(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ippo", "mappo"])
 def test_it_trains_plays_and_repeats_itself(name: str, market: Path, tmp_path: Path) -> None:
     """The same command gives the same numbers, and the same bytes of tensors."""

@@ -11,6 +11,8 @@ pytest.importorskip("stable_baselines3")
 
 from scenarios.loader import dumps, load
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_sb3.py"
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fl import fused
 from fl.arrays import ByteArray, Float32Array, Int32Array
 from fl.dataset import Shape
 from fl.fused import Architecture
+from support.tiers import examples
 
 ROOT = Path(__file__).parents[2]
 GREY, COLOUR = Shape(1, 28, 28), Shape(3, 32, 32)
@@ -83,7 +84,7 @@ interesting = st.one_of(
 
 @needs_extension
 @every_kernel
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.lists(st.tuples(interesting, interesting, interesting), min_size=1, max_size=20))
 def test_a_fused_multiply_add_is_rounded_once(kernel: str, data: list[tuple[float, float, float]]) -> None:
     a, b, c = np.array(data, dtype=np.float32).T.copy()
@@ -180,7 +181,7 @@ architectures = st.one_of(
 
 
 @needs_extension
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     arch=architectures,
     n=st.integers(1, 40),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fl import fits
@@ -14,6 +14,7 @@ from fl.fitted import dqi_fit, read
 from fl.partition import realised_emd
 from fl.quality import DQIParameters, alpha, dqi
 from fl.regime import Regime
+from support.tiers import examples
 
 SIZES, EMDS = [50, 100, 200, 400, 800], [0.0, 0.4, 0.8, 1.2]
 
@@ -28,7 +29,7 @@ def points(parameters: DQIParameters, noise: float = 0.0, repetitions: int = 1) 
     ]
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(
     top=st.floats(0.6, 0.98),
     eta1=st.floats(0.2, 0.8),
@@ -53,7 +54,7 @@ def test_a_negative_eta1_would_be_found() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(SIZES), st.sampled_from(EMDS), st.floats(0, 1)), min_size=8, max_size=40))
-@settings(max_examples=6, deadline=None)
+@examples(6)
 def test_alpha_stays_below_one_and_falls_whatever_is_measured(rows: list[tuple[int, float, float]]) -> None:
     found = rounded(fit([Point(*row) for row in rows]))
     curve = alpha(np.linspace(0.0, 2.0, 50), found)

@@ -456,6 +456,7 @@ def test_an_archive_without_the_files_leaves_them_missing(tmp_path: Path, monkey
 # Importing torchvision
 
 
+@pytest.mark.slow
 def test_torchvision_imports_beside_any_torch_in_a_fresh_interpreter() -> None:
     code = "from fl.vision import torchvision_datasets as sets; print(sets().MNIST.__name__, sets() is sets())"
     command = [sys.executable, "-W", "error", "-c", code]

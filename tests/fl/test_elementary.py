@@ -11,11 +11,14 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fl import elementary
 from fl.arrays import FloatArray
 from fl.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
 from implementations import compiled_and_not, vectors, without_extension
+from support.tiers import examples
 
 each = compiled_and_not(elementary)
 
@@ -32,14 +35,22 @@ def exactly(function: str, x: float) -> float:
         return float(getattr(Decimal(x), function)())
 
 
-@pytest.mark.parametrize("x", [*(1400 * SPREAD[:200] - 700), *(2 * SPREAD[200:400] - 1), 0.0, 1.0, -1e-300])
+@example(0.0)
+@example(1.0)
+@example(-1e-300)
+@examples(400)
+@given(st.floats(-700, 700) | st.floats(-1, 1))
 def test_exp(x: float) -> None:
-    assert exp(float(x)) == pytest.approx(exactly("exp", float(x)), rel=CLOSE)
+    assert exp(x) == pytest.approx(exactly("exp", x), rel=CLOSE)
 
 
-@pytest.mark.parametrize("x", [*np.exp(1400 * SPREAD[:200] - 700), *(0.5 + SPREAD[200:400]), 1.0, 5e-324, 1.7e308])
+@example(1.0)
+@example(5e-324)
+@example(1.7e308)
+@examples(400)
+@given(st.floats(-700, 700).map(math.exp) | st.floats(0.5, 1.5))
 def test_log(x: float) -> None:
-    assert log(float(x)) == pytest.approx(exactly("ln", float(x)), rel=CLOSE)
+    assert log(x) == pytest.approx(exactly("ln", x), rel=CLOSE)
 
 
 def test_numbers_and_arrays_have_the_same_bits() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -20,6 +20,7 @@ from fl.arrays import ByteArray, Float32Array, FloatArray
 from fl.dataset import Shape
 from fl.errors import InputError
 from fl.fused import Architecture
+from support.tiers import examples
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 every_kernel = pytest.mark.parametrize("kernel", fused.kernels())
@@ -100,7 +101,7 @@ architectures = st.one_of(
     ),
 )
 seeds = st.integers(0, 2**32 - 1)
-thorough = settings(max_examples=40, deadline=None)
+thorough = examples(40)
 
 
 @needs_extension

@@ -9,6 +9,7 @@ from learning.play import play_round
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import builtin_names, load
+from support.tiers import slow
 
 RIVALS = ["resolving", "mirror", "bwk"]
 SURROGATE = "training.backend=surrogate"
@@ -20,7 +21,7 @@ def factory(name, *changes):
 
 
 @pytest.mark.parametrize("policy", RIVALS)
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", [*(name for name in builtin_names() if name != "crowd"), *slow("crowd")])
 def test_every_built_in_scenario_can_be_played(name, policy) -> None:
     with closing(factory(name)(1)) as market:
         policies = seat(market, {service.name: policy for service in market.services})
@@ -28,6 +29,7 @@ def test_every_built_in_scenario_can_be_played(name, policy) -> None:
     assert served > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", RIVALS)
 @pytest.mark.parametrize("market", ["paper", "scarce"])
 def test_they_beat_random(market, policy) -> None:
@@ -35,6 +37,7 @@ def test_they_beat_random(market, policy) -> None:
     assert evaluate(factory(market), entrants, range(3)).compare(policy, "random").low > 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", RIVALS)
 def test_they_beat_random_where_bids_are_hidden_and_costs_vary(policy) -> None:
     """Bids tell less of the data there, and the DQI is a rank."""

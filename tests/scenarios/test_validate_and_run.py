@@ -151,6 +151,7 @@ def starts(file: Path, out: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(chosen=st.fixed_dictionaries({key: st.sampled_from(values) for key, values in KEYS.items()}))
 def test_validate_accepts_what_run_starts(

@@ -168,6 +168,7 @@ def interrupted(command: list[str], delay: float, ready: bytes) -> tuple[int, by
     return process.returncode, errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["validate", "quickstart"]], ids=" ".join)
 def test_ctrl_c_ends_the_command_without_a_traceback_at_any_moment(arguments: list[str]) -> None:
     """At any moment after its first line: the start of Python itself, some 20 ms, is not ours."""

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des import allocation
@@ -26,6 +26,7 @@ from learning.seats import MarketFactory
 from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
+from support.tiers import examples
 
 MODULES = (allocation, clearing, curves, draws, elementary, offers, philox, rounds, rows, selection)
 
@@ -48,7 +49,7 @@ def as_bytes(arrays: Iterator[AnyArray]) -> list[tuple[str, bytes]]:
     return [(array.dtype.str, array.tobytes()) for array in arrays]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     kinds_=st.lists(kinds(), min_size=1, max_size=2),
     seeds=st.lists(st.integers(0, 2**63), min_size=2, max_size=5),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.conditions import Intervention
@@ -22,6 +22,7 @@ from learning.lockstep.offers import LockstepOfferError, Offers
 from learning.lockstep.rounds import STATUS, Closed
 from learning.lockstep.templates import LockstepError
 from support.markets import BEHAVIOURS, MECHANISMS, factory, kinds, plain
+from support.tiers import examples
 
 MARKUPS = np.array([0.0, 0.0, 0.000001, 0.5, 3.0])  # from a small set, so that ties are common
 
@@ -104,7 +105,7 @@ def assert_equal_play(kinds_: list[dict[str, Any]], of: list[int], seeds: list[i
     assert all(market.finished for market in alone)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     kinds_=st.lists(kinds(), min_size=1, max_size=3),
     of=st.lists(st.integers(0, 2), min_size=1, max_size=4),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.market import Market
@@ -24,6 +24,7 @@ from learning.selection import fill_budget
 from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
+from support.tiers import examples
 
 POLICIES = ["random", "hqfa", "greedy", "d-first", "ucb", "oort", "pacing", "worth", "oracle", "outbid", "contribution"]
 """Such as learn, such as see what is private, and such as see others' offers."""
@@ -35,7 +36,7 @@ def assert_same(one: Results, other: Results) -> None:
         assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, name
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(kind=kinds(), seeds=st.lists(st.integers(0, 2**63), min_size=1, max_size=3, unique=True), data=st.data())
 def test_evaluations_in_lockstep_are_those_one_after_another(
     kind: dict[str, Any], seeds: list[int], data: st.DataObject
@@ -79,7 +80,7 @@ def recording(kept: list[Recorder]) -> Entrant:
     return seats
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(kind=kinds(), seed=st.integers(0, 2**63))
 def test_policies_are_told_the_same(kind: dict[str, Any], seed: int) -> None:
     together: list[Recorder] = []

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from des.mechanisms import BUILTIN, create
 from scenarios.certify.players import Bench
 from scenarios.certify.sampling import IMAGES, SampledMarket
+from support.tiers import examples
 
 ALL: list[tuple[str, dict[str, Any], int]] = [
     ("pay-as-offered", {}, 60),
@@ -49,9 +50,10 @@ def test_all_mechanisms_are_here() -> None:
     assert {name for name, _, _ in ALL} == set(BUILTIN)
 
 
-@pytest.mark.parametrize(("name", "options", "examples"), ALL)
-def test_individual_rationality_and_budget_balance(name: str, options: dict[str, Any], examples: int) -> None:
-    @settings(max_examples=examples, deadline=None)
+@pytest.mark.hypothesis
+@pytest.mark.parametrize(("name", "options", "number"), ALL)
+def test_individual_rationality_and_budget_balance(name: str, options: dict[str, Any], number: int) -> None:
+    @examples(number)
     @given(market=markets())
     def holds(market: SampledMarket) -> None:
         played = Bench(create(name, options), market).play()

@@ -10,6 +10,7 @@ from des.money import MICRO
 from scenarios.certify.players import Bench
 from scenarios.certify.sampling import Dice, Shape, sample
 from scenarios.certify.search import Gain, Side, attack
+from support.tiers import slow
 
 NO_BUDGETS, ONE_CLIENT = Shape(budgets=False), Shape(clients=1, budgets=False)
 POSTED = {"price_per_sample": 0.0004}
@@ -40,8 +41,10 @@ def gains(
         ("posted-price", POSTED, Shape(), "clients", 8, 60),
         ("posted-price", POSTED, NO_BUDGETS, "services", 6, 60),
         # Clarke.
-        ("vcg", {}, Shape(3, 2, 1), "clients", 2, 20),
-        ("vcg", {"side": "services"}, Shape(3, 2, 1, budgets=False), "services", 2, 20),
+        *slow(
+            ("vcg", {}, Shape(3, 2, 1), "clients", 2, 20),
+            ("vcg", {"side": "services"}, Shape(3, 2, 1, budgets=False), "services", 2, 20),
+        ),
     ],
 )
 def test_no_gain_is_found_where_theory_has_none(

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scenarios.file.checks import Catalogue
 from scenarios.file.toml_text import value_text
 from scenarios.loader import Problem, ScenarioError, dumps, parse, points
+from support.tiers import examples
 
-FUZZ = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FUZZ = settings(examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 VALUES = st.recursive(
     st.booleans()

@@ -1,7 +1,8 @@
 """docs/scenario.md: its reference is the schema's, and its examples work."""
 
 import re
-import subprocess
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -9,7 +10,6 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from fl.installation import command
 from scenarios.file.keys import bare
 from scenarios.file.reference import reference, renewed
 from scenarios.file.schema import Intervention, Scenario, Service
@@ -25,14 +25,19 @@ def test_the_reference_page_is_what_the_schema_says() -> None:
 
 
 @pytest.mark.parametrize("module", ["scenarios.file.reference", "scenarios.judging.reference"])
-def test_whoever_renews_a_page_is_told_what_is_wrong_with_it(module: str, tmp_path: Path) -> None:
+def test_whoever_renews_a_page_is_told_what_is_wrong_with_it(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     page, binary = tmp_path / "page.md", tmp_path / "page.bin"
     page.write_text("before\n<!-- reference: begin -->\n\nof an earlier version\n<!-- reference: end -->\nafter\n")
     binary.write_bytes(b"\xff")
+    monkeypatch.delitem(sys.modules, module, raising=False)  # which runs as a script here
 
-    def renew(*names: object) -> tuple[int, str]:
-        done = subprocess.run(command(module, *map(str, names)), capture_output=True, text=True)
-        return done.returncode, done.stderr
+    def renew(*names: object) -> tuple[object, str]:
+        monkeypatch.setattr(sys, "argv", [module, *map(str, names)])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(module, run_name="__main__")
+        return ended.value.code, capsys.readouterr().err
 
     assert renew(page) == (0, "")
     assert page.read_text().startswith("before\n<!-- reference: begin -->\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import scenarios.judging.welfare as welfare
@@ -26,6 +26,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 from support.scenarios import three_services
+from support.tiers import examples
 
 SCENARIO = """
 name = "small"
@@ -64,7 +65,7 @@ def markets(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 
 @given(markets())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_bound_is_the_best_of_all_allocations(market: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
     worth, bids, budgets, cores = market
     best = max(
@@ -78,7 +79,7 @@ def test_the_bound_is_the_best_of_all_allocations(market: tuple[np.ndarray, np.n
 
 
 @given(markets())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_relaxation_is_never_below_the_optimum(market: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
     exact = joint_bound(*market)
     with pytest.MonkeyPatch.context() as patch:

@@ -19,6 +19,7 @@ from scenarios.league.league import League
 from scenarios.league.response import Response, Search, respond, training_seeds, visit
 from scenarios.league.rule import NAMES, STARTS, WIDTH, Seen, Weights, offers
 from scenarios.league.standing import play_league
+from support.tiers import slow
 
 MakeLeague = Callable[..., League]
 
@@ -45,7 +46,9 @@ class Rule(Policy):
         return Offer(client, payment / MICRO)
 
 
-@pytest.mark.parametrize("settings", [{}, {"market.bids": "own", "clients.cores": 1}, {"market.mechanism": "vcg"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"market.bids": "own", "clients.cores": 1}, *slow({"market.mechanism": "vcg"})]
+)
 def test_what_the_rule_gets_in_lockstep_is_what_it_gets_as_a_policy(
     small_league: MakeLeague, settings: dict[str, object]
 ) -> None:
@@ -68,6 +71,7 @@ def test_what_the_rule_gets_in_lockstep_is_what_it_gets_as_a_policy(
                 assert found[p, :, m].tolist() == alone[0, :, m].tolist()
 
 
+@pytest.mark.slow
 def test_a_response_to_weak_residents_gains_on_seeds_that_it_has_not_seen(
     small_league: MakeLeague, tmp_path: Path
 ) -> None:

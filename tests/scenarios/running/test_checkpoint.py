@@ -284,6 +284,7 @@ print(kills)
 """
 
 
+@pytest.mark.slow
 def test_runs_killed_twenty_times_at_random_instants_end_with_the_same_bytes(
     scenario: Scenario, whole: dict[str, bytes], tmp_path: Path
 ) -> None:

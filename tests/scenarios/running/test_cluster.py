@@ -26,7 +26,7 @@ from scenarios.running.worker import order
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flmarket[ray]')")
 
 # Ray leaves sockets and processes to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 class Observer:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.running.fanout import UNGUARDED, as_they_end, in_processes
+from support.tiers import slow
 
 SLOW = """\
 import os, time
@@ -45,7 +46,9 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, *slow(signal.SIGTERM, signal.SIGKILL)], ids=["Ctrl-C", "SIGTERM", "SIGKILL"]
+)
 def test_no_process_outlives_the_one_that_started_it(how: signal.Signals, tmp_path: Path) -> None:
     """The signal goes to the group, as Ctrl-C does; SIGKILL to the one process alone."""
     (tmp_path / "slow.py").write_text(SLOW)

@@ -14,6 +14,7 @@ from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
 from scenarios.running.process import Worker
 from support import shell
+from support.tiers import slow
 
 POLICIES = """\
 import ctypes, os, signal, sys
@@ -146,7 +147,7 @@ def run_directory(folder: Path, policy: str) -> RunDirectory:
     return RunDirectory(path)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [*slow("1"), "2"])
 def test_whatever_a_policy_does_fails_its_run_and_no_other(jobs: str, folder: Path) -> None:
     wanted = [word for name in [*CATCHABLE, *FATAL, "random"] for word in ("--policy", name)]
     done = shell.process("run", "market.toml", "--plugin", "mine.py", "--jobs", jobs, *wanted, cwd=folder)
@@ -182,6 +183,7 @@ def test_in_python_what_can_be_caught_fails_its_run_and_no_other(
     assert all(message in said for message in CATCHABLE.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spins", "holds-the-lock"])
 def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, folder: Path) -> None:
     command = ["run", "market.toml", "--plugin", "mine.py", "--policy", name, "--policy", "random"]
@@ -195,6 +197,7 @@ def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, folder:
     assert run_directory(folder, "random").state is State.COMPLETE
 
 
+@pytest.mark.slow
 def test_in_python_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flmarket.load_plugin("mine.py")
     with pytest.raises(flmarket.BatchFailed):
@@ -252,6 +255,7 @@ def test_what_cannot_be_loaded_or_created_ends_no_batch_in_silence(
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_policy_that_takes_long_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no timeout, too: a line says what the batch waits for."""
     monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
@@ -443,7 +447,7 @@ class Idle(Policy):
 """
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [*slow("1"), "2"])
 def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) -> None:
     """The plug-in stands for the disk: in the workers, as everywhere, what is written must reach it."""
     (folder / "disk.py").write_text(FULL_DISK)
@@ -525,6 +529,7 @@ class Interrupts(Policy):
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_a_policy_forks_plays_no_run(folder: Path) -> None:
     (folder / "mine.py").write_text(FORKS)
     wanted = ["--policy", "forks", "--policy", "random", "--seeds", "3", "--jobs", "1"]

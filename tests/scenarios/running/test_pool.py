@@ -20,6 +20,7 @@ from scenarios.running.observer import Progress
 from scenarios.running.planning import due, plan
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run
+from support.tiers import slow
 
 MARK = uuid.uuid4().hex
 
@@ -175,7 +176,9 @@ def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, sh
         due(runs)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, *slow(signal.SIGTERM, signal.SIGKILL)], ids=["Ctrl-C", "SIGTERM", "SIGKILL"]
+)
 def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     how: signal.Signals,
     text: str,

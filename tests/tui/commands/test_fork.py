@@ -302,6 +302,7 @@ def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
     assert content(other) == content(made)
 
 
+@pytest.mark.slow
 def test_real_training_in_two_processes(quick_run: tuple[Path, Done], tmp_path: Path, process: Flmarket) -> None:
     """Networks, in a process of its own: the command as a shell starts it."""
     [run] = [path.parent for path in quick_run[0].rglob("meta.json")]

@@ -46,6 +46,7 @@ def test_a_league_and_what_it_leaves(process: Callable[..., Done], tmp_path: Pat
     assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_policy_of_your_own_on_real_training(
     flmarket: Callable[..., Done], tmp_path: Path, two_services: str
 ) -> None:
@@ -128,6 +129,7 @@ class Stuck(LowCostFirst):
 """
 
 
+@pytest.mark.slow
 def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STUCK)
     league = [*CLI, "league", "paper", *SURROGATE, "--set", "market.mechanism=iterated", "--seeds", "2"]
@@ -165,6 +167,7 @@ class Quitter(LowCostFirst):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_that_ends_its_process_ends_no_league_with_0(
     process: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +205,7 @@ class Meddler(LowCostFirst):
 MEDDLERS = ["league", "paper", *SURROGATE, "--plugin", "mine.py", "--policy", "meddler", "--policy", "lcfa"]
 
 
+@pytest.mark.slow
 def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_ctrl_c(process: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MEDDLER.replace("DEED", "raise KeyboardInterrupt"))
     done = process(*MEDDLERS, "--seeds", "1", cwd=tmp_path)
@@ -209,6 +213,7 @@ def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_ctrl_c(process: Calla
     assert done.stderr.endswith("failed to act in round 2: KeyboardInterrupt() (mine.py:10)\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_policy_that_prints_and_forks_changes_no_result(
     jobs: str, process: Callable[..., Done], tmp_path: Path
@@ -252,6 +257,7 @@ def test_nonsense_is_bad_input(
     assert not (tmp_path / "league").exists()
 
 
+@pytest.mark.slow
 def test_a_league_needs_none_of_the_optional_packages(tmp_path: Path) -> None:
     """Lockstep plays without the extra ``rl``: only its environment for learners is made of Gymnasium."""
     absent = "import sys; sys.modules.update(dict.fromkeys(('gymnasium', 'pettingzoo')))"

@@ -7,6 +7,7 @@ import pytest
 
 from scenarios.loader import dumps, parse
 from support import shell
+from support.tiers import slow
 
 PLUGIN = """\
 import ctypes, os, time
@@ -55,13 +56,15 @@ TRAIN = ("train", "fair.toml", "--out", "agent", "--episodes", "2", "--rotate", 
 @pytest.mark.parametrize(
     "command",
     [
-        ("validate", "fair.toml"),
-        TRAIN,
-        ("verify", "runs", "--rerun"),
-        ("report", "runs"),
-        ("tui",),
         ("run", "fair.toml", "--dry-run"),
-        ("run", "fair.toml", "--engine", "ray"),
+        *slow(
+            (("validate", "fair.toml"),),
+            (TRAIN,),
+            (("verify", "runs", "--rerun"),),
+            (("report", "runs"),),
+            (("tui",),),
+            (("run", "fair.toml", "--engine", "ray"),),
+        ),
     ],
     ids=" ".join,
 )
@@ -72,6 +75,7 @@ def test_what_ends_the_process_that_loads_it_is_bad_input(command: tuple[str, ..
     assert done.stderr == "a plug-in cannot be loaded: its process ended with status 0 (loading mine.py)\n"
 
 
+@pytest.mark.slow
 def test_what_never_returns_when_it_is_loaded_is_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.running.rehearsal.LIMIT", 3.0)
     write(folder, at_import="while True: pass")
@@ -94,6 +98,7 @@ def test_validate_outlives_what_it_creates(in_init: str, ended: str, folder: Pat
     )
 
 
+@pytest.mark.slow
 def test_validate_ends_what_never_returns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.running.rehearsal.LONG", 3.0)
     write(folder, in_init="time.sleep(1000)")
@@ -120,9 +125,11 @@ def test_validate_still_shows_the_problems_of_all_files(folder: Path) -> None:
     "command",
     [
         ("run", "market.toml"),
-        ("run", "market.toml", "--dry-run"),
-        ("run", "fair.toml", "--policy", "mine"),
-        TRAIN,
+        *slow(
+            (("run", "market.toml", "--dry-run"),),
+            (("run", "fair.toml", "--policy", "mine"),),
+            (TRAIN,),
+        ),
     ],
     ids=" ".join,
 )
@@ -179,6 +186,7 @@ def test_what_takes_long_to_load_is_reported(folder: Path, monkeypatch: pytest.M
     assert done.stderr == "loading mine.py has not returned for 0.5 s\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["in_init", "in_act"])
 def test_a_rival_that_ends_its_process_fails_a_training(place: str, folder: Path) -> None:
     write(folder, **{place: "os._exit(0)"})
@@ -189,6 +197,7 @@ def test_a_rival_that_ends_its_process_fails_a_training(place: str, folder: Path
     )
 
 
+@pytest.mark.slow
 def test_a_training_against_a_rival_of_a_plugin_is_done_in_a_process_of_its_own(folder: Path) -> None:
     write(folder, at_import="print(f'loaded in {os.getppid()}')")
     done = shell.process(*TRAIN, "--plugin", "mine.py", cwd=folder)
@@ -198,6 +207,7 @@ def test_a_training_against_a_rival_of_a_plugin_is_done_in_a_process_of_its_own(
     assert len({line for line in printed if line.startswith("loaded in ")}) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["in_init", "in_act"])
 def test_playing_again_outlives_the_policy(place: str, folder: Path) -> None:
     write(folder, **{place: "'FATAL' in os.environ and os._exit(0)"})
@@ -234,6 +244,7 @@ def cells(done: shell.Done) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", KINDS)
 @pytest.mark.parametrize(
     ("at_import", "why"),
@@ -298,6 +309,7 @@ class Thing(metaclass=Meta):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "why"),
     [

@@ -263,6 +263,7 @@ class Stuck(flmarket.Policy):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "SIGKILL"])
 def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)

@@ -99,6 +99,7 @@ def test_endless_values_are_named_in_short(flmarket: Callable[..., subprocess.Co
         assert "defect" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("every", "said"),
     [

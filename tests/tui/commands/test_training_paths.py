@@ -41,6 +41,7 @@ def package(install_package: Callable[..., None]) -> None:
     install_package("tinynets", TINY, "flmarket.models", tiny="tinynets:Tiny")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_a_model_of_an_installed_package_trains_on_the_reference_path(tmp_path: Path) -> None:
     done = run("--set", "training.model=tiny", out=tmp_path, shell=process)
@@ -52,6 +53,7 @@ def test_a_model_of_an_installed_package_trains_on_the_reference_path(tmp_path: 
     assert rounds["served"].sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("package")
 def test_the_fused_kernel_is_refused_for_it(tmp_path: Path) -> None:
     done = run("--set", "training.model=tiny", "--set", "training.kernel=fused", out=tmp_path)
@@ -67,6 +69,7 @@ def test_a_model_that_is_not_installed_is_a_problem_of_the_scenario(tmp_path: Pa
     assert "unknown model 'tinny'; did you mean 'tiny'?" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     done = run("--set", "training.device=cuda", out=tmp_path)

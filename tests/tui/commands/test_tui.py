@@ -145,6 +145,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]
         server.stdout.close()
 
 
+@pytest.mark.slow
 def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own_only(
     served: tuple[int, str], process: Flmarket
 ) -> None:
@@ -163,6 +164,7 @@ def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own
     assert f"port {port} cannot be used" in again.stderr
 
 
+@pytest.mark.slow
 def test_the_page_takes_nothing_from_outside(served: tuple[int, str]) -> None:
     port, token = served
     found = answer(port, f"/?token={token}")
@@ -177,6 +179,7 @@ def test_the_page_takes_nothing_from_outside(served: tuple[int, str]) -> None:
         assert answer(port, path, binary=True).status == 200, path
 
 
+@pytest.mark.slow
 def test_a_socket_needs_the_token_and_an_origin_and_there_are_only_a_few(served: tuple[int, str]) -> None:
     port, token = served
     own = f"http://127.0.0.1:{port}"

@@ -122,6 +122,7 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             assert "continues it from its last checkpoint" in text(screen, "#batch-detail")
 
 
+@pytest.mark.slow
 async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from fl.model_names import MODELS
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import ScenarioError, parse
 from support.screens import until
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.editing.fields import fields
 from tui.screens.configure import ConfigureScreen
@@ -257,7 +258,7 @@ async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
         assert [service["name"] for service in screen.document.data["services"]] == ["alpha", "beta", "gamma"]
 
 
-@pytest.mark.parametrize("services", ["5", '"none"', "[5]", '["none", "none"]', "{ name = 5 }", "[]", "[[]]"])
+@pytest.mark.parametrize("services", ["5", *slow('"none"', "[5]", '["none", "none"]', "{ name = 5 }", "[]", "[[]]")])
 async def test_services_are_added_and_edited_where_something_else_stands(
     app: MarketApp, small: Path, services: str
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from support.screens import until, watching
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.goto import GotoDialog
 from tui.watching.pace import Pace
@@ -15,7 +16,7 @@ from tui.widgets.statusline import StatusLine
 Play = Callable[..., Session]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_g_asks_for_a_round_and_goes_there(app: MarketApp, play_small: Play, size: tuple[int, int]) -> None:
     async with watching(app, play_small(), size) as (pilot, screen):
         await pilot.press("g")

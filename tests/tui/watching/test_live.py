@@ -239,6 +239,7 @@ async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_qui
     assert not alive(pid)
 
 
+@pytest.mark.slow
 async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runner: Runner) -> None:
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("flood"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -306,6 +307,7 @@ def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> No
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_a_policy_that_takes_long_is_named(small: Path, fake_runner: Runner) -> None:
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("dawdling"))
     async with app.run_test(size=(120, 40)) as pilot:

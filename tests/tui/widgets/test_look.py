@@ -87,6 +87,7 @@ def illegible(app: MarketApp) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 async def test_what_the_screens_show_is_legible_in_every_theme(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     found: dict[str, list[str]] = {}
