@@ -9,15 +9,13 @@ import argparse
 import io
 import json
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
-import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from scenarios.file.problems import ScenarioError
 from scenarios.judging import drawing
 from scenarios.loader import load, parse
 from support import shell
+from support.benchmarks import printed
 from tui.program import app
 
 ROOT = Path(__file__).parents[2]
@@ -303,16 +302,6 @@ def test_every_script_takes_its_arguments(page: str, words: list[str], monkeypat
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", read)
     with pytest.raises(Understood):
         printed(*words)
-
-
-def printed(script: str, *arguments: str) -> str:
-    """Start a script from the root, in this process, and return what it prints."""
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output, suppress(SystemExit):
-        patch.chdir(ROOT)
-        patch.setattr(sys, "argv", [script, *arguments])
-        patch.syspath_prepend((ROOT / script).parent)
-        runpy.run_path(script, run_name="__main__")
-    return output.getvalue()
 
 
 @pytest.mark.parametrize("script", sorted({words[0] for _, words in scripts()} | {"examples/train_sb3.py"}))

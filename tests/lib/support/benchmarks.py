@@ -1,11 +1,17 @@
-"""Benchmarks as modules, for tests of what they play and print."""
+"""Benchmarks as modules and as scripts, for tests of what they play and print."""
 
 import importlib
+import io
+import runpy
 import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).parents[3] / "benchmarks"
+import pytest
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "benchmarks"
 
 
 def benchmark(name: str) -> ModuleType:
@@ -15,3 +21,13 @@ def benchmark(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         sys.path.remove(str(FOLDER))
+
+
+def printed(script: str, *arguments: str) -> str:
+    """Start a script of ours from the root, in this process, and return what it prints."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output, suppress(SystemExit):
+        patch.chdir(ROOT)
+        patch.setattr(sys, "argv", [script, *arguments])
+        patch.syspath_prepend((ROOT / script).parent)
+        runpy.run_path(script, run_name="__main__")
+    return output.getvalue()

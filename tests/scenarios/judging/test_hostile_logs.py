@@ -24,12 +24,10 @@ from scenarios.logs.reading import LogError
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
+from support.tiers import slow
 from tui.watching.book import Book
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
-
-CHANGES = 40
-"""For each file."""
 
 CELLS = [
     b"9" * 5000, b"x" * 140_000, b"5" * 25 + b".000000", b"9223372036854775808", b"1e308", b"1e999", b"nan", b"inf",
@@ -137,13 +135,14 @@ def refusal(action: str, run: Path) -> str:
     return ""
 
 
+@pytest.mark.parametrize("changes", [10, *slow(40)])
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("file", [*(f"{table}.csv" for table in TABLES), "scenario.toml"])
-def test_damaged_files_are_named(file: str, action: str, run: Path) -> None:
+def test_damaged_files_are_named(file: str, action: str, changes: int, run: Path) -> None:
     rng = random.Random(f"{file} {action}")  # noqa: S311 - reproducible, nothing secret
     content = (run / file).read_bytes()
     refusals = []
-    for _ in range(CHANGES):
+    for _ in range(changes):
         (run / file).write_bytes(damaged(rng, content))
         reseal(run)
         refusals.append(refusal(action, run))

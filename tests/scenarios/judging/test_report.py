@@ -303,6 +303,7 @@ def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
     assert "http" not in page  # nothing to fetch
 
 
+@pytest.mark.slow
 def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from scenarios.judging.drawing import save
