@@ -69,6 +69,7 @@ def test_noise_and_losses_are_found_again(found: Curve) -> None:
     assert found.start == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 def test_fitting_is_deterministic() -> None:
     several = [record(TRUE, seed, rounds=5) for seed in range(2)]
     assert fit(several) == fit(several)
@@ -109,6 +110,7 @@ def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> Non
         traces.read(path, {"a": 1})
 
 
+@pytest.mark.slow
 def test_models_without_an_error_leave_a_curve_that_can_be_followed() -> None:
     """Small and easy data sets are learned to the last test image, and errors have a logarithm in the curve."""
     perfect = [record(TRUE, seed) for seed in range(4)]

@@ -20,7 +20,7 @@ from fl.arrays import ByteArray, Float32Array, FloatArray
 from fl.dataset import Shape
 from fl.errors import InputError
 from fl.fused import Architecture
-from support.tiers import examples
+from support.tiers import examples, slow
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 every_kernel = pytest.mark.parametrize("kernel", fused.kernels())
@@ -149,7 +149,7 @@ def test_ties_go_to_the_window_position_that_torch_takes(kernel: str, n: int, se
 @needs_extension
 @fast_kernels
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-@pytest.mark.parametrize("batch_size", [10, 32, 50])
+@pytest.mark.parametrize("batch_size", [10, *slow(32), 50])
 @pytest.mark.parametrize("arch", [CNN, COLOUR, Architecture("mlp", 47, (60, 33))], ids=["cnn", "cnn-colour", "mlp"])
 def test_fifty_steps_stay_with_torch(kernel: str, arch: Architecture, batch_size: int, momentum: float) -> None:
     """25 steps in each of two epochs, the last on a short batch."""

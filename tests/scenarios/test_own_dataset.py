@@ -108,6 +108,7 @@ def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: 
     assert before.digest != after.digest
 
 
+@pytest.mark.slow
 def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
     tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:

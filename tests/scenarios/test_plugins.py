@@ -204,6 +204,7 @@ def test_a_scenario_names_plugins_but_never_loads_them(one_service: str, spender
     assert not plugins_of(parse(one_service))
 
 
+@pytest.mark.slow
 def test_a_plugin_travels_to_other_processes_and_machines(
     one_service: str, spender: Path, tmp_path: Path, shelf: Shelf, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:

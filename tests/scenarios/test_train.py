@@ -26,6 +26,7 @@ from scenarios.running.batch import play_batch
 from scenarios.train import new_learner, place, plan_training, run
 from scenarios.training import Training, learned_rivals, open_table
 from support.shell import CLI, flmarket
+from support.tiers import slow
 
 
 def small(*overrides, **changes):
@@ -45,7 +46,7 @@ def command(policy, out):
     return [*words, "--evaluate-every", "3", "--out", str(out), "-q"]
 
 
-@pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
+@pytest.mark.parametrize("policy", ["mahdrl", *slow("mahdrl-paper")])
 def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
     whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
     assert flmarket(*command(policy, whole)).returncode == 0

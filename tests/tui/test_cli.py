@@ -14,6 +14,7 @@ import typer
 
 import flmarket
 from support import shell
+from support.tiers import slow
 
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
@@ -109,7 +110,7 @@ def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) 
         (">&-", "standard output is closed; send it to a file, or to /dev/null"),
     ],
 )
-@pytest.mark.parametrize("arguments", ["policies", "--help", "--version", "scenarios show paper"])
+@pytest.mark.parametrize("arguments", ["policies", *slow("--help", "--version", "scenarios show paper")])
 def test_a_standard_output_that_takes_nothing_is_one_line_and_status_1(
     arguments: str, redirected: str, line: str
 ) -> None:
@@ -127,7 +128,7 @@ def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "report", "export", "verify", "replay"])
+@pytest.mark.parametrize("command", ["run", *slow("validate", "report", "export", "verify", "replay")])
 def test_a_path_of_4000_characters_is_one_line(command: str, tmp_path: Path) -> None:
     more = ["--csv", "-"] if command == "export" else []
     done = subprocess.run([*DOOR, command, "x" * 4000, *more], capture_output=True, text=True, cwd=tmp_path)
@@ -177,6 +178,7 @@ def test_ctrl_c_ends_the_command_without_a_traceback_at_any_moment(arguments: li
     assert ends[0] == (130, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", [DOOR, [str(Path(sys.executable).with_name("flmarket"))]], ids=["module", "script"])
 def test_ctrl_c_ends_the_installed_command_without_a_traceback_of_ours(door: list[str]) -> None:
     for delay in DELAYS:

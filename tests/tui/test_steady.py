@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 import tui.screens.export
 from scenarios.running.protocol import Start
 from support.screens import until, watching
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import ConfigureScreen
 from tui.screens.export import ExportDialog
@@ -68,11 +69,13 @@ async def reported(pilot: Pilot[None], app: MarketApp) -> None:
 @pytest.mark.parametrize(
     ("where", "name"),
     [
-        (MarketScreen, "action_export"),  # a key
-        (MarketScreen, "draw"),  # a key
-        (StatusLine, "show"),  # a message
         (SeekBar, "render_line"),  # painting
-        (Panels, "fold"),  # a resize
+        *slow(
+            (MarketScreen, "action_export"),  # a key
+            (MarketScreen, "draw"),  # a key
+            (StatusLine, "show"),  # a message
+            (Panels, "fold"),  # a resize
+        ),
     ],
 )
 async def test_a_screen_that_fails_is_dropped_and_its_run_continues(
@@ -101,7 +104,7 @@ async def test_a_screen_that_fails_is_dropped_and_its_run_continues(
     assert not app.crashed
 
 
-@pytest.mark.parametrize("name", ["compose", "on_mount"])
+@pytest.mark.parametrize("name", ["compose", *slow("on_mount")])
 async def test_a_screen_that_cannot_be_opened_is_dropped(
     app: MarketApp, small: Path, live: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -26,7 +26,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 from support.scenarios import three_services
-from support.tiers import examples
+from support.tiers import examples, slow
 
 SCENARIO = """
 name = "small"
@@ -101,7 +101,9 @@ def test_a_bound_that_is_not_proven_is_that_of_the_relaxation(monkeypatch: pytes
     assert exact.value < relaxed.value < 1.1 * exact.value
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize(
+    "name", ["changing", "scarce", *slow(*(name for name in builtin_names() if name not in ("changing", "scarce")))]
+)
 def test_nobody_gets_more_than_the_bound(name: str, tmp_path: Path) -> None:
     early = ["services.fashion-late.arrival=2"] if name == "changing" else []
     scenario = load(name, ["training.backend=surrogate", "rounds=2", *early])

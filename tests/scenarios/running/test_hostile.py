@@ -161,6 +161,7 @@ def test_whatever_a_policy_does_fails_its_run_and_no_other(jobs: str, folder: Pa
     assert "seed-0000/rounds.csv" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_log_of_a_run_has_what_its_policy_printed_and_how_its_process_ended(folder: Path) -> None:
     wanted = [word for name in ("leaves", "crashes") for word in ("--policy", name)]
     shell.process("run", "market.toml", "--plugin", "mine.py", *wanted, cwd=folder)
@@ -227,20 +228,22 @@ AT_IMPORT
 @pytest.mark.parametrize(
     ("in_init", "at_import", "message"),
     [
-        ("pass", "sys.exit(0)", "mine.py:15: SystemExit: 0\n"),
-        ("pass", "os._exit(0)", "a plug-in cannot be loaded: its process ended with status 0 (loading mine.py)\n"),
-        ("sys.exit(0)", "", "policy 'mine' of service 'alpha': SystemExit: 0 (mine.py:9)\n"),
         (
             "os._exit(0)",
             "",
             "scenario 'small' cannot be played: its process ended with status 0 "
             "(policy 'mine' of service 'alpha': __init__())\n",
         ),
-        (
-            "time.sleep(1000)",
-            "",
-            "scenario 'small' cannot be played: policy 'mine' of service 'alpha': __init__() did not return within 2 s "
-            "(--decision-timeout)\n",
+        *slow(
+            ("pass", "sys.exit(0)", "mine.py:15: SystemExit: 0\n"),
+            ("pass", "os._exit(0)", "a plug-in cannot be loaded: its process ended with status 0 (loading mine.py)\n"),
+            ("sys.exit(0)", "", "policy 'mine' of service 'alpha': SystemExit: 0 (mine.py:9)\n"),
+            (
+                "time.sleep(1000)",
+                "",
+                "scenario 'small' cannot be played: policy 'mine' of service 'alpha': __init__() did not return within "
+                "2 s (--decision-timeout)\n",
+            ),
         ),
     ],
 )
@@ -399,6 +402,7 @@ def mine(labels, shape):
 """
 
 
+@pytest.mark.slow
 def test_a_model_that_exits_fails_its_run(folder: Path) -> None:
     (folder / "mine.py").write_text(MODEL)
     change = ["--set", "training.model=mine", "--set", "training.backend=real"]
@@ -447,6 +451,7 @@ class Idle(Policy):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [*slow("1"), "2"])
 def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) -> None:
     """The plug-in stands for the disk: in the workers, as everywhere, what is written must reach it."""
@@ -470,6 +475,7 @@ class Idle(Policy):
 """
 
 
+@pytest.mark.slow
 def test_where_no_file_can_be_written_at_all_a_batch_fails_with_a_line(folder: Path) -> None:
     (folder / "disk.py").write_text(NO_WRITES)
     done = shell.process("run", "market.toml", "--plugin", "disk.py", "--seeds", "2", "--jobs", "2", cwd=folder)
@@ -495,6 +501,7 @@ class Wanders(Policy):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_that_leaves_its_process_in_disorder_harms_no_later_run(folder: Path) -> None:
     (folder / "mine.py").write_text(WANDERS)
     command = ["run", "market.toml", "--plugin", "mine.py", "--policy", "wanders", "--policy", "random", "--seeds", "2"]
@@ -540,6 +547,7 @@ def test_a_process_that_a_policy_forks_plays_no_run(folder: Path) -> None:
     assert verified.returncode == 0, verified.stderr
 
 
+@pytest.mark.slow
 def test_a_keyboard_interrupt_of_a_policy_says_whose_it_is(folder: Path) -> None:
     (folder / "mine.py").write_text(FORKS)
     command = ["run", "market.toml", "--plugin", "mine.py", "--policy", "interrupts"]

@@ -130,6 +130,7 @@ def test_two_jobs_give_the_same_bytes_as_one(
     assert len(files_of(tmp_path / "1")) == 4 * 8
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plugin")
 def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
     text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ def test_the_logs_add_up(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     assert cores.max() <= 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_workers(
     two_services: str, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """The command line as a user's shell sees it: its output and its exit status.
 
-Each command has a test that runs it in a process of its own; the others run it in this one (``support.shell``).
+Each command has a test with the fixture ``command``, which runs it in a process of its own, too, in the slow tier.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import pytest
 
 from support import shell
 from support.shell import Done
+from support.tiers import slow
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,13 @@ def process() -> Callable[..., Done]:
     return shell.process
 
 
+@pytest.fixture(params=[shell.flmarket, *slow(shell.process)], ids=["here", "process"])
+def command(request: pytest.FixtureRequest) -> Callable[..., Done]:
+    """Runs the command with some arguments, in a folder: once here, and once in a process of its own."""
+    run: Callable[..., Done] = request.param
+    return run
+
+
 @pytest.fixture(scope="session")
 def quick_run(process: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Three rounds of the quickstart scenario: the folder of its run, and what the command printed."""
@@ -32,13 +40,11 @@ def quick_run(process: Callable[..., Done], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="session")
-def batch(one_service: str, process: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def batch(one_service: str, flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scenario shell.toml and its runs under two policies and two seeds."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "shell.toml").write_text(one_service)
-    done = process(
-        "run", "shell.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "2", "--jobs", "2", cwd=folder
-    )
+    done = flmarket("run", "shell.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "2", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("complete in") == 4
     return folder

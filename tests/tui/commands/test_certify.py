@@ -9,8 +9,8 @@ import pytest
 from support.shell import Done
 
 
-def test_the_witness_that_it_writes_can_be_run(process: Callable[..., Done], tmp_path: Path) -> None:
-    done = process("certify", "uniform-price", "--markets", "2", "--tries", "30", cwd=tmp_path)
+def test_the_witness_that_it_writes_can_be_run(command: Callable[..., Done], tmp_path: Path) -> None:
+    done = command("certify", "uniform-price", "--markets", "2", "--tries", "30", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "1 of 2 markets attacked\n2 of 2 markets attacked\n"
     assert done.stdout.startswith("uniform-price: 2 markets with 2 to 4 services, 2 to 5 clients, 1 to 2 cores and ")
@@ -19,10 +19,10 @@ def test_the_witness_that_it_writes_can_be_run(process: Callable[..., Done], tmp
     )
     commands = re.findall(r"^  flmarket (run certificates/uniform-price-.*)$", done.stdout, re.M)
     assert len(commands) == 2
-    ran = process(*commands[0].split(), "--quiet", cwd=tmp_path)
+    ran = command(*commands[0].split(), "--quiet", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert len(list(tmp_path.glob("runs/uniform-price-services-*/as-configured/*/offers.csv"))) == 2
-    checked = process("verify", "runs", cwd=tmp_path)
+    checked = command("verify", "runs", cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

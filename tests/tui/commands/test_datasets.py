@@ -7,8 +7,8 @@ from fl.datasets import data_root
 
 
 def test_all_are_listed_with_the_folder_of_their_files(
-    process: Callable[..., subprocess.CompletedProcess[str]],
+    command: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    listed = process("datasets").stdout
+    listed = command("datasets").stdout
     assert all(name in listed for name in ("mnist", "fashion-mnist", "emnist-digits", "digits"))
     assert f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it)." in listed

@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -21,6 +23,7 @@ def test_a_problem_is_named_with_its_remedy_and_gives_status_1(process: Flmarket
     assert done.stdout.splitlines()[-1] == "1 problem; flmarket may not work until mended."
 
 
+@pytest.mark.slow
 def test_a_package_that_is_in_the_way_is_reported_beside_all_the_rest(tmp_path: Path, process: Flmarket) -> None:
     (tmp_path / "des").mkdir()
     (tmp_path / "des" / "__init__.py").touch()

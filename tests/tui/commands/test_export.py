@@ -14,9 +14,9 @@ Done = subprocess.CompletedProcess[str]
 Flmarket = Callable[..., Done]
 
 
-def test_export_writes_what_pandas_reads(quick_run: tuple[Path, Done], tmp_path: Path, process: Flmarket) -> None:
+def test_export_writes_what_pandas_reads(quick_run: tuple[Path, Done], tmp_path: Path, command: Flmarket) -> None:
     out, _ = quick_run
-    done = process("export", str(out), "--csv", str(tmp_path / "all.csv"), "--table", "offers")
+    done = command("export", str(out), "--csv", str(tmp_path / "all.csv"), "--table", "offers")
     assert done.returncode == 0
     assert done.stdout == f"{tmp_path / 'all.csv'}: offers of 1 run\n"
     offers = pd.read_csv(tmp_path / "all.csv")

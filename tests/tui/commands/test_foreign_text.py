@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.runs import reseal
+from support.tiers import slow
 
 ROOT = Path(__file__).parents[3]
 HOSTILE = "\x1b[31m\x1b]0;owned\x07\u202e[bold][/]<script>alert(1)</script>"
@@ -98,7 +99,7 @@ def test_hostile_arguments_and_scenarios_are_shown_as_text(
     require_harmless(flmarket(*arguments, cwd=folder))
 
 
-@pytest.mark.parametrize("group", ["policies", "models", "datasets", "mechanisms"])
+@pytest.mark.parametrize("group", ["policies", *slow("models", "datasets", "mechanisms")])
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "../../x", "\x1b[31mx", "/etc/x", "-x"])
 def test_entry_points_of_any_name_are_listed_as_text_and_cannot_be_used(
     group: str, name: str, install_package: Callable[..., None], flmarket: Flmarket, folder: Path

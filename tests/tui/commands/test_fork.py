@@ -33,11 +33,11 @@ TABLES = ("rounds.csv", "offers.csv", "events.csv")
 
 
 @pytest.fixture(scope="module")
-def original(process: Flmarket, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(flmarket: Flmarket, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run."""
     folder = tmp_path_factory.mktemp("original")
     (folder / "small.toml").write_text(MARKET)
-    done = process("run", "small.toml", "--seeds", "3..3", cwd=folder)
+    done = flmarket("run", "small.toml", "--seeds", "3..3", cwd=folder)
     assert done.returncode == 0, done.stderr
     return next(folder.rglob("rounds.csv")).parent
 
@@ -284,7 +284,7 @@ def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_pat
 
 
 def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
-    original: Path, tmp_path: Path, process: Flmarket, flmarket: Flmarket
+    original: Path, tmp_path: Path, flmarket: Flmarket
 ) -> None:
     (tmp_path / "small.toml").write_text(MARKET)
     killed('batch.play_batch([load("small.toml")], [], [3], Path("runs"), progress=False)', tmp_path)

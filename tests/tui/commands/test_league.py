@@ -18,10 +18,10 @@ SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
 PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
 
 
-def test_a_league_and_what_it_leaves(process: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_league_and_what_it_leaves(command: Callable[..., Done], tmp_path: Path) -> None:
     arguments = ["league", "paper", *SURROGATE, *PAIR, "--policy", "d-first", "--seeds", "3", "--out", "mine"]
     search = ["--exploit", "lcfa", "--generations", "1", "--population", "3", "--training-markets", "1"]
-    done = process(*arguments, *search, cwd=tmp_path)
+    done = command(*arguments, *search, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("paper (surrogate): 3 policies, 3 seats, 3 seeds\n")
     assert "72 of 72 games played" in done.stderr
@@ -39,7 +39,7 @@ def test_a_league_and_what_it_leaves(process: Callable[..., Done], tmp_path: Pat
     assert exploits.policy.tolist() == ["lcfa"]
     assert exploits.visitor.tolist() == ["hqfa"]  # not d-first, which is privileged
     before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
-    again = process(*arguments, *search, cwd=tmp_path)
+    again = command(*arguments, *search, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert again.stderr == ""
     assert again.stdout == done.stdout
@@ -65,6 +65,7 @@ def test_a_policy_of_your_own_on_real_training(
     assert ratings.rating_low.isna().all()
 
 
+@pytest.mark.slow
 def test_pictures_of_games_that_are_there(
     flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,10 +47,10 @@ def narrow(labels):
 
 
 def test_all_kinds_are_listed_by_their_summary_or_docstring(
-    tmp_path: Path, flmarket: Flmarket, process: Flmarket
+    tmp_path: Path, flmarket: Flmarket, command: Flmarket
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
-    done = process("plugins", "--plugin", "mine.py", cwd=tmp_path)
+    done = command("plugins", "--plugin", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
     assert {row[0] for row in rows} == {"policy", "model", "data set", "mechanism", "behaviour"}

@@ -3,12 +3,15 @@
 import subprocess
 from collections.abc import Callable
 
+import pytest
 
-def test_all_are_listed(process: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    listed = process("policies").stdout
+
+def test_all_are_listed(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    listed = command("policies").stdout
     assert all(name in listed for name in ("random", "lcfa", "hqfa", "greedy", "d-first"))
 
 
+@pytest.mark.slow
 def test_a_package_that_ends_its_process_is_listed_with_the_reason(
     install_package: Callable[..., None], process: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

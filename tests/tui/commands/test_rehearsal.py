@@ -153,6 +153,7 @@ def mine():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "ended"),
     [
@@ -178,6 +179,7 @@ def test_a_data_set_that_ends_the_process_that_makes_it_is_bad_input(
     assert done.stderr.startswith(ended)
 
 
+@pytest.mark.slow
 def test_what_takes_long_to_load_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
     write(folder, at_import="time.sleep(2)")

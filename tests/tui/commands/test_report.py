@@ -20,7 +20,7 @@ Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_a_report_goes_to_stdout_and_its_figures_to_files(
-    batch: Path, tmp_path: Path, flmarket: Flmarket, process: Flmarket
+    batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
 ) -> None:
     figures = tmp_path / "figures"
     done = flmarket("report", "runs", "--baseline", "random", "--figures", str(figures), cwd=batch)
@@ -31,7 +31,7 @@ def test_a_report_goes_to_stdout_and_its_figures_to_files(
     written, _, names = line.rpartition(": ")
     assert written == f"{figures}: {len(list(figures.iterdir()))} files written"
     assert sorted(names.split(", ")) == sorted(path.stem for path in figures.glob("*.svg"))
-    page = process("report", "runs", "--format", "html", cwd=batch).stdout
+    page = command("report", "runs", "--format", "html", cwd=batch).stdout
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 5
 

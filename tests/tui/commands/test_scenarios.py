@@ -11,8 +11,8 @@ from scenarios.loader import builtin_names
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_all_are_listed(process: Flmarket) -> None:
-    listed = process("scenarios").stdout
+def test_all_are_listed(command: Flmarket) -> None:
+    listed = command("scenarios").stdout
     assert all(name in listed for name in builtin_names())
 
 

@@ -29,10 +29,10 @@ class BigSpender(flmarket.Policy):
 
 
 def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
-    process: Callable[..., Done], tmp_path: Path
+    command: Callable[..., Done], tmp_path: Path
 ) -> None:
     (tmp_path / "my_policy.py").write_text(BIG_SPENDER)
-    done = process("suite", "my_policy.py:BigSpender", *FEW, "--html", "page.html", cwd=tmp_path)
+    done = command("suite", "my_policy.py:BigSpender", *FEW, "--html", "page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "**big-spender in each market**" in done.stdout
     assert "| starved | visitor |" in done.stdout
@@ -112,6 +112,7 @@ class Slow(flmarket.Policy):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     """What the other one has written since this one began is kept."""
     (tmp_path / "slow.py").write_text(SLOW)
@@ -123,6 +124,7 @@ def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], t
     assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
 
 
+@pytest.mark.slow
 def test_what_another_method_has_written_meanwhile_is_not_replaced(
     flmarket: Callable[..., Done], tmp_path: Path
 ) -> None:
@@ -137,6 +139,7 @@ def test_what_another_method_has_written_meanwhile_is_not_replaced(
     assert (tmp_path / "one.json").read_bytes() == written
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
     command = [*CLI, "suite", "hqfa", "--mode", "resident", "--quiet", "--markets"]
     markets = ("alone,starved,like-paper,rich", "unequal,starved-one-core,alone-fitted-many")

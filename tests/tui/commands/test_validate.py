@@ -35,10 +35,10 @@ def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: F
     assert done.stdout == "".join(shown[: len(done.stdout.splitlines())])
 
 
-def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, process: Flmarket) -> None:
+def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, command: Flmarket) -> None:
     (tmp_path / "one.toml").write_text("name = 'one'\nrouns = 3\n")
     (tmp_path / "two.toml").write_text("name = ")
-    done = process("validate", "one.toml", "two.toml", cwd=tmp_path)
+    done = command("validate", "one.toml", "two.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert "one.toml:2: rouns: unknown key; did you mean 'rounds'?" in done.stderr
     assert "two.toml:1:" in done.stderr

@@ -11,10 +11,10 @@ Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, process: Flmarket) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, flmarket: Flmarket) -> Path:
     """A run with real training of embedded data."""
     out = tmp_path_factory.mktemp("real")
-    done = process("run", "quickstart", "--rounds", "3", "--policy", "lcfa", "--out", "runs", "--quiet", cwd=out)
+    done = flmarket("run", "quickstart", "--rounds", "3", "--policy", "lcfa", "--out", "runs", "--quiet", cwd=out)
     assert done.returncode == 0, done.stderr
     return next(out.rglob("rounds.csv")).parent
 

@@ -13,7 +13,7 @@ Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_verify_says_valid_and_ends_with_1_otherwise(
-    batch: Path, tmp_path: Path, flmarket: Flmarket, process: Flmarket
+    batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
 ) -> None:
     done = flmarket("verify", "runs", "--rerun", cwd=batch)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -24,7 +24,7 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
     copy.mkdir(parents=True)
     for path in table.parent.iterdir():
         (copy / path.name).write_bytes(path.read_bytes().replace(b",6.500000,", b",2.000000,"))
-    done = process("verify", "runs", cwd=tmp_path)
+    done = command("verify", "runs", cwd=tmp_path)
     assert done.returncode == 1
     assert "the budget 2.000000 is not the scenario's 6.5" in done.stdout
 

@@ -16,6 +16,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.announce import announce
 from support.screens import until
 from support.shell import CLI, flmarket
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
@@ -25,8 +26,6 @@ from tui.screens.market import MarketScreen
 from tui.watching.folder import Look, RunsFolder
 from tui.watching.session import Phase
 from tui.widgets.batchtable import BatchTable
-
-SIZES = [(80, 24), (120, 36), (200, 60)]
 
 BREAKS = """
 from flmarket import Offer, Policy, policy
@@ -83,7 +82,7 @@ def running(scenario: Path, out: Path, *arguments: str) -> Iterator[subprocess.P
         process.wait()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(120, 36), *slow(((80, 24),), ((200, 60),))])
 async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
     endless: Path, small: Path, size: tuple[int, int]
 ) -> None:
