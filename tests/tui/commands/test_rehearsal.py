@@ -1,6 +1,7 @@
 """Plug-ins that end or hang the process that loads or creates them: each command outlives them, and reports them."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_what_never_returns_when_it_is_loaded_is_bad_input(folder: Path, monkeyp
     monkeypatch.setattr("scenarios.running.rehearsal.LIMIT", 3.0)
     write(folder, at_import="while True: pass")
     for command in (["validate", "fair.toml"], ["run", "fair.toml"]):
-        done = shell.flmarket(*command, "--plugin", "mine.py", cwd=folder)
+        done = shell.flmarket(*command, "--plugin", "mine.py", cwd=folder, rehearse=True)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "a plug-in cannot be loaded: loading mine.py did not return within 3 s\n"
 
@@ -102,7 +103,7 @@ def test_validate_outlives_what_it_creates(in_init: str, ended: str, folder: Pat
 def test_validate_ends_what_never_returns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.running.rehearsal.LONG", 3.0)
     write(folder, in_init="time.sleep(1000)")
-    done = shell.flmarket("validate", "market.toml", "--plugin", "mine.py", cwd=folder)
+    done = shell.flmarket("validate", "market.toml", "--plugin", "mine.py", cwd=folder, rehearse=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "market.toml: cannot be checked: policy 'mine' of service 'alpha': __init__() did not return within 3 s\n"
@@ -183,7 +184,7 @@ def test_a_data_set_that_ends_the_process_that_makes_it_is_bad_input(
 def test_what_takes_long_to_load_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios.running.record.PATIENCE", 0.5)
     write(folder, at_import="time.sleep(2)")
-    done = shell.flmarket("policies", "--plugin", "mine.py", cwd=folder)
+    done = shell.flmarket("policies", "--plugin", "mine.py", cwd=folder, rehearse=True)
     assert done.returncode == 0
     assert done.stderr == "loading mine.py has not returned for 0.5 s\n"
 
@@ -277,7 +278,9 @@ def test_an_installed_extension_that_cannot_be_imported_is_listed_with_the_reaso
                 f"flmarket.{group}",
                 **{f"their-{number}": f"acme{number}:thing"},
             )
-    listing = shell.process if "_exit" in at_import else shell.flmarket  # which the patch reaches
+    listing = (
+        shell.process if "_exit" in at_import else partial(shell.flmarket, rehearse=True)
+    )  # the patch reaches this
     done = listing(command)
     assert done.returncode == 0, done.stderr
     shown = cells(done)
