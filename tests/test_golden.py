@@ -63,7 +63,7 @@ def test_another_kernel_writes_the_same_tables() -> None:
     "settings",
     [
         {"NPY_DISABLE_CPU_FEATURES": simd(), "OPENBLAS_CORETYPE": "Prescott", "ATEN_CPU_CAPABILITY": "default"},
-        {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_NUM_THREADS": "2"},
+        {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2", "OMP_NUM_THREADS": "2"},
         {"OPENBLAS_CORETYPE": "SkylakeX"},
     ],
     ids=["no SIMD", "Haswell", "SkylakeX"],
