@@ -15,6 +15,10 @@ from learning.policy import Policy
 Observer = Callable[[RoundReport], None]
 
 
+class Stopped(KeyboardInterrupt):
+    """Raised by an observer that ends a run between two rounds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What a service observed, and what it offered."""

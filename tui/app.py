@@ -19,6 +19,7 @@ from fl.counting import counted
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
 from tui.steady import SteadyApp
+from tui.terminal import heed, suspend
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
 from tui.widgets.styled import Styled
@@ -42,6 +43,7 @@ class MarketApp(SteadyApp):
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False),
     ]
 
     def __init__(
@@ -124,6 +126,8 @@ class MarketApp(SteadyApp):
 
     def on_mount(self) -> None:
         """Apply the settings, and open what the app was started with."""
+        if not (self.is_headless or self.is_web):
+            heed(self)
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
         self._began_with = self.theme
@@ -249,6 +253,14 @@ class MarketApp(SteadyApp):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
+
+    def action_help_quit(self) -> None:
+        """Answer Ctrl-C, with which many want to quit."""
+        self.notify("ctrl+q quits the app.", title="Do you want to quit?")
+
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell for a while."""
+        suspend(self)
 
     @property
     def home(self) -> HomeScreen:

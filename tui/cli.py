@@ -1,8 +1,8 @@
-"""The door of the ``flmarket`` command line: Ctrl-C, and exit statuses.
+"""The door of the ``flmarket`` command line: Ctrl-C and other signals that end it, and exit statuses.
 
-Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupted. Nothing but ``main`` is
-imported before Ctrl-C is taken care of: what comes before that, the start of Python itself, cannot be kept from showing
-a traceback.
+Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupted, 143 ended by SIGTERM, 129 by
+SIGHUP. Nothing but ``main`` is imported before Ctrl-C is taken care of: what comes before that, the start of Python
+itself, cannot be kept from showing a traceback.
 """
 
 import os
@@ -33,9 +33,15 @@ def _run() -> object:
     from tui.program import run_arguments
 
     _on_ctrl_c(signal.default_int_handler)
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in heeded:  # nohup has SIGHUP ignored
+        signal.signal(number, _terminate)
     try:
         return run_arguments()
     finally:
+        for number in heeded:
+            if signal.getsignal(number) is _terminate:
+                signal.signal(number, signal.SIG_DFL)
         _on_ctrl_c(_end)
 
 
@@ -48,6 +54,15 @@ def _on_ctrl_c(handler: "signal._HANDLER") -> None:
 def _end(*_: object) -> None:
     """End the process at once: while it is imported nothing has begun, and while Python takes it down all is done."""
     os._exit(130)
+
+
+def _terminate(number: int, _: object) -> None:
+    """End in good order, and only once: a shell passes on a SIGHUP that the terminal sends, too."""
+    from fl.crash import Terminated
+
+    for again in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(again, signal.SIG_IGN)
+    raise Terminated(number)
 
 
 def _say(line: str) -> None:

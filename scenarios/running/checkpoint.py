@@ -237,8 +237,11 @@ class Checkpointer:
         now = time.monotonic()
         next_end = now + (now - self._last)
         self._last = now
-        if report.last or next_end - self._saved < INTERVAL:
-            return
+        if not report.last and next_end - self._saved >= INTERVAL:
+            self.save()
+
+    def save(self) -> None:
+        """Save a checkpoint, if the policies can be saved."""
         if self._setup.policies != self._played:  # one began in the middle of the run
             self._played, self._possible = dict(self._setup.policies), resumable(self._setup)
         if not self._possible:

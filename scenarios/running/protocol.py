@@ -25,6 +25,9 @@ from typing import Any
 
 VERSION = 2
 
+GRACE = 2.0
+"""Seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds."""
+
 
 class ProtocolError(ValueError):
     """A line is not a message of this protocol and version."""

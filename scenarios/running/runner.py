@@ -21,7 +21,7 @@ from fl.datasets import info
 from fl.errors import InputError, RunError
 from fl.files import WriteError, open_own
 from fl.plugins import PluginError
-from learning.play import Observer, play
+from learning.play import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import (
     CreatePolicy,
@@ -165,7 +165,11 @@ def _play(
                 ready()
             saves = Checkpointer(folder, setup, tables, identity, seconds)
             watching: list[Observer] = [tables, log.observe, saves, *observers]
-            play(setup.market, setup.policies, watching, prepare=setup.seats.prepare)
+            try:
+                play(setup.market, setup.policies, watching, prepare=setup.seats.prepare)
+            except Stopped:
+                saves.save()
+                raise
             tables.sync()  # before meta.json records that they are complete
     finally:
         setup.federation.close()

@@ -18,16 +18,14 @@ from fl.blame import represent
 from fl.cores import usable_cores
 from fl.crash import guarded, outcome
 from fl.errors import InputError, RunError
+from learning.play import Stopped
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.columns import round_text
 from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
 from scenarios.running.apart import apart_from_user
-from scenarios.running.protocol import Hello, ProtocolError, Start, message
+from scenarios.running.protocol import GRACE, Hello, ProtocolError, Start, message
 from scenarios.running.record import Record
-
-GRACE = 2.0
-"""Seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds."""
 
 _TICK = 1.0
 """Seconds between two looks at what the policies are doing."""
@@ -80,7 +78,7 @@ class Control:
         """Return when the round after ``done`` may begin.
 
         Raises:
-            KeyboardInterrupt: the run is to stop here.
+            Stopped: the run is to stop here.
         """
         with self._changed:
             while not self._quit and done >= self._hurry:
@@ -92,7 +90,7 @@ class Control:
                     break
                 self._changed.wait(None if self._paused else brake)
             if self._quit:
-                raise KeyboardInterrupt
+                raise Stopped
         self._last = time.monotonic()
 
 
@@ -116,7 +114,7 @@ class Server:
         except RunError as error:
             self._send("end", status="failed", error=str(error))
             return 1
-        except KeyboardInterrupt:
+        except Stopped:
             self._send("end", status="stopped", error=None)
             return 130
         except BaseException as error:  # a plug-in may raise anything, SystemExit too

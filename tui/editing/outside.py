@@ -2,10 +2,13 @@
 
 import os
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
+
+from tui.terminal import by_default
 
 
 def edit(app: App[None], path: Path) -> bool:
@@ -15,7 +18,7 @@ def edit(app: App[None], path: Path) -> bool:
         app.notify("Set VISUAL or EDITOR to the command of your editor.", severity="warning", timeout=5)
         return False
     try:
-        with app.suspend():
+        with app.suspend(), by_default(signal.SIGTSTP):  # the editor may be suspended
             subprocess.run([*editor, str(path)], check=False)  # noqa: S603 - the user's own command
     except SuspendNotSupported:
         app.notify("No editor can be opened from here; press e for the form.", severity="warning", timeout=5)

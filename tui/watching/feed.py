@@ -15,7 +15,7 @@ from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError
 from scenarios.plugins import packed
-from scenarios.running.protocol import VERSION, ProtocolError, Start, parse
+from scenarios.running.protocol import GRACE, VERSION, ProtocolError, Start, parse
 from tui.watching.session import Phase, Session
 
 RUNNER = tuple(command("scenarios.running.serve"))
@@ -77,14 +77,14 @@ class RunnerFeed:
             if not self.session.over:
                 self._report_death(self._process.returncode)
 
-    def close(self, patience: float = 0.5) -> None:
-        """End the process: with a command, then with SIGTERM, then with SIGKILL."""
+    def close(self) -> None:
+        """End the process: with a command, after which it plays its round to the end, then with SIGTERM and SIGKILL."""
         self._closing = True
         self.send("quit")
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         with suppress(OSError):
             self._process.stdin.close()
-        for force in (None, signal.SIGTERM, signal.SIGKILL):
+        for force, patience in ((None, GRACE + 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5)):
             if force is not None:
                 self._process.send_signal(force)
             with suppress(subprocess.TimeoutExpired):
