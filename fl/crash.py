@@ -30,14 +30,6 @@ _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, err
 """What is wrong with the machine."""
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: ends what Ctrl-C would end, in the same order, with a status of its own."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.status = 128 + number
-
-
 def guarded(work: Callable[[], object], say: Callable[[str], None] | None = None) -> int:
     """Do a process's work and return its exit status.
 
@@ -48,8 +40,6 @@ def guarded(work: Callable[[], object], say: Callable[[str], None] | None = None
     line, status = "", 0
     try:
         status = _status(work())
-    except Terminated as end:
-        status = end.status
     except KeyboardInterrupt:
         status = INTERRUPTED
     except SystemExit as end:

@@ -32,17 +32,31 @@ def main() -> None:
 def _run() -> object:
     from tui.program import run_arguments
 
-    _on_ctrl_c(signal.default_int_handler)
+    ended: list[int] = []
     heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
-    for number in heeded:  # nohup has SIGHUP ignored
-        signal.signal(number, _terminate)
+
+    def end(number: int, _: object) -> None:
+        """End as Ctrl-C does, and only once: a shell passes on a SIGHUP that the terminal has sent already."""
+        for again in heeded:
+            signal.signal(again, signal.SIG_IGN)
+        ended.append(128 + number)
+        raise KeyboardInterrupt
+
+    _on_ctrl_c(signal.default_int_handler)
+    for number in heeded:  # not where it is ignored: nohup
+        signal.signal(number, end)
+    status = None
     try:
-        return run_arguments()
+        status = run_arguments()
+    except KeyboardInterrupt:
+        if not ended:
+            raise
     finally:
         for number in heeded:
-            if signal.getsignal(number) is _terminate:
+            if signal.getsignal(number) is end:
                 signal.signal(number, signal.SIG_DFL)
         _on_ctrl_c(_end)
+    return ended[0] if ended else status
 
 
 def _on_ctrl_c(handler: "signal._HANDLER") -> None:
@@ -54,15 +68,6 @@ def _on_ctrl_c(handler: "signal._HANDLER") -> None:
 def _end(*_: object) -> None:
     """End the process at once: while it is imported nothing has begun, and while Python takes it down all is done."""
     os._exit(130)
-
-
-def _terminate(number: int, _: object) -> None:
-    """End in good order, and only once: a shell passes on a SIGHUP that the terminal sends, too."""
-    from fl.crash import Terminated
-
-    for again in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(again, signal.SIG_IGN)
-    raise Terminated(number)
 
 
 def _say(line: str) -> None:

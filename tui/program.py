@@ -120,10 +120,10 @@ def run_arguments() -> object:
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
             return None
         return app(arguments, standalone_mode=False)
-    except (typer.Exit, typer.Abort) as end:
-        if isinstance(end.__cause__, KeyboardInterrupt):  # what Typer makes of it depends on its version
-            raise end.__cause__ from None
-        return getattr(end, "exit_code", INTERRUPTED)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:  # what earlier versions of Typer make of Ctrl-C
+        return INTERRUPTED
     except UsageError as error:
         from typer.rich_utils import rich_format_error
 
