@@ -254,10 +254,6 @@ class MarketApp(SteadyApp):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
 
-    def action_help_quit(self) -> None:
-        """Answer Ctrl-C, with which many want to quit."""
-        self.notify("ctrl+q quits the app.", title="Do you want to quit?")
-
     def action_suspend_process(self) -> None:
         """Give the terminal back to the shell for a while."""
         suspend(self)

@@ -78,13 +78,14 @@ class RunnerFeed:
                 self._report_death(self._process.returncode)
 
     def close(self) -> None:
-        """End the process: with a command, after which it plays its round to the end, then with SIGTERM and SIGKILL."""
+        """End the process: with a command, which lets it play its round to the end, then with SIGTERM and SIGKILL."""
         self._closing = True
         self.send("quit")
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         with suppress(OSError):
             self._process.stdin.close()
-        for force, patience in ((None, GRACE + 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5)):
+        grace = 0.0 if self.session.directory is None else GRACE  # there is no round before there is a directory
+        for force, patience in ((None, grace + 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5)):
             if force is not None:
                 self._process.send_signal(force)
             with suppress(subprocess.TimeoutExpired):

@@ -267,7 +267,7 @@ class Stuck(flmarket.Policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "SIGKILL"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
 def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
     begun, path = tmp_path / "begun", tmp_path / "submissions/stuck.json"
@@ -280,7 +280,7 @@ def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: s
             time.sleep(0.1)
         running.send_signal(how)
         _, said = running.communicate(timeout=30)  # to the end of all processes that have it open
-    assert running.returncode == (130 if how is signal.SIGINT else -how)
-    assert ("interrupted; the same command plays what is missing" in said) == (how is signal.SIGINT)
+    assert running.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)
+    assert ("interrupted; the same command plays what is missing" in said) == (how is not signal.SIGKILL)
     assert "Traceback" not in said
     assert json.loads(path.read_text())["results"]["alone/resident/all"].keys() == {"7101"}

@@ -1,17 +1,11 @@
 """From the shell: where the app cannot run, that it starts and quits in a real terminal, and the browser."""
 
-import fcntl
 import http.client
-import os
-import pty
 import re
-import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -21,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.shell import CLI
+from support.terminal import Terminal
 from tui.commands.web import MOST_SESSIONS
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
@@ -38,54 +33,11 @@ def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
-class Terminal:
-    """A process in a pseudo-terminal."""
-
-    def __init__(self, command: list[str], cwd: Path) -> None:
-        self._master, terminal = pty.openpty()
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color"}
-        self.process = subprocess.Popen(
-            command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=cwd, env=environment, start_new_session=True
-        )
-        os.close(terminal)
-
-    def wait_for(self, word: str) -> None:
-        self.seen, end = b"", time.monotonic() + 60
-        while word.encode() not in self.seen:
-            assert time.monotonic() < end, self.seen[-2000:]
-            if select.select([self._master], [], [], 0.5)[0]:
-                self.seen += os.read(self._master, 65536)
-
-    def type(self, keys: str) -> None:
-        os.write(self._master, keys.encode())
-
-    def end(self) -> int:
-        end = time.monotonic() + 30
-        while self.process.poll() is None:
-            assert time.monotonic() < end
-            if select.select([self._master], [], [], 0.1)[0]:
-                try:
-                    os.read(self._master, 65536)
-                except OSError:
-                    break
-        status = self.process.wait(30)
-        os.close(self._master)
-        return status
-
-
 def test_starts_in_a_terminal_and_quits(tmp_path: Path) -> None:
-    terminal = Terminal([*CLI, "tui"], tmp_path)
-    terminal.wait_for("quickstart")
-    terminal.type("q")
-    assert terminal.end() == 0
-
-
-def test_a_terminal_that_goes_away_takes_the_app_with_it(tmp_path: Path) -> None:
-    terminal = Terminal([*CLI, "tui"], tmp_path)
-    terminal.wait_for("quickstart")
-    os.killpg(terminal.process.pid, signal.SIGHUP)
-    assert terminal.end() != 0
+    with Terminal([*CLI, "tui"], tmp_path) as terminal:
+        terminal.wait_for("quickstart")
+        terminal.type("q")
+        assert terminal.end() == 0
 
 
 BROKEN = """\
@@ -103,15 +55,12 @@ main()
 """
 
 
-def test_a_defect_leaves_one_line_with_the_path_of_a_crash_report_on_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    terminal = Terminal([sys.executable, "-c", BROKEN], tmp_path)
-    terminal.wait_for("quickstart")
-    terminal.type("?")
-    terminal.wait_for("first)")  # a line is wrapped between words
-    assert terminal.end() == 70
+def test_a_defect_leaves_one_line_with_the_path_of_a_crash_report_on_the_terminal(tmp_path: Path) -> None:
+    with Terminal([sys.executable, "-c", BROKEN], tmp_path, env={"XDG_STATE_HOME": str(tmp_path)}) as terminal:
+        terminal.wait_for("quickstart")
+        terminal.type("?")
+        terminal.wait_for("first)")  # a line is wrapped between words
+        assert terminal.end() == 70
     seen = terminal.seen.decode("utf-8", "replace")
     assert "this is a defect of flmarket: ZeroDivisionError" in seen.replace("\r\n", " ")
     assert "Traceback" not in seen
