@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-PATIENCE = 12.0
+PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
