@@ -19,7 +19,7 @@ from fl.counting import counted
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
 from tui.steady import SteadyApp
-from tui.terminal import heed, suspend
+from tui.terminal import heed
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
 from tui.widgets.styled import Styled
@@ -253,10 +253,6 @@ class MarketApp(SteadyApp):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
-
-    def action_suspend_process(self) -> None:
-        """Give the terminal back to the shell for a while."""
-        suspend(self)
 
     @property
     def home(self) -> HomeScreen:

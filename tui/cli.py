@@ -33,18 +33,17 @@ def _run() -> object:
     from tui.program import run_arguments
 
     ended: list[int] = []
-    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
 
     def end(number: int, _: object) -> None:
         """End as Ctrl-C does, and only once: a shell passes on a SIGHUP that the terminal has sent already."""
-        for again in heeded:
-            signal.signal(again, signal.SIG_IGN)
-        ended.append(128 + number)
-        raise KeyboardInterrupt
+        if not ended:
+            ended.append(128 + number)
+            raise KeyboardInterrupt
 
     _on_ctrl_c(signal.default_int_handler)
-    for number in heeded:  # not where it is ignored: nohup
-        signal.signal(number, end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored
+            signal.signal(number, end)
     status = None
     try:
         status = run_arguments()
@@ -52,11 +51,9 @@ def _run() -> object:
         if not ended:
             raise
     finally:
-        for number in heeded:
-            if signal.getsignal(number) is end:
-                signal.signal(number, signal.SIG_DFL)
+        ended.append(0)
         _on_ctrl_c(_end)
-    return ended[0] if ended else status
+    return ended[0] or status
 
 
 def _on_ctrl_c(handler: "signal._HANDLER") -> None:

@@ -12,19 +12,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from textual.app import App, SuspendNotSupported
+from textual.app import App
 from textual.drivers import linux_driver
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
-
-def ignore_bytes() -> None:
-    """Let Textual ignore input that is no UTF-8, with which it would end the app: there is nothing else to hook into.
-
-    To be called before an app runs.
-    """
-    strict = codecs.getincrementaldecoder("utf-8")
-    linux_driver.getincrementaldecoder = lambda _: partial(strict, "ignore")  # type: ignore[attr-defined]
+# Textual panics at input that is no UTF-8; what it decodes with is the only place at which it can be told to ignore it.
+_LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
+linux_driver.getincrementaldecoder = lambda _: _LENIENT  # type: ignore[attr-defined]
 
 
 def heed(app: App[Any]) -> None:
@@ -35,28 +30,25 @@ def heed(app: App[Any]) -> None:
         app.exit(return_code=128 + number)
 
     def watch() -> None:
-        """Wait for the end of the terminal, which Textual does not notice: nohup has SIGHUP ignored."""
+        """Wait for the end of the terminal, which no signal tells where SIGHUP is ignored (nohup), nor Textual."""
         terminal = select.poll()
         terminal.register(0, 0)
         if any(event & select.POLLHUP for _, event in terminal.poll()):
             with suppress(RuntimeError):  # the app has ended meanwhile
                 loop.call_soon_threadsafe(end, signal.SIGHUP)
 
-    for number in _heeded(_ENDING):
-        loop.add_signal_handler(number, end, number)
-    loop.add_signal_handler(signal.SIGTSTP, suspend, app)
-    # Textual's handler would make the terminal's state of now the one to restore; timeout(1) sends this with SIGTERM.
-    signal.signal(signal.SIGCONT, signal.SIG_DFL)
     threading.Thread(target=watch, daemon=True).start()
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, end, number)
+    loop.add_signal_handler(signal.SIGTSTP, _suspend, app)
+    # timeout(1) sends it with SIGTERM; Textual would take the terminal's state of now for the one to restore.
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
 
 
-def suspend(app: App[Any]) -> None:
-    """Stop this process, and those that started it (make, a script), until the shell continues them.
-
-    The runs play on until what they tell fills their pipes, then they wait. A signal that ends a suspended app does so
-    at once: the terminal is restored, and the runs end with their input.
-    """
-    with suppress(SuspendNotSupported), app.suspend(), by_default(signal.SIGTSTP, *_ENDING):
+def _suspend(app: App[Any]) -> None:
+    """Stop, with what started the app (make, a script), until the shell continues it; a signal may end it meanwhile."""
+    with app.suspend(), by_default(signal.SIGTSTP, *_ENDING):
         os.kill(0, signal.SIGTSTP)
         with suppress(termios.error):  # continued in the background, it stops here again
             termios.tcsetattr(0, termios.TCSANOW, termios.tcgetattr(0))
@@ -64,14 +56,10 @@ def suspend(app: App[Any]) -> None:
 
 @contextmanager
 def by_default(*numbers: signal.Signals) -> Iterator[None]:
-    """Let signals do what they do to any process, except for those that are ignored."""
-    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in _heeded(numbers)}
+    """Let signals do what they do to any process, unless they are ignored."""
+    handlers = {it: signal.signal(it, signal.SIG_DFL) for it in numbers if signal.getsignal(it) is not signal.SIG_IGN}
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def _heeded(numbers: tuple[signal.Signals, ...]) -> list[signal.Signals]:
-    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

@@ -32,10 +32,8 @@ def start(what: str | None, out: Path) -> None:
     opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file
-    from tui.terminal import ignore_bytes
 
     collect_rarely()
-    ignore_bytes()
     app = MarketApp(**opening, out=out, settings=settings_file())
     app.run()
     if status := DEFECT if app.crashed else app.return_code:

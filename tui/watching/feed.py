@@ -1,7 +1,6 @@
 """A runner process: starts it, reads its messages into a session, sends it commands, and always ends it."""
 
 import json
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -78,19 +77,17 @@ class RunnerFeed:
                 self._report_death(self._process.returncode)
 
     def close(self) -> None:
-        """End the process: with a command, which lets it play its round to the end, then with SIGTERM and SIGKILL."""
+        """End the process: with a command, which lets it play its round to the end, then by force."""
         self._closing = True
         self.send("quit")
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         with suppress(OSError):
             self._process.stdin.close()
-        grace = 0.0 if self.session.directory is None else GRACE  # there is no round before there is a directory
-        for force, patience in ((None, grace + 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 0.5)):
-            if force is not None:
-                self._process.send_signal(force)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(patience)
-                break
+        try:
+            self._process.wait(0.5 if self.session.directory is None else GRACE + 0.5)  # no directory, no round
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         if not self._reading and self._process.stdout is not None:
             self._process.stdout.close()
             self._errors.close()

@@ -4,7 +4,6 @@ No more runs play at a time than there are cores: others wait, and begin when on
 does not count, as it takes no time; a fork begins at once, because the user asks something and watches for the answer.
 """
 
-import atexit
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -62,8 +61,6 @@ class Runs:
         self._held: set[Session] = set()  # those that the user has paused
         self._lock = threading.RLock()
         self._work, self._runner = work, runner
-        # If the app ends with an exception, its processes must still end.
-        atexit.register(self.close)
 
     def start(self, start: Start, label: str, *, at_once: bool = False) -> Session:
         """Start a run in its own process, or put it on the waiting list.
@@ -179,7 +176,6 @@ class Runs:
         if feeds:
             with ThreadPoolExecutor(len(feeds)) as pool:
                 list(pool.map(lambda feed: feed.close(), feeds))
-        atexit.unregister(self.close)
 
     def _live(self, start: Start, identity: Identity | None) -> Session | None:
         """Return the session of a run that this app plays, or that waits, if there is one."""

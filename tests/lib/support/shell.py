@@ -37,7 +37,8 @@ def flmarket(
             shell.enter_context(patch.object(Rehearsal, "_try"))
         for registry in REGISTRIES:
             shell.enter_context(patch.object(registry, "_registered", {}))
-        shell.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            shell.callback(signal.signal, number, signal.getsignal(number))
         shell.enter_context(redirect_stdout(out))
         shell.enter_context(redirect_stderr(err))
         try:
