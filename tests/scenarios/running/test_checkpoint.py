@@ -12,7 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from des.records import Feedback, Observation, Offer
+from des.rows import RoundReport
 from fl.errors import RunError
+from learning.play import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from learning.selection import fill_budget
 from scenarios.build import Shelf
@@ -105,6 +107,24 @@ def test_a_run_goes_on_after_any_round(
     assert played == list(range(after + 1, 13))
     assert results(run) == whole
     assert {entry.name for entry in run.directory.path.iterdir()} == {*RESULTS, "meta.json", "run.log"}
+
+
+def test_a_run_that_is_stopped_between_rounds_goes_on_from_there_at_once(
+    whole: dict[str, bytes], run_of: MakeRun, tmp_path: Path, shelf: Shelf
+) -> None:
+    """However little time has passed since the last checkpoint."""
+    run = run_of(tmp_path)
+
+    def stop(report: RoundReport) -> None:
+        if report.round == 5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        execute(run, shelf, workers=0, observers=[stop])
+    played: list[int] = []
+    execute(run, shelf, workers=0, observers=[lambda report: played.append(report.round)])
+    assert played == list(range(6, 13))
+    assert results(run) == whole
 
 
 def test_a_run_without_a_checkpoint_starts_over(
