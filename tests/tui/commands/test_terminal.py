@@ -132,13 +132,14 @@ def test_ctrl_z_gives_the_terminal_back_until_fg_while_the_run_plays_on(playing:
 
 
 @pytest.mark.slow
-def test_ctrl_z_does_nothing_where_no_shell_could_continue_the_app(tmp_path: Path) -> None:
-    with Terminal([*CLI, "tui"], tmp_path) as terminal:
-        terminal.wait_for("quickstart")
+def test_ctrl_z_only_draws_anew_where_no_shell_could_continue_the_app(tmp_path: Path) -> None:
+    """In a dialog, too."""
+    with Terminal([*CLI, "tui", "quickstart"], tmp_path) as terminal:
+        terminal.wait_for("Run quickstart")
         terminal.type("\x1a")
         terminal.wait_for("\x1b[?1049h")
-        terminal.wait_for("quickstart")
-        terminal.type("q")
+        terminal.wait_for("Run quickstart")
+        terminal.type(b"\x11")
         assert terminal.end() == 0
         assert terminal.restored()
 
