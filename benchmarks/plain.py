@@ -43,8 +43,8 @@ def train_client(model: nn.Module, client: Client, *, epochs: int, batch_size: i
             optimiser.step()
 
 
-def evaluate(model: nn.Module, images: Tensor, labels: Tensor, batch: int = 1000) -> float:
-    """Return the accuracy."""
+def evaluate(model: nn.Module, images: Tensor, labels: Tensor, batch: int = 250) -> float:
+    """Return the accuracy. The batch is the fastest, or level with it, on the machines that were measured."""
     model.eval()
     with torch.no_grad():
         hits = sum(

@@ -1,10 +1,12 @@
-r"""The tables of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
+r"""The tables and the curves of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
 
     python benchmarks/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b
     python benchmarks/reproduction.py table
+    python benchmarks/reproduction.py figure fig2
 
 `collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
-accuracy on the test images. Then it prints what is on the page, as `table` does. Intervals are 95 % t intervals over
+accuracy on the test images. Then it prints what is on the page, as `table` does. `figure` keeps the accuracy after each
+round of the policies in ``SHOWN``, and draws Fig. 2 (b) to (d); without runs it draws what was kept. Intervals are 95 % t intervals over
 the market seeds; where an agent was trained several times, training seeds are crossed with them (`learning.intervals`).
 Differences are paired by seed, and their p-values adjusted by Holm's method within each table.
 """
@@ -14,13 +16,16 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from mahdrl_table import matrix
 
 from fl.arrays import FloatArray
-from learning.intervals import Interval, holm, mean_interval, paired_interval
+from learning.intervals import Interval, holm, mean_band, mean_interval, paired_interval
+from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, read
+from scenarios.judging.styles import style
 
 COLUMNS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service", "auc", "final", "rounds", "reached"]
 SHIPPED = {"mahdrl": 4}
@@ -31,6 +36,15 @@ AGAINST = ("random", "dearest")
 """The policies that the others are compared with: the paper's baseline, and one line that needs no learning."""
 OWN = {f"services.{name}.budget": name for name in SERVICES} | {"clients.cores": "mnist"}
 """Sweeps of Fig. 3, and the service whose results the paper shows."""
+SHOWN = {
+    "mahdrl": "mahdrl (ours)", "random": "Random", "hqfa": "HQFA", "mahdrl-paper": "mahdrl-paper (Algorithm 1)",
+    "lcfa": "LCFA",
+}  # fmt: skip
+"""The policies of the figure, and their labels: the paper's four, and ``mahdrl``."""
+PANELS = {"(b) fashion-mnist": 85, "(c) emnist": 97, "(d) mnist": 97}
+"""The figure's panels, and the target accuracies of the scenario ``paper``, in %."""
+CURVES = Path("docs/results/reproduction-curves.csv")
+PICTURE = Path("docs/reproduction/fig2bcd-accuracy.svg")
 
 
 def collected(runs: Sequence[RunResult]) -> pd.DataFrame:
@@ -55,6 +69,42 @@ def _entrant(policy: str) -> tuple[str, str]:
         return policy, str(SHIPPED.get(policy, ""))
     name = found["policy"] if found["file"] == found["policy"] else f"{found['policy']}, {found['file']}"
     return name, found["seed"]
+
+
+def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
+    """Return a line for each service of each run of the policies that are shown: its accuracy after each round, in %."""
+    rows = [
+        (run.policy, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
+        for run in runs
+        for m, name in enumerate(run.setting.services)
+        if run.policy in SHOWN and not run.setting.sweep
+    ]
+    rounds = [str(n) for n in range(1, len(rows[0]) - 2)]
+    return pd.DataFrame(rows, columns=["entrant", "market_seed", "service", *rounds]).sort_values(list(KEYS))
+
+
+KEYS = ("entrant", "market_seed", "service")
+
+
+def figure(frame: pd.DataFrame) -> Any:
+    """Return Fig. 2 (b) to (d) as a matplotlib figure."""
+    import matplotlib.figure
+
+    picture = matplotlib.figure.Figure(figsize=(9, 3.3), layout="constrained")
+    for panel, (title, target) in zip(picture.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        for index, (name, label) in enumerate(SHOWN.items()):
+            own = (frame.entrant == name) & (frame.service == title.split()[-1])
+            rows = frame[own].drop(columns=list(KEYS))
+            mean, low, high = mean_band(rows)
+            rounds = rows.columns.astype(int)
+            panel.plot(rounds, mean, label=label, linewidth=1.6, **style(index))
+            panel.fill_between(rounds, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
+        panel.axhline(target, color="black", linestyle=(0, (6, 4)), linewidth=0.8)
+        panel.annotate(f"target {target} %", (80, target), (0, 2), textcoords="offset points", ha="right", va="bottom")
+        panel.set(title=title, xlabel="round", xlim=(1, 80), ylim=(target - 32, target + 3))
+    picture.axes[0].set_ylabel("test accuracy, %")
+    picture.legend(*picture.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(SHOWN))
+    return picture
 
 
 def policies(frame: pd.DataFrame) -> str:
@@ -127,15 +177,22 @@ def _gain(gain: Interval, adjusted: float, digits: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["collect", "table"])
-    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, to collect")
+    parser.add_argument("what", choices=["collect", "table", "figure"])
+    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, to collect or to draw")
     parser.add_argument("--out", type=Path, default=Path("docs/results/reproduction.csv"))
     arguments = parser.parse_args()
+    if arguments.what == "collect" and not arguments.runs:
+        parser.error("collect: name the folders of the runs")
+    # One by one: sweeps of other budgets begin with the same runs.
+    runs = [run for folder in arguments.runs for run in read([folder])]
+    if arguments.what == "figure":
+        if runs:
+            curves(runs).to_csv(CURVES, index=False, lineterminator="\n")
+        drawn = Figure(PICTURE.stem, "", lambda: figure(pd.read_csv(CURVES)))
+        [content] = images(drawn, ["svg"])
+        PICTURE.write_bytes(content)
+        return
     if arguments.what == "collect":
-        if not arguments.runs:
-            parser.error("collect: name the folders of the runs")
-        # One by one: sweeps of other budgets begin with the same runs.
-        runs = [run for folder in arguments.runs for run in read([folder])]
         collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")
     frame = pd.read_csv(arguments.out, dtype={"value": str})
     print(policies(frame[frame.sweep.isna()]) + "\n\n" + sweeps(frame[frame.sweep.notna()]))

@@ -34,6 +34,7 @@ from support.benchmarks import printed
 from tui.program import app
 
 ROOT = Path(__file__).parents[2]
+START = ROOT / "docs/start.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}
 """Beside this file, a test for each runs all of it."""
@@ -111,7 +112,7 @@ def context(words: list[str]) -> click.Context:
 def test_there_are_commands_to_run() -> None:
     """The test reads the pages right."""
     pages = {page for page, _ in ALL}
-    assert pages >= {"README.md", "docs/mahdrl.md", "docs/reproduction.md", "docs/surrogate.md", "docs/tui.md"}
+    assert pages >= {"docs/start.md", "docs/mahdrl.md", "docs/reproduction.md", "docs/surrogate.md", "docs/tui.md"}
     assert len(ALL) > 30
     assert {words[1] for _, words in ALL} >= {"run", "train", "report", "verify", "export", "validate", "tui", "replay"}
 
@@ -126,8 +127,8 @@ def test_every_command_is_one(page: str, words: list[str]) -> None:
 
 @pytest.fixture
 def own_policy() -> str:
-    """The policy of the README's program, as a plug-in file."""
-    policy = next(block for block in blocks((ROOT / "README.md").read_text(), "python") if "BigSpender" in block)
+    """The policy of the first page's program, as a plug-in file."""
+    policy = next(block for block in blocks(START.read_text(), "python") if "BigSpender" in block)
     own = re.search(r"import flmarket\n.*?(?=\nscenario = )", policy, re.S)
     assert own is not None
     return own[0]
@@ -195,9 +196,9 @@ def test_every_scenario_is_valid(page: Path) -> None:
                 pytest.fail(str(error))
 
 
-def test_the_scenario_of_the_readme_runs_on_the_surrogate_as_it_stands(tmp_path: Path) -> None:
+def test_the_scenario_of_the_first_page_runs_on_the_surrogate_as_it_stands(tmp_path: Path) -> None:
     """No [training]: each data set is trained as its curve was measured."""
-    [text] = [block for block in blocks((ROOT / "README.md").read_text(), "toml") if "[[services]]" in block]
+    [text] = [block for block in blocks(START.read_text(), "toml") if "[[services]]" in block]
     assert "[training" not in text
     (tmp_path / "market.toml").write_text(text)
     run(["flmarket", "run", "market.toml", "--set", "training.backend=surrogate"], tmp_path)
@@ -210,11 +211,11 @@ def test_the_scenario_of_the_readme_runs_on_the_surrogate_as_it_stands(tmp_path:
 
 
 @pytest.mark.slow
-def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_programs_of_the_first_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(["flmarket", "run", "quickstart", *SHORT["run"]], tmp_path)  # as the page does before
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
-    programs = blocks((ROOT / "README.md").read_text(), "python")
+    names: dict[str, object] = {"__name__": "start"}
+    programs = blocks(START.read_text(), "python")
     assert len(programs) == 2
     for program in programs:
         short = program.replace("seeds=3, jobs=2", "seeds=1, rounds=2, progress=False")
@@ -222,12 +223,22 @@ def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.Monk
         if "read_csv" in short:
             [table] = tmp_path.glob("runs/quickstart-*/as-configured/seed-0000/rounds.csv")
             short = short.replace("runs/quickstart-.../as-configured/seed-0000/rounds.csv", str(table))
-        exec(compile(short, "README.md", "exec"), names)  # noqa: S102 - our own page
+        exec(compile(short, "start.md", "exec"), names)  # noqa: S102 - our own page
 
 
-def test_the_policy_of_the_readme_copes_with_clients_that_are_offline(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_program_of_the_readme_ends_in_a_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [program] = blocks((ROOT / "README.md").read_text(), "python")
+    short = program.replace("seeds=5", "seeds=1, rounds=2, progress=False")
+    assert short != program
+    exec(compile(short, "README.md", "exec"), {"__name__": "readme"})  # noqa: S102 - our own page
+    assert (tmp_path / "accuracy.png").stat().st_size > 10_000
+
+
+def test_the_policy_of_the_first_page_copes_with_clients_that_are_offline(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
-    program = next(block for block in blocks((ROOT / "README.md").read_text(), "python") if "BigSpender" in block)
+    program = next(block for block in blocks(START.read_text(), "python") if "BigSpender" in block)
     exec(program.partition("scenario =")[0], names)  # noqa: S102 - our own page
     shock = {"round": 1, "key": "clients.offline", "value": list(range(6))}
     scenario = flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 2, "interventions": [shock]})
@@ -337,14 +348,6 @@ def test_the_program_of_the_page_on_the_dqi_prints_its_table() -> None:
     assert found == [f"0{value.strip()}" for row in shown for value in row.split("|")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=of)
-def test_links_lead_somewhere(page: Path) -> None:
-    """Relative links, to files that are there."""
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
-
-
 def test_what_make_is_asked_for_can_be_made() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     for page in PAGES:
@@ -384,11 +387,11 @@ def test_every_built_in_scenario_is_named_in_some_page() -> None:
     assert set(BUILTIN) == set.union(*(named_scenarios(page.read_text()) for page in PAGES))
 
 
-def test_the_readme_shows_what_make_run_prints(tmp_path: Path) -> None:
+def test_the_first_page_shows_what_make_run_prints(tmp_path: Path) -> None:
     """The table, row by row, on every machine that has the compiled kernel."""
     if not fused.available():
-        pytest.skip("the README's table was made with the compiled kernel, which is not here")
-    text = (ROOT / "README.md").read_text()
+        pytest.skip("the page's table was made with the compiled kernel, which is not here")
+    text = START.read_text()
     assert "flmarket run quickstart --fresh" in (ROOT / "Makefile").read_text()
     done = subprocess.run(
         command("tui.cli", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True

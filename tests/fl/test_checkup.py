@@ -95,9 +95,9 @@ def test_a_check_that_fails_is_a_problem_and_the_others_go_on(monkeypatch: pytes
     assert findings("runs")
 
 
-def test_the_extras_are_those_of_the_package_and_of_the_readme() -> None:
+def test_the_extras_are_those_of_the_package_and_of_the_first_page() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(EXTRAS) == set(declared) - {"dev"}
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs/start.md").read_text()
     for name, purpose in EXTRAS.items():
-        assert f"| `{name}` | {purpose} |" in readme
+        assert f"| `{name}` | {purpose} |" in page
