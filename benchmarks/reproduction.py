@@ -6,9 +6,9 @@ r"""The tables and the curves of docs/reproduction.md: what runs of the paper's 
 
 `collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
 accuracy on the test images. Then it prints what is on the page, as `table` does. `figure` keeps the accuracy after each
-round of the policies in ``SHOWN``, and draws Fig. 2 (b) to (d); without runs it draws what was kept. Intervals are 95 % t intervals over
-the market seeds; where an agent was trained several times, training seeds are crossed with them (`learning.intervals`).
-Differences are paired by seed, and their p-values adjusted by Holm's method within each table.
+round of the policies in ``SHOWN``, and draws Fig. 2 (b) to (d); without runs it draws what was kept. Intervals are 95 %
+t intervals over the market seeds; where an agent was trained several times, training seeds are crossed with them
+(`learning.intervals`). Differences are paired by seed, and their p-values adjusted by Holm's method within each table.
 """
 
 import argparse
@@ -43,6 +43,7 @@ SHOWN = {
 """The policies of the figure, and their labels: the paper's four, and ``mahdrl``."""
 PANELS = {"(b) fashion-mnist": 85, "(c) emnist": 97, "(d) mnist": 97}
 """The figure's panels, and the target accuracies of the scenario ``paper``, in %."""
+KEYS = ["entrant", "market_seed", "service"]
 CURVES = Path("docs/results/reproduction-curves.csv")
 PICTURE = Path("docs/reproduction/fig2bcd-accuracy.svg")
 
@@ -72,7 +73,7 @@ def _entrant(policy: str) -> tuple[str, str]:
 
 
 def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
-    """Return a line for each service of each run of the policies that are shown: its accuracy after each round, in %."""
+    """Return a line for each service of each run that is shown: its accuracy after each round, in %."""
     rows = [
         (run.policy, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
         for run in runs
@@ -80,10 +81,7 @@ def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
         if run.policy in SHOWN and not run.setting.sweep
     ]
     rounds = [str(n) for n in range(1, len(rows[0]) - 2)]
-    return pd.DataFrame(rows, columns=["entrant", "market_seed", "service", *rounds]).sort_values(list(KEYS))
-
-
-KEYS = ("entrant", "market_seed", "service")
+    return pd.DataFrame(rows, columns=[*KEYS, *rounds]).sort_values(KEYS)
 
 
 def figure(frame: pd.DataFrame) -> Any:
@@ -94,7 +92,7 @@ def figure(frame: pd.DataFrame) -> Any:
     for panel, (title, target) in zip(picture.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         for index, (name, label) in enumerate(SHOWN.items()):
             own = (frame.entrant == name) & (frame.service == title.split()[-1])
-            rows = frame[own].drop(columns=list(KEYS))
+            rows = frame[own].drop(columns=KEYS)
             mean, low, high = mean_band(rows)
             rounds = rows.columns.astype(int)
             panel.plot(rounds, mean, label=label, linewidth=1.6, **style(index))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 import pytest
 import typer
 
@@ -336,6 +337,17 @@ def test_the_tables_of_the_reproduction_are_what_their_script_prints() -> None:
     rows = [row for row in printed("benchmarks/reproduction.py", "table").splitlines() if row]
     assert len(rows) > 70
     assert [row for row in rows if row not in page] == []
+
+
+def test_the_curves_of_the_reproduction_are_those_of_its_tables() -> None:
+    """If this fails: python benchmarks/reproduction.py figure fig2"""
+    curves = pd.read_csv(ROOT / "docs/results/reproduction-curves.csv").set_index(["entrant", "market_seed", "service"])
+    table = pd.read_csv(ROOT / "docs/results/reproduction.csv")
+    shipped = table.training_seed.isna() | (table.training_seed == 4)
+    table = table[table.sweep.isna() & shipped].set_index(curves.index.names)
+    assert len(curves) == 5 * 10 * 3
+    assert (curves.mean(axis=1) - table.auc[curves.index]).abs().max() < 1e-4
+    assert (curves["80"] == table.final[curves.index]).all()
 
 
 def test_the_program_of_the_page_on_the_dqi_prints_its_table() -> None:

@@ -49,18 +49,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(goal), target
 
 
-def test_the_index_lists_every_page_once() -> None:
-    listed = [(DOCS / target).resolve() for target in links(INDEX)]
-    assert sorted(listed) == sorted([*set(DOCS.rglob("*.md")) - {INDEX}, ROOT / "CONTRIBUTING.md"])
-
-
-def test_the_index_has_six_groups_of_one_line_for_each_page() -> None:
+def test_the_index_lists_every_page_once_in_six_groups() -> None:
     text = INDEX.read_text(encoding="utf-8")
     groups = re.findall(r"^## (.+)$", text, re.M)
     assert groups == ["Start", "Guides", "Concepts", "Reference", "Research notebook", "Contributing"]
-    rows = [line for line in text.splitlines() if line.startswith("| [")]
-    assert len(rows) == len(links(INDEX))
-    assert max(map(len, rows)) <= 120
+    listed = [(DOCS / target).resolve() for target in re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| .+ \|$", text, re.M)]
+    assert sorted(listed) == sorted([*set(DOCS.rglob("*.md")) - {INDEX}, ROOT / "CONTRIBUTING.md"])
 
 
 def test_the_readme_is_short() -> None:
