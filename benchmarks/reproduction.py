@@ -37,7 +37,7 @@ AGAINST = ("random", "dearest")
 OWN = {f"services.{name}.budget": name for name in SERVICES} | {"clients.cores": "mnist"}
 """Sweeps of Fig. 3, and the service whose results the paper shows."""
 SHOWN = {
-    "mahdrl": "mahdrl (ours)", "random": "Random", "hqfa": "HQFA", "mahdrl-paper": "mahdrl-paper (Algorithm 1)",
+    "mahdrl": "mahdrl (ours)", "mahdrl-paper": "mahdrl-paper (Algorithm 1)", "random": "Random", "hqfa": "HQFA",
     "lcfa": "LCFA",
 }  # fmt: skip
 """The policies of the figure, and their labels: the paper's four, and ``mahdrl``."""
