@@ -70,13 +70,29 @@ clean:  ## Remove the virtual environment and all caches
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# On Linux, PyTorch's plain build is that for CUDA; pip cannot ask for the other one by its name, uv can.
+TORCH = $(shell grep -E '^(torch|torchvision)==' constraints.txt)
+define announce
+@$(BIN)/python -c 'import torch' 2> /dev/null || { \
+	echo "Installing flmarket into $(VENV), with PyTorch and about 60 other packages: 1.4 GB on disk, some minutes."; \
+	[ "$$(uname -s)" != Linux ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || printf '%s\n' \
+		"This machine has no NVIDIA GPU, but PyTorch for Linux comes with CUDA unless its CPU build is there already:" \
+		"several gigabytes more. To save them, press Ctrl-C, install the CPU build, and continue:" \
+		"    $(BIN)/pip install uv" \
+		"    $(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)" \
+		"    make $(MAKECMDGOALS)"; \
+}
+endef
+
 # Editable: the compiled kernel is built in place, and changes to Python files need no new install.
 $(VENV)/installed: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable .
+	$(announce)
+	$(PIP) install --constraint constraints.txt --editable .
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(announce)
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/installed-mutants: pyproject.toml constraints.txt $(VENV)/installed-dev

@@ -7,6 +7,7 @@ keyed by the market's seed.
 from collections.abc import Mapping, Sequence
 
 from des.records import Feedback, Observation, Offer
+from fl.tracking import tracked
 from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.plan import Plan
@@ -82,7 +83,7 @@ def _evaluated(
     name: str, scenarios: Sequence[Scenario], learners: Sequence[Sequence[str]], opened: OpenTable, plan: Plan
 ) -> Row:
     rows = []
-    for market, seed, seats in plan.evaluations():
+    for market, seed, seats in tracked(list(plan.evaluations()), f"markets played by {name}"):
         scenario, mine = scenarios[market], seats or learners[market]
         services = [PolicyChoice(name).seat(service) for service in scenario.services]
         players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}

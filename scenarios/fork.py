@@ -190,7 +190,7 @@ def fork(
             with run.directory.locked():
                 run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
     if round_ > 1 and todo:
-        with reporter(1, quiet=not progress, silent=not progress, words=words) as observer:
+        with reporter(quiet=not progress, silent=not progress, words=words) as observer:
             prefix = _shared(original, round_ - 1, shelf, out, observer, threads(1, workers))
         if prefix is not None:
             for run in todo:

@@ -13,9 +13,10 @@ import typer
 from fl.crash import BAD_INPUT, INTERRUPTED
 from fl.installation import require_one_place, version
 from fl.printable import printable_lines
+from fl.tracking import shown
 from tui.commands.calibrate import calibrate
 from tui.commands.certify import certify
-from tui.commands.console import result
+from tui.commands.console import program, result
 from tui.commands.datasets import datasets
 from tui.commands.doctor import doctor
 from tui.commands.explain import explain
@@ -55,11 +56,22 @@ $ flmarket report runs --baseline random --figures figures
 $ flmarket export runs --csv all-rounds.csv
 """
 
+_FIRST = """\
+flmarket simulates a market in which federated-learning services compete for
+the same clients, round after round, under monetary budgets: models are really
+trained, money is exact, and every bid, offer and payment is logged.
+
+  {0} run quickstart   play a first market: a few seconds, no download
+  {0} tui              watch a market live, step through it, compare runs
+  {0} scenarios        list the markets that come with it, the paper's too
+
+All commands:                   {0} --help
+The options of one, such as:    {0} run --help"""
+
 app = typer.Typer(
     name="flmarket",
     help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
     epilog=_EXAMPLES,
-    no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -72,13 +84,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Take the options that stand before a command; the help of the app is its own."""
+    """Take the options that stand before a command; without one, say what this is."""
+    if context.invoked_subcommand is None:
+        result(_FIRST.format(program()))
 
 
 # In the order in which --help lists them; groups come last.
@@ -119,7 +134,8 @@ def run_arguments() -> object:
         if arguments == ["tui"]:
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
             return None
-        return app(arguments, standalone_mode=False)
+        with shown(live=sys.stderr.isatty()):
+            return app(arguments, standalone_mode=False)
     except typer.Exit as end:
         return end.exit_code
     except typer.Abort:  # what earlier versions of Typer make of Ctrl-C

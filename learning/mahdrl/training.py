@@ -17,6 +17,7 @@ import torch
 from des.market import Market
 from des.records import Feedback, Observation, Offer
 from fl.errors import RunError
+from fl.tracking import tracked
 from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.hindsight import Lived
@@ -221,7 +222,7 @@ def play_episode(
 
 def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, noted: Preferences) -> Row:
     rows = []
-    for market, seed, seats in plan.evaluations():
+    for market, seed, seats in tracked(list(plan.evaluations()), "markets of the evaluation"):
         with open_table(market, 0, seed, seats) as table:
             rows.append(play_episode(learner, table, episode, 0.0, learn=False, noted=noted))
     return mean_row(rows, episode)

@@ -16,6 +16,7 @@ from fl.files import WriteError, replacing_text
 from fl.fitted import Fit, add, own_folder
 from fl.quality import DQIParameters, largest_emd
 from fl.regime import Regime
+from fl.tracking import tracked
 from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_dqi, figure_name
 from scenarios.file.schema import Scenario
@@ -199,10 +200,8 @@ def _measure(
     def run(experiment: Experiment) -> Point:
         return measure(dataset, experiment, regime, plan.seed, scenario.training.kernel)
 
-    for done, ((key, _), point) in enumerate(zip(missing, _map(run, missing, plan.workers), strict=True), start=1):
+    for (key, _), point in zip(tracked(missing, name), _map(run, missing, plan.workers), strict=True):
         log.append(key, point)
-        if done % 50 == 0:
-            report(f"{name}: {done} of {len(missing)}")
     return [log.known[key] for key in keys]
 
 

@@ -9,6 +9,7 @@ from des.market import Market
 from fl import traces as files
 from fl.backends import REAL
 from fl.traces import Recorder, Trace
+from fl.tracking import counting
 from learning.explorer import Explorer
 from learning.play import play
 from learning.policy import Policy
@@ -107,7 +108,9 @@ def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf, workers: int
             built = build_policy(scenario, service)
             # Services of one run have different tastes.
             policies[service.name] = Explorer(built.context, seed + m) if exploring else built
-        play(Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, recorder, seed), policies)
+        market = Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, recorder, seed)
+        with counting(f"{policy} seed {seed}", scenario.rounds) as step:
+            play(market, policies, [lambda report: step(report.round)])
     finally:
         federation.close()
     return list(traces.values())

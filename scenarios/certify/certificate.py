@@ -1,11 +1,12 @@
 """A certificate: what an attack on a mechanism found, over many sampled markets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
 from des.mechanisms import create
+from fl.tracking import tracked
 from scenarios.certify.players import Bench
 from scenarios.certify.sampling import Dice, SampledMarket, Shape, sample
 from scenarios.certify.search import SIDES, Gain, Side, attack
@@ -77,21 +78,19 @@ class Certificate:
     found: Mapping[Side, Found]
 
 
-def certify(plan: Plan, report: Callable[[str], None] = lambda _: None) -> Certificate:
+def certify(plan: Plan) -> Certificate:
     """Attack a mechanism.
-
-    Args:
-        plan: what to attack.
-        report: is called with a line of progress now and then.
 
     Raises:
         UnknownPluginError, PluginError, MechanismOptionsError: there is no such mechanism, or it takes other options.
         ClearingError: the mechanism broke a rule.
     """
     found: dict[Side, Found] = {side: Found() for side in SIDES}
-    clearings, number, end = 0, 0, monotonic() + (float("inf") if plan.seconds is None else plan.seconds)
+    clearings, attacked, end = 0, 0, monotonic() + (float("inf") if plan.seconds is None else plan.seconds)
     create(plan.mechanism, plan.options)
-    while number < plan.markets and (monotonic() < end or number == 0):
+    for number in tracked(range(plan.markets), "markets attacked"):
+        if attacked and monotonic() >= end:
+            break
         market = sample(plan.shape, plan.seed, number)
         bench = Bench(create(plan.mechanism, plan.options), market)
         services, clients = market.values.shape
@@ -100,7 +99,5 @@ def certify(plan: Plan, report: Callable[[str], None] = lambda _: None) -> Certi
                 dice = Dice(plan.seed, side, number, party)
                 found[side].add(market, attack(bench, side, party, plan.tries, dice))
         clearings += bench.plays
-        number += 1
-        if number % max(1, plan.markets // 10) == 0:
-            report(f"{number} of {plan.markets} markets attacked")
-    return Certificate(plan, number, clearings, found)
+        attacked += 1
+    return Certificate(plan, attacked, clearings, found)

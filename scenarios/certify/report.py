@@ -77,4 +77,4 @@ def _write(path: Path, scenario: str, shown: str, seed: int) -> str:
             file.write(scenario.encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}; choose another folder with --out") from error
-    return f"{path}: {shown}\n  flmarket run {path} --seeds {seed}..{seed}"
+    return f"{path}: {shown}\n  flmarket run {path} --seed {seed}"

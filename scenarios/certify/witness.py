@@ -139,7 +139,7 @@ def _scenario(
     lines = [
         f"# {plan.mechanism}: a market in which one of the {gain.side} gains by misreporting.",
         "#",
-        f"#     flmarket run {file_name(plan.mechanism, gain.side)} --seeds {market.seed}..{market.seed}",
+        f"#     flmarket run {file_name(plan.mechanism, gain.side)} --seed {market.seed}",
         "#",
         "# The first run plays the truth, the second the misreport:",
         f"# {words(gain)}.",

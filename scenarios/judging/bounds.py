@@ -16,6 +16,7 @@ from des.records import Status
 from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
+from fl.tracking import tracked
 from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs
 from scenarios.judging.measures import MEASURES, Measure
@@ -92,7 +93,7 @@ def run_bounds(logs: Logs) -> RunBounds:
     bounds: list[Bound] = []
     shape = len(logs.numbers), len(logs.places)
     realised, best, active = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
-    for at, (number, world) in enumerate(logs.worlds()):
+    for at, (number, world) in zip(tracked(range(shape[0]), "rounds"), logs.worlds(), strict=True):
         bounds.append(_bound(logs, number, world))
         active[at, [logs.places[name] for name in _active(logs, number)]] = True
         for name, m in logs.places.items():
@@ -162,7 +163,7 @@ class Bounds:
         Raises:
             InputError: a log is not what it should be, or the world of a run cannot be drawn here.
         """
-        return cls({run.directory.path: _read(run.directory) for run in runs})
+        return cls({run.directory.path: _read(run.directory) for run in tracked(runs, "runs bounded")})
 
     @property
     def measures(self) -> tuple[Measure, ...]:

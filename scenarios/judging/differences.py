@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from des.money import text as money
 from des.records import Status
 from des.rows import OfferReport, Outcome
 from fl.arrays import FloatArray, IntArray
-from fl.counting import counted
+from fl.counting import counted, spans
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
 
@@ -219,13 +218,6 @@ class _Figures:
                 if offer.paid is not None:
                     self.income[n, offer.client] += offer.paid
                     self.jobs[n, offer.client] += 1
-
-
-def spans(rounds: Sequence[int]) -> str:
-    """Return rounds as text: ``31-33, 40``."""
-    groups = groupby(enumerate(rounds), key=lambda it: it[1] - it[0])
-    ends = ([number for _, number in group] for _, group in groups)
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
 
 
 def _differing(one: FloatArray | IntArray, other: FloatArray | IntArray) -> tuple[int, ...]:

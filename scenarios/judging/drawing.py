@@ -11,6 +11,7 @@ from typing import Any
 
 from fl.errors import InputError
 from fl.files import replacing
+from fl.tracking import tracked
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -44,7 +45,7 @@ def save(figures: Iterable[Figure], folder: Path) -> list[Path]:
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for figure in figures:
+        for figure in tracked(list(figures), "figures"):
             for suffix in FORMATS:
                 paths.append(folder / f"{figure.name}.{suffix}")
             for path, content in zip(paths[-len(FORMATS) :], images(figure, FORMATS), strict=True):

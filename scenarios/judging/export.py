@@ -10,6 +10,7 @@ import pandas as pd
 from fl.errors import InputError, shortened
 from fl.files import asked_for, reading_own
 from fl.printable import is_plain_row
+from fl.tracking import tracked
 from scenarios.judging.tables import TableName, common, fronts, having, names_beside_keys
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
@@ -59,7 +60,7 @@ def _long(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
     writer = csv.writer(target, lineterminator="\n")
     names, texts = fronts(runs)
     writer.writerow([*names, *names_beside_keys(table)])
-    for run, front in zip(runs, texts, strict=True):
+    for run, front in zip(tracked(runs, "runs"), texts, strict=True):
         writer.writerows([*front, *row] for row in _rows(run, table))
 
 
@@ -67,7 +68,7 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
     index = ["round", "sim_time"]
     names, texts = fronts(runs)
     frames = []
-    for run, front in zip(runs, texts, strict=True):
+    for run, front in zip(tracked(runs, "runs"), texts, strict=True):
         # As text: the digits stay as they were written.
         rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
         services = list(dict.fromkeys(rounds["service"]))

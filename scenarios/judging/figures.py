@@ -10,6 +10,7 @@ import pandas as pd
 
 from fl.arrays import FloatArray
 from fl.errors import InputError
+from fl.tracking import tracked
 from learning.intervals import FEWEST, mean_band, mean_interval
 from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, by_policy, by_setting
@@ -45,7 +46,8 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
 
 def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
     """Return every figure's caption and SVG, by name."""
-    return {figure.name: (figure.caption, images(figure, ["svg"])[0].decode()) for figure in figures(runs)}
+    drawn = tracked(list(figures(runs)), "figures")
+    return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
 
 
 def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:

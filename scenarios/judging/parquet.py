@@ -7,6 +7,7 @@ from typing import Any
 from fl.errors import InputError, shortened
 from fl.extras import needs_extra
 from fl.files import replacing
+from fl.tracking import tracked
 from scenarios.judging.tables import (
     KEYS,
     TableName,
@@ -62,7 +63,7 @@ def export_parquet(
     schema = pa.schema([*front.items(), *types.items()])
     try:
         with replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
-            for run, sweep in zip(runs, sweeps, strict=True):
+            for run, sweep in zip(tracked(runs, "runs"), sweeps, strict=True):
                 rows = _read(run, shared, types)
                 values = dict(zip(KEYS, keys(run), strict=True)) | sweep
                 for place, (name, type_) in enumerate(front.items()):

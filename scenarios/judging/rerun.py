@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fl.errors import InputError, RunError
 from fl.files import read_own
+from fl.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
@@ -41,11 +42,12 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
         if apart:
-            with reporter(1, quiet=True, silent=True) as observer, Pool(1, workers=workers, fresh=False) as pool:
+            with reporter(quiet=True, silent=True) as observer, Pool(1, workers=workers, fresh=False) as pool:
                 if pool.play([again], observer):
                     raise RunError(observer.reasons[0])
         else:
-            execute(again, shelf, workers=workers)
+            with counting(f"{again.label} again", scenario.rounds) as step:
+                execute(again, shelf, workers=workers, observers=[lambda report: step(report.round)])
         return list(_differences(run.path, again.directory.path))
 
 

@@ -16,6 +16,7 @@ from des.records import Status
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import folder_problem
+from fl.tracking import tracked
 from learning.targets import RoundsToTarget
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
@@ -123,7 +124,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     found = [(run, recorded(run)) for run in runs]
     settings = settings_of(found)
     results = []
-    for run, meta in found:
+    for run, meta in tracked(found, "runs read"):
         try:
             policy, seed = str(meta["policy"]), int(meta["seed"])
         except (KeyError, TypeError, ValueError) as error:

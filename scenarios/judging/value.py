@@ -18,6 +18,7 @@ from des.records import Status
 from des.rows import Outcome
 from fl.errors import InputError
 from fl.names import unknown
+from fl.tracking import tracked
 from scenarios.build import Shelf, backend_of, build_federation
 from scenarios.file.schema import Scenario
 from scenarios.judging.evidence import Logs
@@ -114,7 +115,7 @@ def _played(
     service = alone.services[0].name
     federation = cast("RealFederation", build_federation(alone, logs.seed, shelf, workers=workers))
     try:
-        for number in range(1, max(rounds) + 1):
+        for number in tracked(range(1, max(rounds) + 1), "rounds"):
             served = [row for row in logs.offers_of.get((number, service), ()) if row["outcome"] is Outcome.SERVED]
             without = np.empty(0)
             if served and number in rounds:

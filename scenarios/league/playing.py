@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from fl.arrays import FloatArray
+from fl.tracking import counting
 from learning import evaluation
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.play import TOGETHER, play, seating
@@ -33,7 +34,6 @@ def play_games(
     *,
     jobs: int = 1,
     workers: int = 1,
-    report: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Play the games that the record does not have. Those that are played together, or one by one, are kept when over.
 
@@ -44,7 +44,6 @@ def play_games(
         shelf: gives the data sets.
         jobs: processes that play at a time.
         workers: training threads of each.
-        report: called with a line of progress now and then.
 
     Raises:
         RunError: a game failed; those that are over are kept.
@@ -55,15 +54,13 @@ def play_games(
     lockstep = league.why_one_by_one(shelf) is None
     size = TOGETHER if lockstep else 1
     batches = [due[start : start + size] for start in range(0, len(due), size)]
-    done, told = 0, 0
+    done = 0
     task = partial(_play, league, lockstep=lockstep, workers=workers)
-    with closing(_results(task, batches, shelf, jobs)) as results:
+    with counting("games", len(due)) as step, closing(_results(task, batches, shelf, jobs)) as results:
         for played in results:
             record.add(played)
             done += len(played)
-            if league.trains or done == len(due) or done - told >= len(due) / 20:
-                told = done
-                report(f"{done} of {len(due)} games played")
+            step(done)
     record.sort()
 
 

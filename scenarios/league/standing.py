@@ -55,7 +55,7 @@ def play_league(
     record = Record(folder, league, league.identity(shelf))
     games = list(league.games())
     games += [game for seed in league.seeds for it in exploited for game in league.visits(it, [ORACLE], seed)]
-    play_games(league, list(dict.fromkeys(games)), record, shelf, jobs=jobs, workers=workers, report=report)
+    play_games(league, list(dict.fromkeys(games)), record, shelf, jobs=jobs, workers=workers)
     respond = partial(_exploit, league, record.auc, folder, search or Search(), report)
     if exploited and (sent := packed()):  # a process of its own is all that plug-ins can end
         exploits = list(in_processes(respond, exploited, 1, sent, ENDED))

@@ -115,7 +115,7 @@ def play_batch(
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
-        observer = stack.enter_context(reporter(len(runs), quiet=not progress, silent=not failures, words=words))
+        observer = stack.enter_context(reporter(quiet=not progress, silent=not failures, words=words))
         for note in notes({run.digest: run.scenario for run in runs}.values(), shelf) if progress else ():
             observer.note(note)
         result = run_all(
@@ -219,6 +219,8 @@ def run_all(
         for run in complete:
             observer.skipped(run)
         announce(run.directory for run in todo)
+        if todo:
+            observer.begins(todo, jobs)
         if not todo:
             failed = []
         elif cluster:

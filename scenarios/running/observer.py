@@ -1,6 +1,6 @@
 """Who is notified of a batch's progress while it runs: the command line's display, and tests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,9 @@ class Progress:
 
 class RunObserver(Protocol):
     """Notified of a batch's progress. Called from one thread; several runs may be under way."""
+
+    def begins(self, runs: Sequence[Run], jobs: int) -> None:
+        """Runs are about to be played, some of them at a time."""
 
     def started(self, run: Run) -> None:
         """A run begins."""

@@ -1,39 +1,30 @@
-"""How the progress of a batch is reported on stderr: a live Rich display on a terminal, plain lines elsewhere."""
+"""How the progress of a batch is reported on stderr: bars on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Self
+from statistics import fmean
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from fl.console import SafeConsole
-from fl.counting import counted
+from fl.counting import counted, duration, spans
+from fl.tracking import Step, counting, shown
+from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
 from scenarios.running.observer import Progress as RunProgress
 from scenarios.running.runner import Run
 
-PLAIN_INTERVAL = 5.0
-"""Seconds between two lines of a run, where lines cannot be redrawn."""
+_ENOUGH = 5
+"""Earlier runs that tell how long one takes."""
 
 
 @contextmanager
-def reporter(
-    runs: int, *, quiet: bool, silent: bool = False, words: Callable[[str], str] = str
-) -> "Iterator[QuietReporter]":
+def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[QuietReporter]":
     """Return what reports a batch on stderr, in the way that suits where stderr goes.
 
     Args:
-        runs: how many there are.
         quiet: report failures only.
         silent: report nothing.
         words: puts a line into the words of whoever reads it; see ``fl.words``.
@@ -41,11 +32,10 @@ def reporter(
     console = SafeConsole(stderr=True, quiet=silent)
     if quiet or silent:
         yield QuietReporter(console, words)
-    elif console.is_terminal or console.is_jupyter:
-        with LiveReporter(console, runs, words) as live:
-            yield live
-    else:
-        yield PlainReporter(console, words)
+        return
+    live = console.is_terminal or console.is_jupyter
+    with shown(live=live), ExitStack() as stack:
+        yield Reporter(console, words, stack, live=live)
 
 
 class QuietReporter:
@@ -62,6 +52,9 @@ class QuietReporter:
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""
         self._line(f"note: {text}")
+
+    def begins(self, runs: Sequence[Run], jobs: int) -> None:
+        """Runs are about to be played."""
 
     def started(self, run: Run) -> None:
         """A run begins."""
@@ -88,94 +81,78 @@ class QuietReporter:
         self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-class PlainReporter(QuietReporter):
-    """Writes a line when a run starts and ends, when a service leaves, and every few seconds between."""
+class Reporter(QuietReporter):
+    """Says what is played, and counts the rounds of each run and of all; where lines stay, one says when a run ends."""
 
-    def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
+    def __init__(self, console: Console, words: Callable[[str], str], stack: ExitStack, *, live: bool) -> None:
         super().__init__(console, words)
-        self._begun: dict[Path, float] = {}
-        self._reported: dict[Path, float] = {}
-        self._first: dict[Path, int] = {}  # the first round that was played here; a resumed run has earlier ones
+        self._stack, self._live = stack, live
+        self._begun: dict[Path, tuple[float, ExitStack, Step]] = {}
+        self._done: dict[Path, int] = {}
+        self._all: Step | None = None
+
+    def begins(self, runs: Sequence[Run], jobs: int) -> None:
+        """Write what will be played, and how long that takes if earlier runs tell."""
+        rounds = sorted({run.scenario.rounds for run in runs})
+        parts = [
+            f"seed{'s' * (len({run.seed for run in runs}) > 1)} {spans(sorted({run.seed for run in runs}))}",
+            counted(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds",
+        ]
+        if (seconds := _expected(runs, jobs)) is not None:
+            parts.append(f"about {duration(seconds)}, as earlier runs took")
+        self._line(f"{counted(len(runs), 'run')}: {', '.join(parts)}")
+        if len(runs) > 1:
+            self._all = self._stack.enter_context(counting("all rounds", sum(run.scenario.rounds for run in runs)))
 
     def started(self, run: Run) -> None:
-        """Write that a run begins."""
-        self._begun[run.directory.path] = self._reported[run.directory.path] = time.monotonic()
-        self._line(f"{run.label}: {counted(run.scenario.rounds, 'round')}")
+        """Count the rounds of a run."""
+        stack = self._stack.enter_context(ExitStack())
+        step = stack.enter_context(counting(run.label, run.scenario.rounds))
+        self._begun[run.directory.path] = time.monotonic(), stack, step
 
     def round_done(self, run: Run, progress: RunProgress) -> None:
-        """Write how far the run is, if a service left or some time has passed."""
-        now, key = time.monotonic(), run.directory.path
-        played = progress.round - self._first.setdefault(key, progress.round) + 1
-        if now - self._reported[key] < PLAIN_INTERVAL and not progress.leaving:
-            return
-        self._reported[key] = now
-        left = (now - self._begun[key]) / played * (run.scenario.rounds - progress.round)
-        self._line(
-            f"{run.label}: round {progress.round}/{run.scenario.rounds}, {_accuracies(progress)}, {left:.0f} s left"
-        )
+        """Show how far the run is."""
+        self._begun[run.directory.path][2](progress.round, _accuracies(progress))
+        self._count(run, progress.round)
 
     def completed(self, run: Run) -> None:
         """Write that a run finished."""
-        self._line(f"{run.label}: complete in {time.monotonic() - self._begun[run.directory.path]:.1f} s")
+        begun = self._over(run)
+        if not self._live:
+            self._line(f"{run.label}: complete in {time.monotonic() - begun:.1f} s")
 
     def skipped(self, run: Run) -> None:
         """Write that a run was already complete."""
         self._line(f"{run.label}: already complete, skipped (--fresh runs it again)")
 
-
-class LiveReporter(QuietReporter):
-    """A bar for the batch and one for each run under way, with accuracies and the remaining time."""
-
-    def __init__(self, console: Console, runs: int, words: Callable[[str], str] = str) -> None:
-        super().__init__(console, words)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[accuracies]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        self._batch = self._progress.add_task("runs", total=runs, accuracies="", visible=runs > 1)
-        self._bars: dict[Path, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def started(self, run: Run) -> None:
-        """Show a bar for the run."""
-        bar = self._progress.add_task(run.label, total=run.scenario.rounds, accuracies="")
-        self._bars[run.directory.path] = bar
-
-    def round_done(self, run: Run, progress: RunProgress) -> None:
-        """Move the run's bar."""
-        bar = self._bars[run.directory.path]
-        self._progress.update(bar, completed=progress.round, accuracies=_accuracies(progress))
-
-    def completed(self, run: Run) -> None:
-        """Move the batch's bar."""
-        self._next(run)
-
-    def skipped(self, run: Run) -> None:
-        """Move the batch's bar, and write why nothing ran."""
-        self._line(f"{run.label}: already complete, skipped (--fresh runs it again)")
-        self._next(run)
-
     def failed(self, run: Run, error: Exception) -> None:
-        """Report what failed, and move the batch's bar."""
+        """Report at once what failed and where the log is."""
+        self._over(run)
         super().failed(run, error)
-        self._next(run)
 
-    def _next(self, run: Run) -> None:
-        if (bar := self._bars.pop(run.directory.path, None)) is not None:
-            self._progress.remove_task(bar)
-        self._progress.advance(self._batch)
+    def _over(self, run: Run) -> float:
+        """Count no further rounds of a run; return when it began."""
+        begun, stack, _ = self._begun[run.directory.path]
+        stack.close()
+        self._count(run, run.scenario.rounds)
+        return begun
+
+    def _count(self, run: Run, rounds: int) -> None:
+        self._done[run.directory.path] = rounds
+        if self._all is not None:
+            self._all(sum(self._done.values()))
+
+
+def _expected(runs: Sequence[Run], jobs: int) -> float | None:
+    """Return what runs will take as far as earlier ones tell: of each one's scenario and policy, with any seed."""
+    found: dict[Path, float] = {}
+    for folder in {run.directory.path.parent for run in runs}:
+        with suppress(OSError, RunDirectoryError, KeyError, TypeError, ValueError):
+            earlier = [RunDirectory(at.parent) for at in islice(folder.glob(f"seed-*/{META}"), _ENOUGH)]
+            found[folder] = fmean(float(run.meta()["wall_seconds"]) for run in earlier)
+    if any(run.directory.path.parent not in found for run in runs):
+        return None
+    return sum(found[run.directory.path.parent] for run in runs) / min(jobs, len(runs))
 
 
 def _accuracies(progress: RunProgress) -> str:

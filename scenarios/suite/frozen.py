@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +129,7 @@ class Suite:
         self,
         modes: tuple[str, ...] = MODES,
         markets: tuple[str, ...] | None = None,
-        seeds: tuple[int, ...] | None = None,
+        seeds: Sequence[int] | None = None,
     ) -> list[Cell]:
         """Return the runs that modes, markets and seeds amount to; all of the suite's where they are not given.
 
@@ -140,7 +140,9 @@ class Suite:
             if mode not in MODES:
                 raise InputError(unknown("mode", mode, MODES))
         if others := [seed for seed in seeds or () if seed not in self.seeds]:
-            raise InputError(f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}")
+            raise InputError(
+                f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}; --seed takes one"
+            )
         return [
             Cell(name, mode, seat, seed)
             for name in (self.markets if markets is None else dict.fromkeys(markets))

@@ -1,11 +1,15 @@
 """Arguments and options that several commands take, and the checks they share."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fl.errors import InputError
+from fl.tracking import hide
+from scenarios.running.seeds import LARGEST, parse_seeds
 from tui.commands.console import note
 
 if TYPE_CHECKING:
@@ -33,7 +37,38 @@ Plugins = Annotated[
 Figures = Annotated[
     Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
+Seed = Annotated[
+    list[int] | None,
+    typer.Option(min=0, max=LARGEST, metavar="SEED", help="Instead of --seeds: this one. Repeatable."),
+]
+
+
+def _quieten(quiet: bool) -> bool:
+    if quiet:
+        hide()
+    return quiet
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="Print results only, no progress.")]
+
+
+def seeds_option(purpose: str, otherwise: str) -> Any:
+    """Return the option ``--seeds``, which means the same for every command; ``Seed`` goes with it."""
+    text = f"{purpose}: `10` is how many (0 to 9), `0,3,7` and `0..9` are which. If not given: {otherwise}."
+    return typer.Option(metavar="N|LIST|RANGE", help=text, show_default=False)
+
+
+def seeds_of(seeds: str | None, seed: Sequence[int] | None, otherwise: Sequence[int]) -> Sequence[int]:
+    """Return the seeds that ``--seeds`` or ``--seed`` asks for.
+
+    Raises:
+        InputError: both are given, or ``--seeds`` cannot be read.
+    """
+    if seeds is not None and seed:
+        raise InputError("choose one of --seeds, which says how many or which, and --seed, which is one each time")
+    if seed:
+        return list(dict.fromkeys(seed))
+    return otherwise if seeds is None else parse_seeds(seeds)
 
 
 def load_all(

@@ -42,7 +42,7 @@ def calibrate_dqi(
     plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
     scenario = _load(source, assignments or [])
     _announce(out, "dqi")
-    calibrate_dqi(scenario, out, plan, Shelf(), _report)
+    calibrate_dqi(scenario, out, plan, Shelf(), note)
     _close(out, "dqi")
 
 
@@ -53,7 +53,7 @@ def calibrate_surrogate(
     plugin: Plugins = None,
     out: Output = Path("calibration"),
     runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each held-out policy to test with.")] = 3,
+    held_out: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each held-out policy to test with.")] = 3,
     workers: Workers = None,
 ) -> None:
     """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
@@ -64,10 +64,10 @@ def calibrate_surrogate(
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
     load_plugins(plugin, datasets=True)
-    plan = SurrogatePlan(runs, seeds, workers or usable_cores())
+    plan = SurrogatePlan(runs, held_out, workers or usable_cores())
     scenario = _load(source, assignments or [])
     _announce(out, "surrogate")
-    calibrate_surrogate(scenario, out, plan, Shelf(), _report)
+    calibrate_surrogate(scenario, out, plan, Shelf(), note)
     _close(out, "surrogate")
 
 
@@ -77,10 +77,6 @@ def _load(source: str, assignments: Sequence[str]) -> "Scenario":
 
     # The fits that a scenario asks for are what is made here.
     return load(source, assignments, catalogue=installed(fits=False))
-
-
-def _report(text: str) -> None:
-    note(text)
 
 
 def _announce(out: Path, kind: str) -> None:
@@ -93,7 +89,7 @@ def _announce(out: Path, kind: str) -> None:
     from scenarios.logs.outside import require_outside_runs
 
     require_outside_runs(out / f"{kind}.json")
-    _report(
+    note(
         f"Fits will be written to {out / f'{kind}.json'} and to {own_folder() / f'{kind}.json'}, where they replace "
         "earlier ones of the same data set and where all your scenarios find them (set FLMARKET_FITS to change the "
         "folder)."

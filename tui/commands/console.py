@@ -3,6 +3,8 @@
 Nothing else prints, so that every text is made printable in one place; a test holds all other modules to it.
 """
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +48,12 @@ def note(text: str) -> None:
     """Report progress, unwrapped."""
     sys.stderr.write(printable_lines(text) + "\n")
     sys.stderr.flush()
+
+
+def program() -> str:
+    """Return what a user types to start flmarket again: its name, or its path where a shell does not find it."""
+    called, found = sys.argv[0], shutil.which("flmarket")
+    return called if found is None or os.path.realpath(found) != os.path.realpath(called) else "flmarket"
 
 
 def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:

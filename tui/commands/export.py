@@ -8,6 +8,7 @@ import typer
 
 from fl.counting import counted
 from fl.errors import InputError
+from fl.tracking import hide
 from tui.commands.arguments import Runs
 from tui.commands.console import missing, note, result
 
@@ -43,6 +44,7 @@ def export(
     elif csv is not None and str(csv) != "-":
         count = export_file(runs, csv, table, shape, note, damaged.append)
     else:
+        hide()  # the rows say enough
         count = export(runs, sys.stdout, table, shape, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")

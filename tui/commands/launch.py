@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fl.crash import DEFECT
 from fl.errors import InputError
 from fl.files import find_below
+from fl.tracking import hide
 
 TRAINING = ".training"
 """What the name of the folder ends in that a training keeps its states in."""
@@ -29,6 +30,7 @@ def start(what: str | None, out: Path) -> None:
             "the terminal user interface needs a terminal, but standard input, output or error is not one; "
             "use `flmarket run`, or `flmarket tui --web` for a browser"
         )
+    hide()  # the terminal is the app's
     opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file

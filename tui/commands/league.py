@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fl.errors import InputError
-from tui.commands.arguments import Assignments, Figures, Plugins, Quiet, Source, check_policies, load_all, load_plugins
+from tui.commands.arguments import (
+    Assignments,
+    Figures,
+    Plugins,
+    Quiet,
+    Seed,
+    Source,
+    check_policies,
+    load_all,
+    load_plugins,
+    seeds_of,
+    seeds_option,
+)
 from tui.commands.console import note, result, stdout
 
 if TYPE_CHECKING:
@@ -19,7 +31,8 @@ def league(
         list[str] | None,
         typer.Option(metavar="NAME[:CHECKPOINT]", help="A policy of the league. Repeat for each; at least two."),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: the markets' seeds.")] = "10",
+    seeds: Annotated[str | None, seeds_option("The markets' seeds", "0 to 9")] = None,
+    seed: Seed = None,
     exploit: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,9 +64,8 @@ def league(
     surrogate this takes minutes; with real training every game takes as long as a run.
     """
     from scenarios.running.rehearsal import Rehearsal
-    from scenarios.running.seeds import parse_seeds
 
-    chosen_seeds, names = parse_seeds(seeds), policy or []
+    chosen_seeds, names = seeds_of(seeds, seed, range(10)), policy or []
     if len(dict.fromkeys(names)) < 2:
         raise InputError("a league needs at least two policies; give --policy for each")
     with Rehearsal(notify=note) as rehearsal:

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from scenarios.judging.summary import SHOWN, ServiceSummary, summarise
 from scenarios.running.runner import Run
-from tui.commands.console import stdout
+from tui.commands.console import note, program, stdout
 
 
 def print_results(complete: Sequence[Run]) -> None:
@@ -16,6 +16,23 @@ def print_results(complete: Sequence[Run]) -> None:
         console.print(results_table(summarise(complete)))
         for run in complete:
             console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_next_steps(first: Run) -> None:
+    """Say what to do after a first run."""
+    name = program()
+    note(
+        f"""
+What next?
+  Watch it, round by round:
+    {name} replay {first.directory.path}
+  Compare policies, then see the differences:
+    {name} run quickstart --policy random --policy hqfa --seeds 5
+    {name} report runs --baseline random
+  Make a scenario of your own, edit it and run it:
+    {name} scenarios show quickstart > market.toml
+    {name} run market.toml"""
+    )
 
 
 def results_table(summaries: Sequence[ServiceSummary]) -> Table:

@@ -1,5 +1,6 @@
 """``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fl.errors import InputError
-from tui.commands.arguments import Assignments, Plugins, Quiet, Sources, check_policies, load_all, load_plugins
+from tui.commands.arguments import (
+    Assignments,
+    Plugins,
+    Quiet,
+    Seed,
+    Sources,
+    check_policies,
+    load_all,
+    load_plugins,
+    seeds_of,
+    seeds_option,
+)
 from tui.commands.console import note, stdout
 
 if TYPE_CHECKING:
@@ -25,7 +37,8 @@ def run(
             help="Policy for every service. Repeatable: one run for each.",
         ),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="`10` (0 to 9), `0,3,7` or `0..9`: one run for each.")] = "1",
+    seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,
+    seed: Seed = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,
     assignments: Assignments = None,
     plugin: Plugins = None,
@@ -58,9 +71,8 @@ def run(
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
     from scenarios.running.process import Worker
-    from scenarios.running.seeds import parse_seeds
 
-    chosen_seeds = parse_seeds(seeds)
+    chosen_seeds = seeds_of(seeds, seed, [0])
     if fresh and fresh_changed:
         raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
     again: Fresh = fresh or ("changed" if fresh_changed else False)
@@ -75,7 +87,7 @@ def run(
         from scenarios.loader import points
         from scenarios.running.batch import BatchFailed, play_batch
         from scenarios.running.rehearsal import Rehearsal
-        from tui.commands.results import print_results
+        from tui.commands.results import print_next_steps, print_results
 
         rehearsal = stack.enter_context(Rehearsal(first, note))
         load_plugins(plugin, rehearsal)
@@ -112,6 +124,8 @@ def run(
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
     print_results(complete)
+    if complete and sources == ["quickstart"] and not policy and not quiet and sys.stderr.isatty():
+        print_next_steps(complete[0])
     raise typer.Exit(1 if failed else 0)
 
 

@@ -5,7 +5,6 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +12,8 @@ import typer
 
 from fl.counting import counted
 from fl.errors import InputError
-from tui.commands.arguments import Plugins, Quiet, load_plugins
+from fl.tracking import counting
+from tui.commands.arguments import Plugins, Quiet, Seed, load_plugins, seeds_of, seeds_option
 from tui.commands.console import draw, note, result, stdout
 
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ def suite(
         typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
     ] = None,
     markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(help="Of its market seeds, such as `7101,7103`; all if not given."),
-    ] = None,
+    seeds: Annotated[str | None, seeds_option("Which of the suite's market seeds", "all")] = None,
+    seed: Seed = None,
     method: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What the policies are called together: trainings of one method."),
@@ -61,7 +59,6 @@ def suite(
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
     from fl.files import asked_for
-    from scenarios.running.seeds import parse_seeds
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
     from scenarios.suite.continuing import Begun
@@ -71,7 +68,7 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
-    limits = {"--mode": mode, "--markets": markets, "--seeds": seeds}
+    limits = {"--mode": mode, "--markets": markets, "--seeds": seeds, "--seed": seed or None}
     if not policies and (given := [option for option, value in limits.items() if value is not None]):
         raise InputError(f"{given[0]} says what is played, and nothing is: --leaderboard shows all that was")
     if page is not None and not policies:
@@ -82,7 +79,7 @@ def suite(
         chosen = frozen.cells(
             (mode,) if mode else MODES,
             None if markets is None else tuple(name.strip() for name in markets.split(",")),
-            None if seeds is None else tuple(parse_seeds(f"{seeds}..{seeds}" if seeds.isdecimal() else seeds)),
+            seeds_of(seeds, seed, frozen.seeds),
         )
         if not chosen:
             raise InputError("nothing to play: in a market with one service, nobody is a visitor")
@@ -158,14 +155,9 @@ def _registered(file: str, name: str) -> str:
 def _play(it: "Begun", frozen: "Suite", cells: "Sequence[Cell]", jobs: int, quiet: bool) -> "Submission":
     """Play what a policy's submission lacks."""
     lacking = it.lacking(cells)
-    last = [last for _, (*_, last) in groupby(lacking, key=lambda cell: (cell.market, cell.mode))]
-
-    def report(done: int) -> None:
-        if not quiet and lacking[done - 1] in last:
-            note(f"{it.label}: {done} of {counted(len(lacking), 'run')}")
-
     try:
-        played = it.play(frozen, lacking, jobs=jobs, report=report)
+        with counting(f"{it.label}, runs", len(lacking)) as step:
+            played = it.play(frozen, lacking, jobs=jobs, report=step)
     except KeyboardInterrupt:
         note("interrupted; the same command plays what is missing")
         raise

@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fl.errors import InputError, RunError
-from tui.commands.arguments import Assignments, Plugins, Quiet, load_all, load_plugins
-from tui.commands.console import note, result, stderr
+from fl.tracking import counting, shown
+from tui.commands.arguments import Assignments, Plugins, Quiet, Seed, load_all, load_plugins, seeds_of, seeds_option
+from tui.commands.console import note, result
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from learning.mahdrl.training_log import Row
     from scenarios.build import Shelf
     from scenarios.training import Training
@@ -38,9 +37,8 @@ def train(
     draw_seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="With --draw: which markets are drawn.")] = 0,
     episodes: Annotated[int, typer.Option(min=1, help="How often a market is played to learn from it.")] = 200,
     backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="`5` (0 to 4), `0,3,7` or `0..9`: one training for each; seed 0 if not given.")
-    ] = None,
+    seeds: Annotated[str | None, seeds_option("One training for each seed", "0")] = None,
+    seed: Seed = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
     ] = False,
@@ -86,12 +84,12 @@ def train(
         raise InputError("--set changes the scenarios that are named; markets drawn with --draw are as they are drawn")
     if draw is None and draw_seed:
         raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
+    chosen_seeds = seeds_of(seeds, seed, [0])
 
     from learning.mahdrl.selves import ITSELF
     from scenarios.drawn import drawn
     from scenarios.file.policy_choice import parted
     from scenarios.running.rehearsal import Rehearsal
-    from scenarios.running.seeds import parse_seeds
 
     backends = [] if backend is None else [f"training.backend={backend}"]
     with Rehearsal(notify=note) as rehearsal:
@@ -125,7 +123,6 @@ def train(
             "several markets, and the agent does not see which one it plays: "
             "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
         )
-    chosen_seeds = [0] if seeds is None else parse_seeds(seeds)
     manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
     if tensorboard is not None:
@@ -180,12 +177,9 @@ def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path
             kind = InputError if isinstance(errors[0], InputError) else RunError
             raise kind("\n".join(dict.fromkeys(map(str, errors))))
         return
-    shelf, console = Shelf(), stderr()
+    shelf = Shelf()
     for seed, at in zip(seeds, places, strict=True):
-        if manner.quiet or not console.is_terminal:
-            _train_plainly(training, seed, at, manner, shelf)
-        else:
-            _train_live(training, seed, at, manner, shelf, console)
+        _train(training, seed, at, manner, shelf)
 
 
 def _note_kept(places: Sequence[Path], first: int) -> None:
@@ -213,76 +207,40 @@ def _note_new(places: Sequence[Path]) -> None:
 
 def _train_apart(training: "Training", manner: _Manner, one: tuple[int, Path]) -> InputError | RunError | None:
     """Train one agent in a process of its own; return why that failed, which is no reason to end the others."""
+    from scenarios.build import Shelf
+
     seed, at = one
     try:
-        _train_plainly(training, seed, at, manner)
+        with nullcontext() if manner.quiet else shown(live=False):
+            _train(training, seed, at, manner, Shelf())
     except (InputError, RunError) as error:
         return error
     return None
 
 
-def _train_plainly(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf | None" = None) -> None:
-    """Train one agent, reporting progress in plain lines."""
-    from scenarios.build import Shelf
-
-    report = _ignore if manner.quiet else _lines(stderr(), seed, training.plan.episodes)
-    _train(training, seed, out, manner, shelf or Shelf(), report)
-
-
-def _train_live(
-    training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf", console: "Console"
-) -> None:
-    """Train one agent under a progress bar."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    print_line = _lines(console, seed, training.plan.episodes)
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(f"seed {seed}", total=training.plan.episodes)
-
-        def report(row: "Row") -> None:
-            progress.update(task, completed=row.episode, description=f"seed {seed}: {_numbers(row)}")
-            if row.phase == "evaluate":
-                print_line(row)
-
-        _train(training, seed, out, manner, shelf, report)
-
-
-def _train(
-    training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf", report: "Callable[[Row], None]"
-) -> None:
+def _train(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf") -> None:
     """Train one agent, reporting to TensorBoard as well if that is asked for."""
     from scenarios.train import run
 
-    if manner.tensorboard is None:
+    episodes = training.plan.episodes
+    with ExitStack() as stack:
+        step = stack.enter_context(counting(f"seed {seed}, episodes", episodes))
+        board = None
+        if manner.tensorboard is not None:
+            from learning.mahdrl.board import Board
+
+            board = stack.enter_context(closing(Board(manner.tensorboard / out.stem)))
+
+        def report(row: "Row") -> None:
+            if board is not None:
+                board(row)
+            step(row.episode, _numbers(row))
+            if row.phase == "evaluate" and not manner.quiet:
+                note(f"seed {seed}, episode {row.episode}/{episodes}, evaluate: {_numbers(row)}")
+
         run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report)
-        return
-    from learning.mahdrl.board import Board
-
-    with closing(Board(manner.tensorboard / out.stem)) as board:
-
-        def report_to_both(row: "Row") -> None:
-            board(row)
-            report(row)
-
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report_to_both)
-
-
-def _lines(console: "Console", seed: int, episodes: int) -> "Callable[[Row], None]":
-    """Return what prints a line for every evaluation and every tenth episode."""
-
-    def report(row: "Row") -> None:
-        if row.phase == "evaluate" or row.episode % 10 == 0:
-            text = f"seed {seed}, episode {row.episode}/{episodes}, {row.phase}: {_numbers(row)}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    return report
 
 
 def _numbers(row: "Row") -> str:
     losses = "".join(f", {name.replace('_', ' ')} {value:.4f}" for name, value in row.losses.items())
     return f"reward {row.reward:.4f}, AUC {row.auc:.4f}, markup {row.markup:.3f}, epsilon {row.epsilon:.2f}{losses}"
-
-
-def _ignore(_: "Row") -> None:
-    """Report nothing."""

@@ -4,7 +4,6 @@ Whatever a colour shows, a sign or a word shows too.
 """
 
 from functools import lru_cache
-from math import ceil
 
 from rich.style import Style
 from rich.text import Text
@@ -13,6 +12,7 @@ from textual.app import App
 from textual.color import Color
 
 from des.records import Status
+from fl.counting import duration as duration
 from tui.widgets.legible import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
@@ -117,14 +117,6 @@ def seconds(amount: float) -> str:
     minutes, rest = divmod(int(amount), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
-
-
-def duration(amount: float) -> str:
-    """Write a time to wait, rounded up: ``12 s``, ``3 min``, ``2 h 5 min``."""
-    if amount < 60:
-        return f"{ceil(amount)} s"
-    hours, minutes = divmod(ceil(amount / 60), 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
 
 
 def same(one: Text | None, other: Text) -> bool:

@@ -1,0 +1,115 @@
+"""How far something is that takes long: whoever does it counts, and whoever starts it decides where that is shown."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextvars import ContextVar
+from threading import Timer
+from time import monotonic
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from fl.counting import duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+T = TypeVar("T")
+
+INTERVAL = 5.0
+"""Seconds between two lines about the same thing, where lines cannot be redrawn."""
+PATIENCE = 1.0
+"""Seconds before a bar appears: what is done by then needs none."""
+
+
+Step = Callable[..., None]
+"""Is told how many are done, and, if there is more to say, a ``text``."""
+Show = Callable[[str, int], AbstractContextManager[Step]]
+
+
+def _hidden(*_: object) -> AbstractContextManager[Step]:
+    return nullcontext(lambda *_: None)
+
+
+_show: ContextVar[Show] = ContextVar("show", default=_hidden)  # other threads, such as a screen's, show nothing
+
+
+def counting(what: str, total: int) -> AbstractContextManager[Step]:
+    """Return a block in which a number of things is done; it is told how many are."""
+    return _show.get()(what, total)
+
+
+def tracked(items: Sequence[T], what: str) -> Iterator[T]:
+    """Yield items, counting them."""
+    with counting(what, len(items)) as step:
+        for done, item in enumerate(items):
+            step(done)
+            yield item
+
+
+def hide() -> None:
+    """Show nothing from now on."""
+    _show.set(_hidden)
+
+
+@contextmanager
+def shown(*, live: bool) -> Iterator[None]:
+    """Show on standard error what is counted in the block: live, as bars, or in a line every few seconds."""
+    with ExitStack() as stack:
+        stack.callback(_show.reset, _show.set(stack.enter_context(_Bars()) if live else _lines))
+        yield
+
+
+@contextmanager
+def _lines(what: str, total: int) -> Iterator[Step]:
+    from fl.console import SafeConsole
+
+    told, first = monotonic(), (0, 0.0)
+
+    def step(done: int, text: str = "") -> None:
+        nonlocal told, first
+        now = monotonic()
+        first = first if first[1] else (done, now)
+        if now - told < INTERVAL:
+            return
+        told = now
+        parts = [f"{done} of {total}", text]
+        if done > first[0]:
+            parts.append(f"{duration((now - first[1]) / (done - first[0]) * (total - done))} left")
+        line = f"{what}: {', '.join(filter(None, parts))}"
+        SafeConsole(stderr=True).print(line, highlight=False, soft_wrap=True)
+
+    yield step
+
+
+class _Bars:
+    """A bar for each thing that is counted, one below the other. None is left when the block ends, by an error too."""
+
+    def __init__(self) -> None:
+        self._bars: Progress | None = None
+        self._timer = Timer(0, lambda: None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._timer.cancel()
+            self._timer.join()
+            self._bars.stop()
+            self._bars = None
+
+    @contextmanager
+    def __call__(self, what: str, total: int) -> Iterator[Step]:
+        if self._bars is None:
+            from fl.console import bars as make
+
+            self._bars = make()
+            self._timer = Timer(PATIENCE, self._bars.start)
+            self._timer.start()
+        bars = self._bars
+        task = bars.add_task(what, total=total, text="")
+        try:
+            yield lambda done, text="": bars.update(task, completed=done, text=text)
+        finally:
+            bars.remove_task(task)
+            if not bars.tasks:
+                self.__exit__()
