@@ -35,14 +35,16 @@ class SafeConsole(Console):
 def bars() -> "Progress":
     """Return bars for standard error with the remaining time and a ``text`` of each; they vanish when they end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(bar_width=16),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[text]}", markup=False),
+        TextColumn("{task.fields[text]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # gives way first
+        expand=True,
         console=SafeConsole(stderr=True),
         transient=True,
         redirect_stdout=sys.stdout.isatty(),  # results that go into a file stay there

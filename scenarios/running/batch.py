@@ -220,7 +220,7 @@ def run_all(
             observer.skipped(run)
         announce(run.directory for run in todo)
         if todo:
-            observer.begins(todo, jobs)
+            observer.begins(todo, None if cluster else jobs)
         if not todo:
             failed = []
         elif cluster:

@@ -33,8 +33,8 @@ class Progress:
 class RunObserver(Protocol):
     """Notified of a batch's progress. Called from one thread; several runs may be under way."""
 
-    def begins(self, runs: Sequence[Run], jobs: int) -> None:
-        """Runs are about to be played, some of them at a time."""
+    def begins(self, runs: Sequence[Run], jobs: int | None) -> None:
+        """Runs are about to be played, so many at a time; None: not known."""
 
     def started(self, run: Run) -> None:
         """A run begins."""

@@ -13,7 +13,7 @@ from fl.console import SafeConsole
 from fl.counting import counted, duration, spans
 from fl.tracking import Step, counting, shown
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
-from scenarios.running.observer import Progress as RunProgress
+from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
 
 _ENOUGH = 5
@@ -21,86 +21,51 @@ _ENOUGH = 5
 
 
 @contextmanager
-def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[QuietReporter]":
+def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[Reporter]":
     """Return what reports a batch on stderr, in the way that suits where stderr goes.
 
     Args:
-        quiet: report failures only.
-        silent: report nothing.
+        quiet: write no more than notes and failures.
+        silent: write nothing.
         words: puts a line into the words of whoever reads it; see ``fl.words``.
     """
     console = SafeConsole(stderr=True, quiet=silent)
-    if quiet or silent:
-        yield QuietReporter(console, words)
-        return
     live = console.is_terminal or console.is_jupyter
-    with shown(live=live), ExitStack() as stack:
-        yield Reporter(console, words, stack, live=live)
+    with ExitStack() as stack:
+        if not quiet:
+            stack.enter_context(shown(live=live))
+        yield Reporter(console, stack, words, quiet=quiet, live=live)
 
 
-class QuietReporter:
-    """Reports failures, and what may never end.
+class Reporter:
+    """Says what is played and what fails, and counts the rounds of each run and of all.
 
     Attributes:
         reasons: why runs failed, in the order in which they did.
     """
 
-    def __init__(self, console: Console, words: Callable[[str], str] = str) -> None:
-        self._console, self._words = console, words
+    def __init__(
+        self, console: Console, stack: ExitStack, words: Callable[[str], str] = str, *, quiet: bool, live: bool
+    ) -> None:
+        self._console, self._stack, self._words = console, stack, words
+        self._quiet, self._live = quiet, live
+        self._begun: dict[Path, tuple[float, ExitStack, Step]] = {}
+        self._done: dict[Path, int] = {}
+        self._all: Step | None = None
         self.reasons: list[str] = []
 
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""
         self._line(f"note: {text}")
 
-    def begins(self, runs: Sequence[Run], jobs: int) -> None:
-        """Runs are about to be played."""
-
-    def started(self, run: Run) -> None:
-        """A run begins."""
-
-    def round_done(self, run: Run, progress: RunProgress) -> None:
-        """A run finished a round."""
-
-    def completed(self, run: Run) -> None:
-        """A run finished."""
-
-    def skipped(self, run: Run) -> None:
-        """A run was already complete."""
-
-    def failed(self, run: Run, error: Exception) -> None:
-        """Report at once what failed and where the log is."""
-        self.reasons.append(str(error))
-        self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
-
-    def slow(self, run: Run | None, what: str) -> None:
-        """Report a policy that takes long, which may be for ever."""
-        self._line(f"{run.label}: {what}" if run else what, style="yellow")
-
-    def _line(self, text: str, style: str = "") -> None:
-        self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-class Reporter(QuietReporter):
-    """Says what is played, and counts the rounds of each run and of all; where lines stay, one says when a run ends."""
-
-    def __init__(self, console: Console, words: Callable[[str], str], stack: ExitStack, *, live: bool) -> None:
-        super().__init__(console, words)
-        self._stack, self._live = stack, live
-        self._begun: dict[Path, tuple[float, ExitStack, Step]] = {}
-        self._done: dict[Path, int] = {}
-        self._all: Step | None = None
-
-    def begins(self, runs: Sequence[Run], jobs: int) -> None:
+    def begins(self, runs: Sequence[Run], jobs: int | None) -> None:
         """Write what will be played, and how long that takes if earlier runs tell."""
-        rounds = sorted({run.scenario.rounds for run in runs})
-        parts = [
-            f"seed{'s' * (len({run.seed for run in runs}) > 1)} {spans(sorted({run.seed for run in runs}))}",
-            counted(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds",
-        ]
-        if (seconds := _expected(runs, jobs)) is not None:
-            parts.append(f"about {duration(seconds)}, as earlier runs took")
-        self._line(f"{counted(len(runs), 'run')}: {', '.join(parts)}")
+        seeds, rounds = sorted({run.seed for run in runs}), sorted({run.scenario.rounds for run in runs})
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {spans(seeds)}"
+        each = counted(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
+        seconds = None if jobs is None or self._quiet else _expected(runs, jobs)
+        about = "" if seconds is None else f", about {duration(seconds)} as earlier runs took"
+        self._progress(f"{counted(len(runs), 'run')}: {which}, {each}{about}")
         if len(runs) > 1:
             self._all = self._stack.enter_context(counting("all rounds", sum(run.scenario.rounds for run in runs)))
 
@@ -110,25 +75,31 @@ class Reporter(QuietReporter):
         step = stack.enter_context(counting(run.label, run.scenario.rounds))
         self._begun[run.directory.path] = time.monotonic(), stack, step
 
-    def round_done(self, run: Run, progress: RunProgress) -> None:
+    def round_done(self, run: Run, progress: Progress) -> None:
         """Show how far the run is."""
-        self._begun[run.directory.path][2](progress.round, _accuracies(progress))
+        accuracies = ", ".join(f"{service} {100 * value:.1f}%" for service, value in progress.accuracies.items())
+        self._begun[run.directory.path][2](progress.round, accuracies)
         self._count(run, progress.round)
 
     def completed(self, run: Run) -> None:
-        """Write that a run finished."""
+        """Write that a run finished, where no bar shows it."""
         begun = self._over(run)
         if not self._live:
-            self._line(f"{run.label}: complete in {time.monotonic() - begun:.1f} s")
+            self._progress(f"{run.label}: complete in {time.monotonic() - begun:.1f} s")
 
     def skipped(self, run: Run) -> None:
         """Write that a run was already complete."""
-        self._line(f"{run.label}: already complete, skipped (--fresh runs it again)")
+        self._progress(f"{run.label}: already complete, skipped (--fresh runs it again)")
 
     def failed(self, run: Run, error: Exception) -> None:
         """Report at once what failed and where the log is."""
         self._over(run)
-        super().failed(run, error)
+        self.reasons.append(str(error))
+        self._line(f"{run.label}: failed: {error} (log: {run.directory.path / 'run.log'})", style="red")
+
+    def slow(self, run: Run | None, what: str) -> None:
+        """Report a policy that takes long, which may be for ever."""
+        self._line(f"{run.label}: {what}" if run else what, style="yellow")
 
     def _over(self, run: Run) -> float:
         """Count no further rounds of a run; return when it began."""
@@ -142,6 +113,13 @@ class Reporter(QuietReporter):
         if self._all is not None:
             self._all(sum(self._done.values()))
 
+    def _progress(self, text: str) -> None:
+        if not self._quiet:
+            self._line(text)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
 
 def _expected(runs: Sequence[Run], jobs: int) -> float | None:
     """Return what runs will take as far as earlier ones tell: of each one's scenario and policy, with any seed."""
@@ -153,7 +131,3 @@ def _expected(runs: Sequence[Run], jobs: int) -> float | None:
     if any(run.directory.path.parent not in found for run in runs):
         return None
     return sum(found[run.directory.path.parent] for run in runs) / min(jobs, len(runs))
-
-
-def _accuracies(progress: RunProgress) -> str:
-    return ", ".join(f"{service} {100 * accuracy:.1f}%" for service, accuracy in progress.accuracies.items())

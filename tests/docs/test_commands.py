@@ -56,7 +56,7 @@ SHORT = {
         "--quiet",
     ],
     "fork": ["--round", "2", "--quiet"],
-    "suite": ["--markets", "alone", "--seeds", "7101", "--quiet"],
+    "suite": ["--markets", "alone", "--seed", "7101", "--quiet"],
     "certify": ["--markets", "1", "--tries", "10", "--quiet"],
     "league": [
         "--seeds",

@@ -109,7 +109,7 @@ def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) 
 def test_runs_of_agents_that_are_told_no_curve_can_be_played_again(suite: Suite, path: Path, tmp_path: Path) -> None:
     [kept] = read_all([path], suite)
     policy, seed = f"mahdrl-untold:{AGENTS[kept.agent]}", suite.seeds[0]
-    chosen = ("--markets", "unequal", "--mode", "resident", "--seeds", str(seed))
+    chosen = ("--markets", "unequal", "--mode", "resident", "--seed", str(seed))
     done = flmarket(
         "suite", policy, "--plugin", str(ROOT / "examples/untold.py"), "--method", "mahdrl-untold", *chosen,
         "--out", str(tmp_path),

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ def registered() -> None:
 
 
 class Silent:
+    def begins(self, runs: Sequence[Run], jobs: int | None) -> None: ...
     def started(self, run: Run) -> None: ...
     def round_done(self, run: Run, report: object) -> None: ...
     def completed(self, run: Run) -> None: ...

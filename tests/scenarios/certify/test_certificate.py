@@ -20,11 +20,9 @@ def test_equal_plans_find_the_same() -> None:
 
 
 def test_every_party_of_every_market_is_attacked() -> None:
-    lines: list[str] = []
-    certificate = certify(Plan("pay-as-offered", shape=Shape(2, 3), markets=2, tries=5), lines.append)
+    certificate = certify(Plan("pay-as-offered", shape=Shape(2, 3), markets=2, tries=5))
     assert (certificate.found["services"].parties, certificate.found["clients"].parties) == (4, 6)
     assert certificate.clearings >= 10 * 5
-    assert lines == ["1 of 2 markets attacked", "2 of 2 markets attacked"]
 
 
 def test_when_the_time_is_over_no_further_market_is_begun() -> None:

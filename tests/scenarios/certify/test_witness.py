@@ -33,7 +33,7 @@ def test_the_logs_of_its_runs_show_the_gain(tmp_path: Path, mechanism, options, 
     true = market.values if side == "services" else market.costs  # noqa: PD011 - not of a table
     [line] = [line for line in report.write_witnesses(certificate, tmp_path) if f"{mechanism}-{side}" in line]
     path = tmp_path / f"{mechanism}-{side}.toml"
-    assert line == f"{path}: {witness.words(gain)}\n  flmarket run {path} --seeds {market.seed}..{market.seed}"
+    assert line == f"{path}: {witness.words(gain)}\n  flmarket run {path} --seed {market.seed}"
     has = []
     for run in plan([load(path)], [], [market.seed], tmp_path / "runs", Shelf()):
         execute(run, Shelf())

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Observer:
     def __init__(self, cluster: Any = None, victim: Any = None) -> None:
         self.notified: list[tuple[str, int, str]] = []
         self._cluster, self._victim = cluster, victim
+
+    def begins(self, runs: Sequence[Run], jobs: int | None) -> None: ...
 
     def started(self, run: Run) -> None:
         self.notified.append(("started", run.seed, ""))

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
-from scenarios.running.progress import QuietReporter
+from scenarios.running.progress import reporter
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 SMALL = ["rounds=2", "clients.count=8", "training.eval_samples=150"]
@@ -26,7 +25,8 @@ def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path
     logs = {}
     for workers in (0, 1, 2, 4):
         runs = plan([scenario], [], [3], tmp_path / str(workers), shelf)
-        result = run_all(runs, shelf, QuietReporter(Console(), str), workers=workers)
+        with reporter(quiet=True) as observer:
+            result = run_all(runs, shelf, observer, workers=workers)
         assert result.complete == runs
         logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in FILES]
     assert logs[1] == logs[0]

@@ -83,7 +83,7 @@ def test_dqi_goes_on_where_it_was_killed_and_ends_with_the_same_bytes(folder: Pa
 
 @pytest.mark.slow
 def test_surrogate_fits_tests_and_then_runs(folder: Path) -> None:
-    command = ("calibrate", "surrogate", "small.toml", "--runs", "3", "--seeds", "1", "--out", "out")
+    command = ("calibrate", "surrogate", "small.toml", "--runs", "3", "--held-out", "1", "--out", "out")
     done = calibrate(folder, *command, run=process)
     assert done.returncode == 0, done.stderr
     assert "Spearman" in done.stdout

@@ -37,7 +37,7 @@ def original(flmarket: Flmarket, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A complete run."""
     folder = tmp_path_factory.mktemp("original")
     (folder / "small.toml").write_text(MARKET)
-    done = flmarket("run", "small.toml", "--seeds", "3..3", cwd=folder)
+    done = flmarket("run", "small.toml", "--seed", "3", cwd=folder)
     assert done.returncode == 0, done.stderr
     return next(folder.rglob("rounds.csv")).parent
 
@@ -73,7 +73,7 @@ def test_a_fork_is_what_its_scenario_plays_from_the_first_round_on(
         shared = [line for line in its if not line[0].isdigit() or int(line.partition(",")[0]) < 5]
         assert shared == mine[: len(shared)]
         assert name == "events.csv" or its != mine
-    again = flmarket("run", str(fork / "scenario.toml"), "--seeds", "3..3", "--out", str(tmp_path / "again"))
+    again = flmarket("run", str(fork / "scenario.toml"), "--seed", "3", "--out", str(tmp_path / "again"))
     assert again.returncode == 0, again.stderr
     [whole] = forks_in(tmp_path / "again")
     assert content(whole) == content(fork)

@@ -1,6 +1,8 @@
 """`flmarket run`: results on standard output, progress on standard error, and what happens the second time."""
 
+import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
+HQFA = ("--policy", "hqfa")
 
 Done = subprocess.CompletedProcess[str]
 Flmarket = Callable[..., Done]
@@ -34,6 +38,70 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
     assert "final accuracy" in done.stdout
     assert "round" not in done.stdout.split("Results")[0]  # progress goes to stderr
     assert "complete in" in done.stderr
+
+
+def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket) -> None:
+    """How long it takes only where earlier runs tell: of the same scenario and policy, with any seed."""
+    out, first = quick_run
+    assert first.stderr.startswith("1 run: seed 0, 3 rounds\n")
+    brief = ("run", "quickstart", "--rounds", "3", "--set", "training.backend=surrogate")
+    several = flmarket(*brief, "--seeds", "0..2,7", "--out", str(tmp_path))
+    assert "\n4 runs: seeds 0-2, 7, 3 rounds\n" in several.stderr
+    assert several.stderr.count("complete in") == 4
+    again = flmarket(*brief, "--seeds", "9", "--jobs", "2", "--out", str(tmp_path))
+    assert re.search("\n5 runs: seeds 3-6, 8, 3 rounds, about .* as earlier runs took\n", again.stderr)
+
+
+@pytest.mark.parametrize("words", [("run", "quickstart"), ("run", "quickstart", "-q"), ("run", "quickstart", *HQFA)])
+def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flmarket: Flmarket
+) -> None:
+    """Nobody else is told: not who wants silence, nor who has gone on, nor a file."""
+    flmarket(*words, "--rounds", "1", cwd=tmp_path)
+    monkeypatch.setattr(io.StringIO, "isatty", lambda _: True)
+    told = flmarket(*words, "--rounds", "1", cwd=tmp_path).stderr
+    steps = re.findall("(?m)^    .*?(replay .*|run .*|report .*|scenarios .*)$", told)
+    if words[2:]:
+        assert "next" not in told
+        return
+    monkeypatch.undo()
+    (run,) = tmp_path.glob("runs/*/*/seed-0000")
+    assert steps[0] == f"replay {run.relative_to(tmp_path)}"
+    short = {"run": ("--rounds", "1", "--seeds", "2", "--quiet")}
+    for step in steps[1:]:
+        command, _, file = step.partition(" > ")
+        done = flmarket(*command.split(), *short.get(command.split()[0], ()), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        if file:
+            (tmp_path / file).write_text(done.stdout)
+    assert len(steps) == 5
+
+
+def test_one_seed_is_named_and_many_are_counted(batch: Path, flmarket: Flmarket) -> None:
+    def seeds(*words: str) -> list[int]:
+        done = flmarket("run", "shell.toml", "--dry-run", *words, cwd=batch)
+        assert done.returncode == 0, done.stderr
+        return [int(seed) for seed in re.findall(r"seed-0*(\d+)$", done.stdout, re.M)]
+
+    assert seeds() == [0]
+    assert seeds("--seed", "101") == [101]
+    assert seeds("--seed", "7", "--seed", "3", "--seed", "7") == [7, 3]
+    assert seeds("--seeds", "101") == list(range(101))
+
+
+@pytest.mark.parametrize("command", ["run", "train", "league", "suite"])
+def test_seeds_means_the_same_everywhere_and_goes_without_seed(
+    command: str, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    told = re.sub(r"[\s│]+", " ", flmarket(command, "--help", env={"COLUMNS": "200"}).stdout)
+    assert "`10` is how many (0 to 9), `0,3,7` and `0..9` are which." in told
+    assert "Instead of --seeds: this one. Repeatable." in told
+    what = {"train": ["--out", "agent"], "league": ["--policy", "hqfa", "--policy", "lcfa"]}.get(command, [])
+    named = "hqfa" if command == "suite" else "quickstart"
+    done = flmarket(command, named, *what, "--seeds", "3", "--seed", "5", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "choose one of --seeds, which says how many or which, and --seed, which is one each time\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_call_skips_the_complete_run(quick_run: tuple[Path, Done], flmarket: Flmarket) -> None:

@@ -60,7 +60,7 @@ def test_what_is_there_is_not_played_again_unless_it_has_changed(flmarket: Calla
 
 @pytest.mark.parametrize("page", ["one.json", "all/lcfa.json", "./all/other.json"])
 def test_a_page_never_takes_the_place_of_a_submission(page: str, flmarket: Callable[..., Done], tmp_path: Path) -> None:
-    few = ("--markets", "alone", "--seeds", "7101", "--quiet")
+    few = ("--markets", "alone", "--seed", "7101", "--quiet")
     assert flmarket("suite", "lcfa", *few, "--out", "one.json", cwd=tmp_path).returncode == 0
     (tmp_path / "all").mkdir()
     shutil.copy(tmp_path / "one.json", tmp_path / "all/lcfa.json")
@@ -86,7 +86,7 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert "Marked †: not all of the suite is played" in done.stdout
 
 
-@pytest.mark.parametrize("limit", [("--markets", "alone"), ("--mode", "resident"), ("--seeds", "7101")])
+@pytest.mark.parametrize("limit", [("--markets", "alone"), ("--mode", "resident"), ("--seed", "7101")])
 def test_what_is_played_cannot_be_chosen_where_nothing_is(
     flmarket: Callable[..., Done], tmp_path: Path, limit: tuple[str, str]
 ) -> None:
@@ -117,9 +117,9 @@ def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], t
     """What the other one has written since this one began is kept."""
     (tmp_path / "slow.py").write_text(SLOW)
     command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--out")
-    other = flmarket(*command, "other.json", "--markets", "alone", "--seeds", "7102", cwd=tmp_path)
+    other = flmarket(*command, "other.json", "--markets", "alone", "--seed", "7102", cwd=tmp_path)
     assert other.returncode == 0, other.stderr
-    done = flmarket(*command, "one.json", "--markets", "alone", "--seeds", "7101", cwd=tmp_path)
+    done = flmarket(*command, "one.json", "--markets", "alone", "--seed", "7101", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
 
@@ -129,7 +129,7 @@ def test_what_another_method_has_written_meanwhile_is_not_replaced(
     flmarket: Callable[..., Done], tmp_path: Path
 ) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--markets", "alone", "--seeds", "7101")
+    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--markets", "alone", "--seed", "7101")
     other = flmarket(*command, "--out", "other.json", "--method", "two", cwd=tmp_path)
     assert other.returncode == 0, other.stderr
     written = (tmp_path / "other.json").read_bytes()
@@ -157,7 +157,7 @@ def test_trainings_of_one_method_are_one_line(
     write_agent(tmp_path / "b.safetensors", another=True)
     agents = ("mahdrl:a.safetensors", "mahdrl:b.safetensors")
     done = flmarket(
-        "suite", *agents, "--method", "mine", "--markets", "alone", "--seeds", "7101", "--quiet", cwd=tmp_path
+        "suite", *agents, "--method", "mine", "--markets", "alone", "--seed", "7101", "--quiet", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "submissions").iterdir())) == 2
@@ -195,7 +195,7 @@ def test_what_cannot_be_one_method_is_not_played(
         (["mine.py"], "mine.py: is a file; name one of its policies, too: mine.py:NAME"),
         (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
-        (["mahdrl:", "--seeds", "7101"], "the path of a checkpoint must follow the colon"),
+        (["mahdrl:", "--seed", "7101"], "the path of a checkpoint must follow the colon"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -223,7 +223,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_played(
 
 
 def test_a_page_may_be_in_the_folder_that_the_command_makes(flmarket: Callable[..., Done], tmp_path: Path) -> None:
-    few = ("--mode", "resident", "--markets", "alone", "--seeds", "7101", "--quiet")
+    few = ("--mode", "resident", "--markets", "alone", "--seed", "7101", "--quiet")
     done = flmarket("suite", "random", *few, "--html", "submissions/page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "submissions").iterdir()) == ["page.html", "random.json"]

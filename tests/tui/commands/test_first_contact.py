@@ -1,0 +1,40 @@
+"""`flmarket` alone: what it is, and what to type next."""
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_alone_it_says_what_it_is_in_ten_lines(flmarket: Flmarket) -> None:
+    done = flmarket()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 10
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_what_it_says_to_type_are_commands(flmarket: Flmarket) -> None:
+    tried = re.findall(r"flmarket (\w+) ?(quickstart)?   ", flmarket().stdout)
+    assert [command for command, _ in tried] == ["run", "tui", "scenarios"]
+    for command, _ in tried:
+        assert flmarket(command, "--help").returncode == 0
+
+
+def test_how_it_was_called_is_how_it_says_to_call_it(flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the shell does not find it, as after `make run`, its path is given."""
+    monkeypatch.setattr("tui.commands.console.sys.argv", [".venv/bin/flmarket"])
+    monkeypatch.setenv("PATH", "")
+    from tui.commands.console import program
+
+    assert program() == ".venv/bin/flmarket"
+
+
+def test_its_help_is_the_whole_list(flmarket: Flmarket) -> None:
+    done = flmarket("--help")
+    assert done.returncode == 0
+    assert "[OPTIONS] COMMAND [ARGS]..." in done.stdout
+    assert "certify" in done.stdout
+    assert flmarket("rnu").returncode == 2
