@@ -74,10 +74,11 @@ $(VENV)/bin/python:
 TORCH = $(shell grep -E '^(torch|torchvision)==' constraints.txt)
 define announce
 @$(BIN)/python -c 'import torch' 2> /dev/null || { \
-	echo "Installing flmarket into $(VENV), with PyTorch and about 60 other packages: 1.4 GB on disk, some minutes."; \
+	echo "Installing flmarket, PyTorch and about 50 other packages into $(VENV). With PyTorch's CPU build that is about"; \
+	echo "320 MB to download and 1.4 GB on disk; it takes one to ten minutes, as fast as the network is."; \
 	[ "$$(uname -s)" != Linux ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || printf '%s\n' \
-		"This machine has no NVIDIA GPU, but PyTorch for Linux comes with CUDA unless its CPU build is there already:" \
-		"several gigabytes more. To save them, press Ctrl-C, install the CPU build, and continue:" \
+		"There is no NVIDIA GPU here, but PyTorch for Linux brings several gigabytes of CUDA if it is not told otherwise." \
+		"To do without, press Ctrl-C, install its CPU build first, and continue:" \
 		"    $(BIN)/pip install uv" \
 		"    $(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)" \
 		"    make $(MAKECMDGOALS)"; \

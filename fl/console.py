@@ -1,16 +1,12 @@
 """The Rich console that everything is printed on: foreign text cannot act on the terminal, and is not markup."""
 
-import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from fl.printable import printable_lines
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 class SafeConsole(Console):
@@ -30,22 +26,3 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(printable_lines(segment.text), segment.style)
-
-
-def bars() -> "Progress":
-    """Return bars for standard error with the remaining time and a ``text`` of each; they vanish when they end."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-    from rich.table import Column
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[text]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # gives way first
-        expand=True,
-        console=SafeConsole(stderr=True),
-        transient=True,
-        redirect_stdout=sys.stdout.isatty(),  # results that go into a file stay there
-    )

@@ -1,11 +1,12 @@
 """How far something is that takes long: whoever does it counts, and whoever starts it decides where that is shown."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fl.counting import duration
 
@@ -53,9 +54,13 @@ def hide() -> None:
 @contextmanager
 def shown(*, live: bool) -> Iterator[None]:
     """Show on standard error what is counted in the block: live, as bars, or in a line every few seconds."""
-    with ExitStack() as stack:
-        stack.callback(_show.reset, _show.set(stack.enter_context(_Bars()) if live else _lines))
+    bars = _Bars()
+    before = _show.set(bars if live else _lines)
+    try:
         yield
+    finally:
+        bars.end()
+        _show.reset(before)
 
 
 @contextmanager
@@ -81,28 +86,16 @@ def _lines(what: str, total: int) -> Iterator[Step]:
 
 
 class _Bars:
-    """A bar for each thing that is counted, one below the other. None is left when the block ends, by an error too."""
+    """A bar for each thing that is counted, one below the other; they vanish when all has been, or has failed."""
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._timer = Timer(0, lambda: None)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._timer.cancel()
-            self._timer.join()
-            self._bars.stop()
-            self._bars = None
-
     @contextmanager
     def __call__(self, what: str, total: int) -> Iterator[Step]:
         if self._bars is None:
-            from fl.console import bars as make
-
-            self._bars = make()
+            self._bars = _progress()
             self._timer = Timer(PATIENCE, self._bars.start)
             self._timer.start()
         bars = self._bars
@@ -112,4 +105,32 @@ class _Bars:
         finally:
             bars.remove_task(task)
             if not bars.tasks:
-                self.__exit__()
+                self.end()
+
+    def end(self) -> None:
+        """Take all bars away."""
+        if self._bars is not None:
+            self._timer.cancel()
+            self._timer.join()
+            self._bars.stop()
+            self._bars = None
+
+
+def _progress() -> "Progress":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    from fl.console import SafeConsole
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[text]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # gives way first
+        console=SafeConsole(stderr=True),
+        transient=True,
+        expand=True,
+        redirect_stdout=sys.stdout.isatty(),  # results that go into a file stay there
+    )

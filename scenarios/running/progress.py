@@ -16,8 +16,7 @@ from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
 from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
 
-_ENOUGH = 5
-"""Earlier runs that tell how long one takes."""
+_META = f"seed-*/{META}"
 
 
 @contextmanager
@@ -123,11 +122,10 @@ class Reporter:
 
 def _expected(runs: Sequence[Run], jobs: int) -> float | None:
     """Return what runs will take as far as earlier ones tell: of each one's scenario and policy, with any seed."""
-    found: dict[Path, float] = {}
-    for folder in {run.directory.path.parent for run in runs}:
-        with suppress(OSError, RunDirectoryError, KeyError, TypeError, ValueError):
-            earlier = [RunDirectory(at.parent) for at in islice(folder.glob(f"seed-*/{META}"), _ENOUGH)]
-            found[folder] = fmean(float(run.meta()["wall_seconds"]) for run in earlier)
-    if any(run.directory.path.parent not in found for run in runs):
-        return None
-    return sum(found[run.directory.path.parent] for run in runs) / min(jobs, len(runs))
+    with suppress(OSError, RunDirectoryError, KeyError, TypeError, ValueError):  # there are none, or they do not say
+        took = {
+            folder: fmean(RunDirectory(at.parent).meta()["wall_seconds"] for at in islice(folder.glob(_META), 5))
+            for folder in {run.directory.path.parent for run in runs}
+        }
+        return sum(took[run.directory.path.parent] for run in runs) / min(jobs, len(runs))
+    return None
