@@ -9,7 +9,7 @@ import typer
 
 from fl.errors import InputError
 from fl.tracking import hide
-from scenarios.running.seeds import LARGEST, parse_seeds
+from scenarios.running.seeds import parse_seeds
 from tui.commands.console import note
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Figures = Annotated[
 ]
 Seed = Annotated[
     list[int] | None,
-    typer.Option(min=0, max=LARGEST, metavar="SEED", help="Instead of --seeds: this one. Repeatable."),
+    typer.Option(min=0, metavar="SEED", help="Instead of --seeds: this one. Repeatable."),
 ]
 
 

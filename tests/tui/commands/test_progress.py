@@ -23,10 +23,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "told"),
     [
         (("report", "runs"), ["runs read: 3 of 4"]),
-        (("report", "runs", "--bounds"), ["runs bounded: 3 of 4", "rounds: 2 of 3"]),
+        (("report", "runs", "--bounds"), ["runs bounded: 3 of 4", "rounds: 3 of 4"]),
         (("report", "runs", "--format", "html"), ["figures: 4 of 5"]),
         (("report", "runs", "--figures", "{0}/figures"), ["figures: 4 of 5"]),
-        (("verify", "runs/{run}", "--rerun"), ["shell (lcfa) seed 0 again: 3 of 3"]),
+        (("verify", "runs/{run}", "--rerun"), ["small (lcfa) seed 0 again: 4 of 4"]),
         (("export", "runs", "--csv", "{0}/all.csv"), ["runs: 3 of 4"]),
         (("value", "runs/{run}", "--service", "alpha", "--round", "3"), ["rounds: 2 of 3"]),
         (("certify", "vcg", "--markets", "2", "--tries", "5", "--out", "{0}"), ["markets attacked: 1 of 2"]),
