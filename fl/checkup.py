@@ -19,6 +19,7 @@ from fl.cores import usable_cores
 from fl.errors import InputError
 from fl.extras import EXTRAS
 from fl.installation import ROOT, require_one_place, version
+from fl.tracking import tracked
 
 State = Literal["ok", "note", "problem"]
 
@@ -45,7 +46,8 @@ class Finding:
 
 def checkup() -> Iterator[Finding]:
     """Look at everything; yield the findings one after the other, since some checks take a second."""
-    for check in (_code, _interpreter, _packages, _torch, _gpu, _kernel, _cores, _data, _folders):
+    checks = (_code, _interpreter, _packages, _torch, _gpu, _kernel, _cores, _data, _folders)
+    for check in tracked(checks, "checks"):
         try:
             yield from check()
         except Exception as error:
