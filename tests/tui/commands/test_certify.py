@@ -12,7 +12,6 @@ from support.shell import Done
 def test_the_witness_that_it_writes_can_be_run(command: Callable[..., Done], tmp_path: Path) -> None:
     done = command("certify", "uniform-price", "--markets", "2", "--tries", "30", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "1 of 2 markets attacked\n2 of 2 markets attacked\n"
     assert done.stdout.startswith("uniform-price: 2 markets with 2 to 4 services, 2 to 5 clients, 1 to 2 cores and ")
     assert re.search(
         r"truthfulness of services +│ fails +│ \d+ of \d+ services gain; the largest gain is \d", done.stdout

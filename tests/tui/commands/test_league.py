@@ -24,7 +24,7 @@ def test_a_league_and_what_it_leaves(command: Callable[..., Done], tmp_path: Pat
     done = command(*arguments, *search, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("paper (surrogate): 3 policies, 3 seats, 3 seeds\n")
-    assert "72 of 72 games played" in done.stderr
+    assert games_in(tmp_path / "mine") == 72
     assert "lcfa: generation 1 of 1, best AUC" in done.stderr
     assert "* sees what the paper hides from services" in done.stdout
     assert re.search(r"d-first\* ", done.stdout)
@@ -130,6 +130,15 @@ class Stuck(LowCostFirst):
 """
 
 
+def games_in(league: Path) -> int:
+    """Count the games that a league has kept; one that all seats share has a line for each."""
+    rows = (league / "games.csv").read_text().splitlines()[1:] if (league / "games.csv").exists() else []
+    games = (row.split(",") for row in rows)
+    return len(
+        {(visitor, "" if visitor == resident else seat, resident, seed) for visitor, resident, seat, seed, _ in games}
+    )
+
+
 @pytest.mark.slow
 def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STUCK)
@@ -140,15 +149,15 @@ def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_sam
     ) as running:
         assert running.stderr is not None
         end = time.monotonic() + 200
-        next(line for line in running.stderr if line == "15 of 16 games played\n")
-        assert time.monotonic() < end  # the one that does not end was waited for
+        while games_in(tmp_path / "mine") < 15:
+            assert time.monotonic() < end  # the one that does not end was waited for
+            time.sleep(0.1)
         running.kill()
         running.communicate(timeout=30)  # to the end of all processes that have it open
     assert running.returncode == -signal.SIGKILL
     again = subprocess.run([*league, "--out", "mine"], cwd=tmp_path, capture_output=True, text=True)
-    assert (again.returncode, again.stderr) == (0, "1 of 1 games played\n")
+    assert again.returncode == 0, again.stderr
     whole = subprocess.run([*league, "--out", "whole"], cwd=tmp_path, capture_output=True, text=True)
-    assert "16 of 16 games played" in whole.stderr
     assert again.stdout == whole.stdout.replace("whole/", "mine/")
     files = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == files
