@@ -21,12 +21,9 @@ _META = f"seed-*/{META}"
 
 @contextmanager
 def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[Reporter]":
-    """Return what reports a batch on stderr, in the way that suits where stderr goes.
+    """Return what reports a batch on stderr: if quiet, notes and failures alone; if silent, nothing.
 
-    Args:
-        quiet: write no more than notes and failures.
-        silent: write nothing.
-        words: puts a line into the words of whoever reads it; see ``fl.words``.
+    ``words`` puts a line into the words of whoever reads it; see ``fl.words``.
     """
     console = SafeConsole(stderr=True, quiet=silent)
     live = console.is_terminal or console.is_jupyter
@@ -37,11 +34,7 @@ def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] =
 
 
 class Reporter:
-    """Says what is played and what fails, and counts the rounds of each run and of all.
-
-    Attributes:
-        reasons: why runs failed, in the order in which they did.
-    """
+    """Says what is played and what fails, and counts the rounds of each run and of all."""
 
     def __init__(
         self, console: Console, stack: ExitStack, words: Callable[[str], str] = str, *, quiet: bool, live: bool
@@ -51,7 +44,7 @@ class Reporter:
         self._begun: dict[Path, tuple[float, ExitStack, Step]] = {}
         self._done: dict[Path, int] = {}
         self._all: Step | None = None
-        self.reasons: list[str] = []
+        self.reasons: list[str] = []  # why runs failed, in the order in which they did
 
     def note(self, text: str) -> None:
         """Write what a user should know before believing the results."""

@@ -59,11 +59,7 @@ def seeds_option(purpose: str, otherwise: str) -> Any:
 
 
 def seeds_of(seeds: str | None, seed: Sequence[int] | None, otherwise: Sequence[int]) -> Sequence[int]:
-    """Return the seeds that ``--seeds`` or ``--seed`` asks for.
-
-    Raises:
-        InputError: both are given, or ``--seeds`` cannot be read.
-    """
+    """Return the seeds that ``--seeds`` or ``--seed`` asks for; both together are an InputError."""
     if seeds is not None and seed:
         raise InputError("choose one of --seeds, which says how many or which, and --seed, which is one each time")
     if seed:

@@ -132,8 +132,8 @@ class Stuck(LowCostFirst):
 
 def games_in(league: Path) -> int:
     """Count the games that a league has kept; one that all seats share has a line for each."""
-    rows = (league / "games.csv").read_text().splitlines()[1:] if (league / "games.csv").exists() else []
-    games = (row.split(",") for row in rows)
+    text = (league / "games.csv").read_text() if (league / "games.csv").exists() else ""
+    games = (row.split(",") for row in text.rpartition("\n")[0].splitlines()[1:])  # the last may be half there
     return len(
         {(visitor, "" if visitor == resident else seat, resident, seed) for visitor, resident, seat, seed, _ in games}
     )
