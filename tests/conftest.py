@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fl import installation
+from fl import installation, tracking
 from learning.mahdrl import checkpoint
 from learning.mahdrl.trained import shipped
 from scenarios.plugins import REGISTRIES
@@ -58,6 +58,12 @@ def pytest_runtest_call() -> Iterator[None]:
     except BaseException:
         leftovers.end(begun)
         raise
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_line_because_the_machine_is_busy() -> None:
+    """What is counted is told where a test asks for it."""
+    tracking.INTERVAL = float("inf")
 
 
 @pytest.fixture(autouse=True, scope="module")

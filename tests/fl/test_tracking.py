@@ -37,7 +37,8 @@ def test_lines_say_how_many_are_done_and_what_is_left(capsys: pytest.CaptureFixt
     assert lines[3:] == ["rounds: 1 of 4, digits 50.0%", "rounds: 4 of 4, 0 s left"]
 
 
-def test_what_is_done_at_once_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_done_at_once_is_not_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(tracking, "INTERVAL", 3600.0)
     with shown(live=False):
         list(tracked("abc", "letters"))
     assert capsys.readouterr().err == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fl import tracking
 from support.shell import CLI, Done
 
 FEW = ("--markets", "alone,starved", "--seeds", "7101,7102,7103")
@@ -43,12 +44,15 @@ def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
     assert "<title>flmarket suite</title>" in (tmp_path / "page.html").read_text()
 
 
-def test_what_is_there_is_not_played_again_unless_it_has_changed(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+def test_what_is_there_is_not_played_again_unless_it_has_changed(
+    flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking, "INTERVAL", 0.0)  # each run is told
     (tmp_path / "mine.py").write_text(BIG_SPENDER)
     first = flmarket("suite", "mine.py:big-spender", *FEW, "--mode", "resident", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     again = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
-    assert again.stderr.splitlines()[0] == "big-spender: 9 of 9 runs"  # the visitors alone
+    assert again.stderr.startswith("big-spender, runs: 1 of 9")  # the visitors alone
     (tmp_path / "mine.py").write_text(BIG_SPENDER + "# changed\n")
     changed = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
     assert changed.returncode == 2
@@ -185,7 +189,7 @@ def test_what_cannot_be_one_method_is_not_played(
         ([], "name a policy to play, or submissions to compare with --leaderboard"),
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
-        (["hqfa", "--seeds", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103, 7104, 7105"),
+        (["hqfa", "--seed", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103, 7104, 7105"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
         (
             ["hqfa", "--markets", "alone", "--mode", "visitor"],
