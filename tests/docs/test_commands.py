@@ -144,7 +144,8 @@ def runnable() -> dict[str, list[list[str]]]:
         if "training.validation" in " ".join(words):  # which only real training has
             words = ["quickstart" if word == "paper" else word for word in words]
         plays = words[1:3] != ["suite", "--leaderboard"]  # which shows what has been played
-        short = [*words, *(SHORT.get(words[1], []) if plays else ["--quiet"])]
+        cut = SHORT.get(words[1], []) if plays else ["--quiet"]
+        short = [*words, *(cut[2:] if "--seed" in words else cut)]  # which is one seed already
         if words[1] in ("run", "train") and not {"quickstart", "surrogate"} & set(words):
             short += ["--set", "training.backend=surrogate"]
         if short not in found[page]:
