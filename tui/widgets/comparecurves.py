@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual_plot import HiResMode
 
 from tui.watching.seeds import band_series, mean_series
 from tui.watching.session import Session
@@ -50,25 +49,17 @@ class CompareCurves(Container):
         words = TITLES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
         self.border_title = f"{service}: {words} (tab: next service, v: next curve)"
         scale = 100 if metric == "reported" else 1
-        with plot.drawing():
-            plot.clear()
-            last = max(10, *rounds, 10)
-            plot.set_xlimits(1, last)
-            plot.set_ylimits(0, 100 if metric == "reported" else None)
-            for target in _targets(sessions, rounds, service) if metric == "reported" else ():
-                plot.level(100 * target, str(tint(self.app, "foreground")))
-            of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
-            for place, runs in enumerate(of):  # behind all curves
-                xs, *ends = band_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
-                for end in ends if xs else ():
-                    heights = [scale * y for y in end]
-                    plot.plot(xs, heights, line_style=faint_color(place), hires_mode=HiResMode.BRAILLE)
-            for place, runs in enumerate(of):
-                xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
-                values = [scale * y for y in ys]
-                if xs:
-                    plot.plot(xs, values, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
-                    plot.end(xs[-1], values[-1], sign(place), f"bold {series_color(place)}")
+        plot.begin(max(10, *rounds))
+        for target in _targets(sessions, rounds, service) if metric == "reported" else ():
+            plot.level(100 * target, f"{100 * target:.4g}", str(tint(self.app, "foreground")))
+        of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
+        for place, runs in enumerate(of):  # behind all curves
+            xs, *ends = band_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
+            for end in ends:
+                plot.curve(xs, [scale * y for y in end], faint_color(place))
+        for place, runs in enumerate(of):
+            xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
+            plot.curve(xs, [scale * y for y in ys], series_color(place), sign(place))
 
 
 def _services(session: Session) -> list[str]:

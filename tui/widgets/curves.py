@@ -1,12 +1,14 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
+from collections.abc import Sequence
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
-from textual_plot import HiResMode
 
 from des.money import MICRO
+from des.rows import ServiceReport
 from tui.watching.history import METRICS
 from tui.watching.view import View
 from tui.widgets.look import series_color, sign
@@ -79,39 +81,27 @@ hired no client."""
         if drawn == self._drawn or view.logged is None or not self.display:
             return
         self._drawn = drawn
+        rows = view.logged.services
+        # Room to grow into, in steps, so that the scale does not change with every round.
+        room = max(10, view.round + (-view.round) % 10)
         plot = self.query_one(Plot)
-        with plot.drawing():
-            plot.clear()
-            # Room to grow into, in steps, so that the scale does not change with every round.
-            room = max(10, view.round + (-view.round) % 10)
-            total = room if view.scenario is None else min(view.scenario.rounds, room)
-            plot.set_xlimits(1, max(2, total))
-            self._limit(plot, view)
-            if self.metric == "accuracy":
-                self._targets(plot, view)
-            scale = 100 if self.metric == "accuracy" else 1
-            for m in range(len(view.logged.services)):
-                # A point to a cell is as fine as the eye tells; more would be computed and not seen.
-                xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
-                if not xs:
-                    continue
-                values = [scale * y for y in ys]
-                plot.plot(xs, values, line_style=series_color(m), hires_mode=HiResMode.BRAILLE)
-                plot.end(xs[-1], values[-1], sign(m), f"bold {series_color(m)}")
+        plot.begin(room if view.scenario is None else min(view.scenario.rounds, room), *self._limits(rows))
+        scale = 100 if self.metric == "accuracy" else 1
+        for m in range(len(rows)):
+            color = series_color(m)
+            if self.metric == "accuracy" and (len(rows) <= MOST_TARGETS or m == view.service):
+                target = 100 * rows[m].target_accuracy
+                plot.level(target, f"{sign(m)} {target:.4g}", color)
+            # A point to a cell is as fine as the eye tells; more would be computed and not seen.
+            xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
+            plot.curve(xs, [scale * y for y in ys], color, sign(m), chosen=m == view.service)
 
-    def _limit(self, plot: Plot, view: View) -> None:
+    def _limits(self, rows: Sequence[ServiceReport]) -> tuple[float, float]:
+        """Return what the axis has in any case."""
         match self.metric:
             case "accuracy":
-                plot.set_ylimits(0, 100)
+                return 0, 100
             case "spent":
-                budgets = [row.budget / MICRO for row in view.logged.services] if view.logged else [1.0]
-                plot.set_ylimits(0, max(1.0, *budgets) if len(budgets) > 1 else max(1.0, budgets[0]))
+                return 0, max(1.0, *(row.budget / MICRO for row in rows))
             case _:
-                plot.set_ylimits(0, None)
-
-    def _targets(self, plot: Plot, view: View) -> None:
-        assert view.logged is not None  # noqa: S101 - called only if there is a round
-        rows = view.logged.services
-        for m, row in enumerate(rows):
-            if len(rows) <= MOST_TARGETS or m == view.service:
-                plot.level(100 * row.target_accuracy, series_color(m))
+                return 0, 1

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual_plot import HiResMode
 
 from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
 from tui.watching.training import Point, Preference, TrainingFeed
@@ -21,8 +20,6 @@ TITLES = {
     "markup": "offers above the bids, as a part of them",
 }
 BLOCKS = "▁▂▃▄▅▆▇█"
-ROOM = 0.06
-"""Part of the plot's height that is left above and below the curves."""
 LEVELS = 20
 """The place of the first level's colour: far from those of the first curves."""
 
@@ -57,25 +54,13 @@ class LearningCurves(Container):
         shown = [_series(feed.evaluations, metric) for feed in feeds]
         played = _series(feeds[0].episodes, metric) if len(feeds) == 1 else ([], [])
         known = {name: found[metric] for name, found in levels.items() if metric in found}
-        heights = [*played[1], *(y for _, ys in shown for y in ys), *known.values()]
-        with plot.drawing():
-            plot.clear()
-            last = max([10, *(feed.total or 0 for feed in feeds), *(x for xs, _ in [*shown, played] for x in xs[-1:])])
-            plot.set_xlimits(0, last)
-            low, high = min(heights, default=0.0), max(heights, default=1.0)
-            room = ROOM * (high - low) or 0.01
-            plot.set_ylimits(low - room, high + room)
-            if played[0]:
-                faint = str(tint(self.app, "foreground", dim=True))
-                plot.plot(*played, line_style=faint, hires_mode=HiResMode.BRAILLE)
-            for place, (name, y) in enumerate(known.items()):
-                color = series_color(LEVELS + 1 + place)
-                plot.level(y, color)
-                plot.end(last, y, name[0], f"bold {color}")
-            for place, (xs, ys) in enumerate(shown):
-                if xs:
-                    plot.plot(xs, ys, line_style=series_color(place), hires_mode=HiResMode.BRAILLE)
-                    plot.end(xs[-1], ys[-1], sign(place), f"bold {series_color(place)}")
+        ends = [feed.total or 0 for feed in feeds] + [x for xs, _ in [*shown, played] for x in xs[-1:]]
+        plot.begin(max([10, *ends]))
+        for place, (name, y) in enumerate(known.items()):
+            plot.level(y, name, series_color(LEVELS + 1 + place))
+        plot.curve(*played, str(tint(self.app, "foreground", dim=True)))
+        for place, (xs, ys) in enumerate(shown):
+            plot.curve(xs, ys, series_color(place), sign(place))
         self.border_subtitle = legend(feeds[chosen], metric) if feeds else ""
 
 

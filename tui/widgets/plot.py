@@ -1,118 +1,264 @@
-"""The plot that curves are drawn in: levels behind them, and a sign at the end of each."""
+"""Curves in the terminal: axes on whole cells, levels behind the curves, and a sign at the end of each."""
 
-import math
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from math import ceil, floor, isfinite, log10
+from typing import NamedTuple
 
-from textual.containers import Grid
-from textual.geometry import Region
-from textual.reactive import reactive
-from textual_hires_canvas import Canvas
-from textual_plot import PlotWidget
+import numpy as np
+from numpy.typing import NDArray
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
 
 DASH = "┄"
 FARTHEST = 8
 """Cells to the left of its place at which the sign of a curve may stand, if there is no room nearer."""
+DOTS = np.array([[0x40, 0x80], [0x04, 0x20], [0x02, 0x10], [0x01, 0x08]])
+"""The bits of a Braille character, from the lowest row."""
+TICKS = tuple(sorted(m * 10.0**e for e in range(-9, 16) for m in (1, 2, 5, 25) if m != 25 or e >= 0))
+"""From one tick to the next."""
+ACROSS, UP = range(8, 21), range(2, 7)
+"""The same in cells."""
+LEAST = 1e-3
+"""The least span of an axis, as a part of its numbers: what differs by less is level."""
+SLACK = 1e-9
+
+Cell = tuple[str, Style]
 
 
-class Plot(PlotWidget, can_focus=False):
-    """A plot with small margins; the area around it has the keys."""
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A scale on which each cell is worth the same, and ticks at round numbers fall on whole cells.
 
-    DEFAULT_CSS = """
-    Plot { height: 1fr; }
-    Plot > .plot--axis, Plot > .plot--tick { color: $text-muted; }
+    Attributes:
+        low: the number in the middle of the first cell.
+        worth: how much more the next cell is.
+        ticks: cells and their labels.
     """
 
-    margin_top = reactive(0)
-    margin_bottom = reactive(1)
-    margin_left = reactive(6)
+    low: float
+    worth: float
+    ticks: tuple[tuple[int, str], ...]
+
+    def dots(self, values: NDArray[np.float64], each: int, cells: int) -> NDArray[np.int64]:
+        """Return the places of numbers in dots, of which a cell has so many."""
+        places = np.floor(((values - self.low) / self.worth + 0.5) * each + SLACK)
+        return np.clip(places, 0, cells * each - 1).astype(np.int64)
+
+
+def rounded(low: float, high: float) -> tuple[float, float, float]:
+    """Return limits around numbers, which change only at multiples of a step, and the step.
+
+    Limits of more numbers are never narrower: each step, of 1, 5, 10, 50 and so on, is a multiple of those before it.
+    """
+    span = max(high - low, LEAST * max(abs(low), abs(high)), SLACK)
+    power = 10.0 ** floor(log10(span / 10))
+    step = next(step for step in (power, 5 * power, 10 * power) if step * (1 + SLACK) >= span / 10)
+    return floor(low / step + SLACK) * step, ceil(high / step - SLACK) * step, step
+
+
+@lru_cache(maxsize=256)
+def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0) -> Axis:
+    """Return the scale of so many cells that shows numbers as large as it can.
+
+    Args:
+        low, high: the least number and the greatest.
+        cells: how many there are.
+        apart: how many cells there may be from one tick to the next.
+        finest: the least difference of two ticks.
+    """
+    low, high, step = rounded(low, high)
+    span, gaps = max(high - low, step), cells - 1
+    found = []
+    for between in apart if gaps else ():
+        for tick in TICKS[bisect_left(TICKS, max(finest, between * span / gaps) * (1 - SLACK)) :]:
+            worth = tick / between
+            first = floor(low / worth + SLACK) * worth
+            if first + gaps * worth >= high - SLACK * worth:
+                lonely = tick > span / 2  # a scale has two ticks wherever there is room for them
+                found.append((lonely, float(f"{worth:.6g}"), abs(between - apart[len(apart) // 3]), tick, first, worth))
+                break
+    if not found:  # a single cell
+        return Axis(low, span, ())
+    *_, tick, first, worth = min(found)
+    places = range(ceil(low / tick - SLACK), floor(high / tick + SLACK) + 1)
+    decimals = max(0, -floor(log10(tick) + SLACK))
+    return Axis(first, worth, tuple((round((n * tick - first) / worth), f"{n * tick:.{decimals}f}") for n in places))
+
+
+class Curve(NamedTuple):
+    """What is drawn of a curve; in a shared cell those of the highest rank show their colour."""
+
+    xs: NDArray[np.float64]
+    ys: NDArray[np.float64]
+    style: str
+    sign: str
+    rank: int
+
+
+class Plot(Widget):
+    """Curves over something that begins at 0. What is plotted after ``begin`` is drawn with the next refresh."""
+
+    COMPONENT_CLASSES = {"plot--axis", "plot--tick"}
+    DEFAULT_CSS = """
+    Plot { height: 1fr; }
+    Plot > .plot--axis { color: $foreground 40%; }
+    Plot > .plot--tick { color: $text-muted; }
+    """
 
     def __init__(self) -> None:
-        self._quiet = True  # the base class asks for repaints while it is made
-        super().__init__(allow_pan_and_zoom=False)
-        self._levels: list[tuple[float, str]] = []
-        self._ends: list[tuple[float, float, str, str]] = []
-        self._quiet = False
+        super().__init__()
+        self.begin(10)
 
-    def clear(self) -> None:
-        """Remove curves, levels and signs."""
-        self._levels, self._ends = [], []
-        super().clear()
+    def begin(self, last: float, *heights: float) -> None:
+        """Remove all that is plotted.
 
-    def level(self, y: float, style: str) -> None:
-        """Draw a dashed line at a height, behind the curves."""
-        self._levels.append((y, style))
-
-    def end(self, x: float, y: float, sign: str, style: str) -> None:
-        """Write a sign where a curve ends, before all curves, or beside it where another sign stands."""
-        if math.isfinite(y):
-            self._ends.append((x, y, sign, style))
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Draw at once what is plotted in the block.
-
-        The base class would draw it while the screen is being painted, so that it has to be painted a second time; and
-        it would paint the area around the canvas, too, with every line that is added.
+        Args:
+            last: where the axis of the curves ends.
+            heights: numbers that the other axis has in any case.
         """
-        self._quiet = True
-        try:
-            yield
-        finally:
-            self._quiet = False
-        self._needs_rerender = True
-        self.render()
+        self._last, self._heights = last, list(heights)
+        self._curves: list[Curve] = []
+        self._levels: list[tuple[float, str, str]] = []
+        self._lines: list[Strip] = []
+        self.refresh()
 
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Ask for a repaint, except while something is plotted."""
-        if self._quiet:
-            return self
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+    def level(self, y: float, label: str, style: str) -> None:
+        """Draw a dashed line at a height, behind the curves, with a label at its right end."""
+        self._levels.append((y, label, style))
 
-    def _render_plot(self) -> None:
-        if not self.query("#plot"):
-            return
-        canvas, room = self.query_one("#plot", Canvas), self._scale_rectangle  # inside the frame
-        with canvas.batch_refresh():  # the base class asks for a repaint with every dot that it sets
-            super()._render_plot()
-            if room.area:
-                self._draw_levels(canvas, room)
-                self._draw_ends(canvas, room)
+    def curve(
+        self, xs: Sequence[float], ys: Sequence[float], style: str, sign: str = "", *, chosen: bool = False
+    ) -> None:
+        """Draw a curve, with a sign at its end, or beside it where another one stands; one without a sign is fainter.
 
-    def _draw_levels(self, canvas: Canvas, room: Region) -> None:
+        A cell of several curves shows the dots of all in the colour of the chosen one; else those with signs take
+        turns.
+        """
+        points = np.array([(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]).reshape(-1, 2)
+        if len(points):
+            self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, bool(sign) + chosen))
+
+    def notify_style_update(self) -> None:
+        """Draw anew in other colours."""
+        super().notify_style_update()
+        self._lines = []
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line."""
+        size = self.size
+        if len(self._lines) != size.height or self._lines[0].cell_length != size.width:
+            self._lines = self._draw(size.width, size.height)
+        return self._lines[y]
+
+    def _draw(self, width: int, height: int) -> list[Strip]:
+        base, frame, faint = (self.rich_style, *map(self.get_component_rich_style, ("plot--axis", "plot--tick")))
+        heights = [*self._heights, *(y for y, *_ in self._levels)]
+        heights += [float(end(ys)) for _, ys, *_ in self._curves for end in (np.min, np.max)]
+        rows = max(1, height - 1)
+        up = axis(min(heights, default=0.0), max(heights, default=1.0), rows, UP)
+        left = max([3, *(len(label) for _, label in up.ticks)])
+        right = max((len(label) + 1 for _, label, _ in self._levels), default=0)
+        columns = max(1, width - left - right)
+        across = axis(0, self._last, columns, ACROSS, finest=1)
+
+        # From the lowest row, as everything here. The first row and column are the frame.
+        cells = [[("─", frame)] * columns, *([("│", frame)] + [(" ", base)] * (columns - 1) for _ in range(1, rows))]
+        for row, _ in up.ticks:
+            cells[row][0] = "┤", frame
+        for column, _ in across.ticks:
+            cells[0][column] = "┬", frame
+        cells[0][0] = "└", frame
+        self._draw_curves(cells, across, up)
+        self._draw_levels(cells, up)
+        self._draw_signs(cells, across, up)
+        names, labels = dict(up.ticks), self._labels(up, rows)
+        lines = [
+            [
+                *((character, faint) for character in names.get(row, "").rjust(left)),
+                *line,
+                *((character, labels[row][1]) for character in f" {labels[row][0]}".ljust(right)[:right]),
+            ]
+            for row, line in enumerate(cells)
+        ]
+        below = [(" ", base)] * width
+        for column, label in across.ticks:
+            begin = max(0, min(left + column - (len(label) - 1) // 2, width - len(label)))
+            below[begin : begin + len(label)] = [(character, faint) for character in label]
+        return [_strip(line, width, base) for line in [*lines[::-1], below][:height]]
+
+    def _style(self, style: str) -> Style:
+        return self.rich_style + Style.parse(style)
+
+    def _draw_curves(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
+        rows, columns = len(cells), len(cells[0])
+        dots = np.zeros((rows, columns), np.int64)
+        here: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for place, curve in enumerate(self._curves):
+            x, y = _joined(across.dots(curve.xs, 2, columns), up.dots(curve.ys, 4, rows))
+            np.bitwise_or.at(dots, (y // 4, x // 2), DOTS[y % 4, x % 2])
+            for cell in set(zip((y // 4).tolist(), (x // 2).tolist(), strict=True)):
+                here[cell].append(place)
+        ranks, styles = [curve.rank for curve in self._curves], [self._style(curve.style) for curve in self._curves]
+        for (row, column), places in here.items():
+            highest = max(ranks[place] for place in places)
+            shown = [place for place in places if ranks[place] == highest]
+            cells[row][column] = chr(0x2800 + dots[row, column]), styles[shown[column % len(shown)]]
+
+    def _draw_levels(self, cells: list[list[Cell]], up: Axis) -> None:
         """Draw the levels in the cells that curves leave free; those in one row take turns."""
-        rows: dict[int, list[str]] = defaultdict(list)
-        for y, style in self._levels:
-            rows[self._place(0, y, room)[1]].append(style)
+        rows: dict[int, list[Style]] = defaultdict(list)
+        for y, _, style in self._levels:
+            rows[self._row(y, up, cells)].append(self._style(style))
         for row, styles in rows.items():
-            free = [x for x in range(room.x, room.right) if canvas.get_pixel(x, row)[0] == " "]
-            for turn, style in enumerate(styles):
-                cells = [(x, row) for x in free if x % len(styles) == turn]
-                canvas.set_pixels(cells, char=DASH, style=style)
+            for column, (character, _) in enumerate(cells[row]):
+                if character == " ":
+                    cells[row][column] = DASH, styles[column % len(styles)]
 
-    def _draw_ends(self, canvas: Canvas, room: Region) -> None:
+    def _row(self, y: float, up: Axis, cells: Sequence[object]) -> int:
+        return int(up.dots(np.array([y]), 1, len(cells))[0])
+
+    def _labels(self, up: Axis, rows: int) -> dict[int, tuple[str, Style]]:
+        """Return the labels of the levels by row: each near its level, no two in one row."""
+        found: dict[int, tuple[str, Style]] = defaultdict(lambda: ("", self.rich_style))
+        levels = sorted(self._levels[:rows], key=lambda level: level[0])
+        free = 0
+        for place, (y, label, style) in enumerate(levels):
+            row = min(max(free, self._row(y, up, range(rows))), rows - len(levels) + place)
+            found[row], free = (label, self._style(style)), row + 1
+        return found
+
+    def _draw_signs(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
         taken: set[tuple[int, int]] = set()
-        for x, y, sign, style in self._ends:
-            column, row = self._place(x, y, room)
-            near = range(column, max(room.x, column - FARTHEST) - 1, -1)
-            free = ((c, r) for c in near for r in range(room.y, room.bottom) if (c, r) not in taken)
+        for xs, ys, style, sign, _ in self._curves:
+            if not sign:
+                continue
+            column, row = int(across.dots(xs[-1:], 1, len(cells[0]))[0]), self._row(ys[-1], up, cells)
+            near = range(column, max(0, column - FARTHEST) - 1, -1)
+            free = ((c, r) for c in near for r in range(len(cells)) if (c, r) not in taken)
             place = min(free, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
             if place is not None:
                 taken.add(place)
-                canvas.set_pixel(*place, char=sign, style=style)
+                cells[place[1]][place[0]] = sign, self._style(f"bold {style}")
 
-    def _place(self, x: float, y: float, room: Region) -> tuple[int, int]:
-        """Return the cell of a point: the nearest one inside the frame."""
-        column, row = self.get_pixel_from_coordinate(x, y)
-        return max(room.x, min(room.right - 1, column)), max(room.y, min(room.bottom - 1, row))
 
-    def _update_margin_sizes(self) -> None:
-        # The base class assumes that its parts are mounted; the user may leave a screen before they are.
-        if self.query(Grid):
-            super()._update_margin_sizes()
+def _joined(xs: NDArray[np.int64], ys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the dots of the lines between some dots."""
+    counts = np.maximum(1, np.maximum(abs(np.diff(xs)), abs(np.diff(ys))))
+    part = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)) / np.repeat(counts, counts)
+    x, y = (np.rint(np.repeat(v[:-1], counts) + part * np.repeat(np.diff(v), counts)) for v in (xs, ys))
+    return np.append(x, xs[-1]).astype(np.int64), np.append(y, ys[-1]).astype(np.int64)
 
-    def _update_legend(self) -> None:
-        if self.query("#legend"):
-            super()._update_legend()
+
+def _strip(line: Sequence[Cell], width: int, base: Style) -> Strip:
+    """Return a line of the screen, with one segment for neighbours of one style."""
+    runs = groupby(line, key=lambda cell: id(cell[1]))
+    found = [list(run) for _, run in runs]
+    segments = [Segment("".join(character for character, _ in run), run[0][1]) for run in found]
+    return Strip(Segment.adjust_line_length(segments, width, base), width)
