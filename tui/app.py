@@ -6,6 +6,7 @@ imported when it is used.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,6 +183,9 @@ class MarketApp(SteadyApp):
         """Compare two or more runs."""
         from tui.screens.compare import CompareScreen
 
+        if self.settings.speed is None:  # one that was started to be watched does not keep the others back
+            for session in sessions:
+                self.runs.play_at(session, None)
         self.push_screen(CompareScreen(sessions, self))
 
     def show_batch(self, folder: Path) -> None:
@@ -233,8 +237,10 @@ class MarketApp(SteadyApp):
         if choice is None:
             return
         known = set(self.runs.sessions)
-        speed = self.settings.speed
-        sessions = [self.runs.start(replace(start, speed=speed), label) for start, label in choice.starts]
+        starts = choice.starts
+        if (speed := self.settings.speed) is not None:
+            starts = tuple((replace(start, speed=None if speed == inf else speed), label) for start, label in starts)
+        sessions = [self.runs.start(start, label) for start, label in starts]
         sessions += [self.runs.open(path) for path in choice.replay]
         if choice.resumes and not known.issuperset(sessions):
             from tui.screens.run import RESUMES

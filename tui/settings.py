@@ -5,6 +5,7 @@ import tomllib
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class Settings:
 
     Attributes:
         theme: the name of a theme; empty for Textual's own choice.
-        speed: rounds per second of a run that is started; None for full speed.
+        speed: rounds per second of a run that is started; infinite for full speed, None until the user has chosen one.
         panel: the number of the panel that has the focus in a market.
         maximised: whether that panel has all the room.
         keys: keys that the user has changed, by the names in docs/tui.md, such as ``market.pause = "p"``.
@@ -65,7 +66,7 @@ def load(path: Path) -> Settings:
         if problem := _problem(key, value):
             raise SettingsError(f"{path}: {key}: {problem}")
     if found.get("speed") == FULL:
-        found["speed"] = None
+        found["speed"] = inf
     return Settings(**{**known, **found})
 
 
@@ -101,11 +102,8 @@ def save(path: Path, settings: Settings) -> None:
         document.add(tomlkit.comment("What `flmarket tui` remembers; docs/tui.md describes the keys."))
     for each in fields(Settings):
         value = getattr(settings, each.name)
-        if each.name == "speed" and value is None:
-            value = FULL
-        default = getattr(Settings(), each.name)
-        if each.name in document or value != (FULL if each.name == "speed" else default):
-            document[each.name] = value
+        if value is not None and (each.name in document or value != getattr(Settings(), each.name)):
+            document[each.name] = FULL if value == inf else value
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_text(path) as file:
         file.write(tomlkit.dumps(document))

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,16 @@ def test_settings_are_written_beside_comments_and_read_again(tmp_path: Path) -> 
     save(path, Settings(theme="nord", speed=2.0, panel=4, maximised=True, keys={"market.pause": "p"}))
     assert load(path) == Settings(theme="nord", speed=2.0, panel=4, maximised=True, keys={"market.pause": "p"})
     path.write_text(f"# mine\n{path.read_text()}")
-    save(path, Settings(theme="dracula", speed=None, panel=4, maximised=True, keys={"market.pause": "p"}))
+    save(path, Settings(theme="dracula", speed=inf, panel=4, maximised=True, keys={"market.pause": "p"}))
     assert path.read_text().startswith("# mine\n")
     assert 'speed = "full"' in path.read_text()
-    assert load(path).theme == "dracula"
+    assert load(path) == Settings(theme="dracula", speed=inf, panel=4, maximised=True, keys={"market.pause": "p"})
+
+
+def test_a_speed_that_nobody_chose_is_not_written(tmp_path: Path) -> None:
+    save(tmp_path / "tui.toml", Settings(theme="nord"))
+    assert "speed" not in (tmp_path / "tui.toml").read_text()
+    assert load(tmp_path / "tui.toml").speed is None
 
 
 def test_the_settings_are_in_the_folder_for_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

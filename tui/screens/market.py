@@ -43,6 +43,7 @@ class MarketScreen(TimeScreen):
             Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
             Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
             Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
+            Binding("F", "full_speed", "Full speed", show=False, key_display="F"),
             Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
             Binding("right_square_bracket,right", "seek(1)", "Next round", show=False, key_display="]"),
             Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False, key_display="{"),

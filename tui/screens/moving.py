@@ -1,5 +1,7 @@
 """The keys that move a market screen through time: play, step, walk, seek, and jump to what happened."""
 
+from math import inf
+
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -78,13 +80,19 @@ class TimeScreen(Screen[None]):
 
     def action_faster(self, steps: int) -> None:
         """Change the speed."""
-        before, self.session.speed = self.session.speed, faster(self.session.speed, steps)
-        if self.session.speed == before:
+        speed = faster(self.session.speed, steps)
+        if speed == self.session.speed:
             self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
-        self._navigator.settings.speed = self.session.speed
-        if self._runs.steerable(self.session):
-            self._runs.send(self.session, "speed", rounds=self.session.speed)
-        elif self._player is not None:
+        self._play_at(speed)
+
+    def action_full_speed(self) -> None:
+        """Play as fast as can be."""
+        self._play_at(None)
+
+    def _play_at(self, speed: float | None) -> None:
+        self._navigator.settings.speed = inf if speed is None else speed
+        self._runs.play_at(self.session, speed)
+        if self._player is not None:
             self._start_playing()
         self.draw()
 

@@ -25,6 +25,7 @@ from scenarios.running.protocol import Start
 from scenarios.running.seeds import parse_seeds
 from tui.screens.dialog import Box, Dialog
 from tui.watching.catalogue import find_run
+from tui.watching.playhead import to_watch
 from tui.widgets.marks import MarkList, Tick
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
@@ -256,10 +257,12 @@ checkpoint, or starts over."""
     def _finish(self, planned: Sequence[_Planned], done: Sequence[Path]) -> None:
         starts, resumes = [], False
         for run in planned:
+            rounds = self._points[run.point].scenario.rounds
+            speed = to_watch(rounds) if len(planned) + len(done) == 1 else None
             over = run.found is not None and (not run.unfinished or self.query_one("#over", Tick).value)
             start = Start(
                 self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
-                run.seed, fresh=over, paused=self.query_one("#paused", Tick).value,
+                run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
             )  # fmt: skip
             starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
             resumes = resumes or (run.unfinished and not run.played and not over)

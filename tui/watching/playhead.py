@@ -7,6 +7,12 @@ from tui.watching.history import History, after, before
 SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)
 """Rounds per second; None is full speed."""
 
+TO_WATCH = 5.0
+"""Rounds per second of a run that is started to be watched, if the user has chosen no speed."""
+
+LONGEST = 60.0
+"""Seconds that such a run takes at most, if its rounds are played as fast as that."""
+
 
 @dataclass
 class Playhead:
@@ -54,6 +60,11 @@ class Playhead:
         here = (0 if direction > 0 else last) if self.event is None else self.event
         there = here + direction
         self.event = None if there > last or there < 0 else there
+
+
+def to_watch(rounds: int) -> float:
+    """Return the speed of a run of so many rounds that is started to be watched."""
+    return max(TO_WATCH, rounds / LONGEST)
 
 
 def faster(speed: float | None, steps: int) -> float | None:

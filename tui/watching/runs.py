@@ -152,6 +152,12 @@ class Runs:
         if begun is not None:
             self._read_in_thread(begun)
 
+    def play_at(self, session: Session, speed: float | None) -> None:
+        """Set the speed of a run, or that of its replay."""
+        session.speed = speed
+        if self.steerable(session):
+            self.send(session, "speed", rounds=speed)
+
     def end(self, session: Session) -> None:
         """End a run's process and close its session."""
         with self._lock:

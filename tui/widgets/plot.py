@@ -57,7 +57,7 @@ def rounded(low: float, high: float) -> tuple[float, float, float]:
 
     Limits of more numbers are never narrower: each step, of 1, 5, 10, 50 and so on, is a multiple of those before it.
     """
-    span = max(high - low, LEAST * max(abs(low), abs(high)), SLACK)
+    span = max(high - low, LEAST * max(abs(low), abs(high))) or 1.0
     power = 10.0 ** floor(log10(span / 10))
     step = next(step for step in (power, 5 * power, 10 * power) if step * (1 + SLACK) >= span / 10)
     return floor(low / step + SLACK) * step, ceil(high / step - SLACK) * step, step
@@ -74,7 +74,8 @@ def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0)
         finest: the least difference of two ticks.
     """
     low, high, step = rounded(low, high)
-    span, gaps = max(high - low, step), cells - 1
+    high = max(high, low + step)
+    span, gaps = high - low, cells - 1
     found = []
     for between in apart if gaps else ():
         for tick in TICKS[bisect_left(TICKS, max(finest, between * span / gaps) * (1 - SLACK)) :]:
@@ -227,7 +228,7 @@ class Plot(Widget):
     def _labels(self, up: Axis, rows: int) -> dict[int, tuple[str, Style]]:
         """Return the labels of the levels by row: each near its level, no two in one row."""
         found: dict[int, tuple[str, Style]] = defaultdict(lambda: ("", self.rich_style))
-        levels = sorted(self._levels[:rows], key=lambda level: level[0])
+        levels = sorted(self._levels[:rows], key=lambda level: level[0])  # from the lowest
         free = 0
         for place, (y, label, style) in enumerate(levels):
             row = min(max(free, self._row(y, up, range(rows))), rows - len(levels) + place)

@@ -113,7 +113,9 @@ class StatusLine(Static):
 
 def _speed(session: Session) -> str:
     """Return how fast the run may be and is, and how long it will take at most: it ends early if all services leave."""
-    words = "full speed" if session.speed is None else f"{session.speed:g} rounds/s"
+    words = "full speed" if session.speed is None else f"{session.speed:.3g} rounds/s"
+    if session.speed is not None and not session.over:
+        words += " (F: full speed)"
     rate = session.pace.rate() if session.phase in {Phase.RUNNING, Phase.GROWING} else None
     if rate is None or session.scenario is None:
         return words

@@ -177,7 +177,7 @@ async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small
         screen = CompareScreen(two(play_small, scenario_text), app)
         app.push_screen(screen)
         await pilot.pause()
-        assert [height for height, _ in screen.query_one(Plot)._levels] == [50.0]
+        assert [level[:2] for level in screen.query_one(Plot)._levels] == [(50.0, "50")]
         await pilot.press("v")
         assert not screen.query_one(Plot)._levels
 

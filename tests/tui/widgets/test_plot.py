@@ -1,32 +1,187 @@
-"""The plot: targets behind the curves, and a sign where each curve ends."""
+"""The plot: axes on whole cells, targets behind the curves, dots that stay, and a sign where each curve ends."""
 
 from collections.abc import Callable
+from decimal import Decimal
+from itertools import pairwise
 
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.style import Style
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual_hires_canvas import Canvas
 
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.watching.session import Session
-from tui.widgets.plot import DASH, Plot
+from tui.widgets.look import ANSI_SERIES
+from tui.widgets.plot import ACROSS, DASH, UP, Axis, Plot, axis, rounded
 
 Play = Callable[..., Session]
+BRAILLE = range(0x2801, 0x2900)
+NUMBERS = st.one_of(
+    st.integers(-1000, 1000).map(float),
+    st.decimals(-10_000, 10_000, places=4).map(float),
+    st.floats(-1e9, 1e9).map(lambda number: float(f"{number:.6g}") if abs(number) > 1e-6 else 0.0),
+)
+
+
+def lines(plot: Plot) -> list[str]:
+    """What a plot shows, line by line."""
+    return [plot.render_line(y).text for y in range(plot.size.height)]
 
 
 def inside(app: MarketApp) -> list[str]:
-    """What the plot shows inside its frame, line by line."""
-    canvas = app.screen.query_one(Plot).query_one("#plot", Canvas)
-    height, width = canvas.size.height, canvas.size.width
-    return ["".join(canvas.get_pixel(x, y)[0] for x in range(1, width - 1)) for y in range(1, height - 1)]
+    """What the plot shows inside its frame, line by line, with the labels of targets."""
+    *body, _, _ = lines(app.screen.query_one(Plot))
+    return [line[max(line.find("│"), line.find("┤")) + 1 :] for line in body]
 
 
 def signs(app: MarketApp) -> set[str]:
-    return {character for line in inside(app) for character in line if character.isalnum()}
+    return {sign for line in inside(app) for sign in line[:-5] if sign.isdecimal()}  # the rest are labels
+
+
+def styles(plot: Plot, row: int) -> list[tuple[str, Style]]:
+    """The cells of a line."""
+    return [(character, part.style or Style()) for part in plot.render_line(row) for character in part.text]
 
 
 async def settled(pilot: Pilot[None]) -> None:
     await pilot.pause(0.2)  # longer than a redraw is put off
+
+
+class PlotApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Plot()
+
+
+# Axes
+
+
+def shown(found: Axis, cells: int) -> tuple[float, float]:
+    """The numbers in the middle of the first cell and of the last."""
+    return found.low, found.low + (cells - 1) * found.worth
+
+
+@given(low=NUMBERS, more=NUMBERS.map(abs), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP]))
+@example(low=0.0, more=100.0, cells=17, apart=UP)
+def test_ticks_stand_on_whole_cells_at_even_distances_and_say_round_numbers(
+    low: float, more: float, cells: int, apart: range
+) -> None:
+    found = axis(low, low + more, cells, apart)
+    places, numbers = [place for place, _ in found.ticks], [Decimal(label) for _, label in found.ticks]
+    assert len({b - a for a, b in pairwise(places)}) <= 1
+    assert all(b - a in apart for a, b in pairwise(places))
+    assert all(0 <= place < cells for place in places)
+    for place, number in zip(places, numbers, strict=True):
+        assert found.low + place * found.worth == pytest.approx(float(number), abs=1e-6 * found.worth)
+    for a, b in pairwise(numbers):
+        assert (b - a).normalize().as_tuple().digits in {(1,), (2,), (5,), (2, 5)}
+        assert a % (b - a) == 0
+
+
+@given(low=NUMBERS, more=NUMBERS.map(abs), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP]))
+def test_an_axis_contains_its_numbers_and_does_not_waste_its_room(
+    low: float, more: float, cells: int, apart: range
+) -> None:
+    found = axis(low, low + more, cells, apart)
+    first, last = shown(found, cells)
+    assert first <= low + 1e-6 * found.worth
+    assert last >= low + more - 1e-6 * found.worth
+    least, most, step = rounded(low, low + more)
+    if cells >= 10 and apart is UP:
+        assert max(most - least, step) / (last - first) > 0.6
+        assert len(found.ticks) >= 2
+
+
+@given(
+    numbers=st.lists(NUMBERS, min_size=2, max_size=30), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP])
+)
+def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbers(
+    numbers: list[float], cells: int, apart: range
+) -> None:
+    steps = []
+    for count in range(1, len(numbers) + 1):
+        part = numbers[:count]
+        low, high, step = limits = rounded(min(part), max(part))
+        steps.append((limits, axis(min(part), max(part), cells, apart)))
+        for limit in (low, high):
+            assert limit / step == pytest.approx(round(limit / step), abs=1e-6)
+    for (before, picture), (after, next_picture) in pairwise(steps):
+        assert after[0] <= before[0] + 1e-6 * after[2]
+        assert after[1] >= before[1] - 1e-6 * after[2]
+        assert picture == next_picture or after != before
+
+
+def test_rounds_are_counted_in_whole_numbers_at_every_width() -> None:
+    for cells in range(2, 300):
+        assert all("." not in label for _, label in axis(0, 10, cells, ACROSS, finest=1).ticks)
+
+
+async def test_a_thin_frame_stands_on_two_sides_at_every_size() -> None:
+    async with PlotApp().run_test() as pilot:
+        plot = pilot.app.query_one(Plot)
+        for width, height in ((80, 24), (40, 9), (12, 5), (200, 60)):
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
+            plot.begin(20, 0, 100)
+            *body, frame, numbers = lines(plot)
+            left = frame.index("└")
+            assert {line[left] for line in body} <= {"│", "┤"}
+            assert set(frame[left + 1 :]) <= {"─", "┬"}
+            assert all(line[left + 1 :].isspace() for line in body)
+            assert all(len(line) == width for line in (*body, frame, numbers))
+            ticks = [y for y, line in enumerate(body) if line[left] == "┤"]
+            assert [y for y, line in enumerate(body) if line[:left].strip()] == ticks
+            assert len({b - a for a, b in pairwise([*ticks, height - 2])}) == 1  # 0 stands at the corner
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 9), (30, 2), (5, 3)])
+async def test_a_plot_without_room_draws_what_fits(size: tuple[int, int]) -> None:
+    async with PlotApp().run_test(size=size) as pilot:
+        plot = pilot.app.query_one(Plot)
+        plot.begin(20, 0, 100)
+        plot.level(93, "1 93", "blue")
+        plot.curve([1, 2, 3], [10, float("nan"), 99], "red", "1")
+        assert [len(line) for line in lines(plot)] == [size[0]] * size[1]
+
+
+# Curves
+
+
+async def test_dots_of_several_curves_in_a_cell_are_all_shown_in_the_chosen_ones_colour() -> None:
+    async with PlotApp().run_test(size=(60, 20)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        alone = []
+        for height in (50.0, 52.0):  # within one cell
+            plot.begin(20, 0, 100)
+            plot.curve([5, 20], [height, height], "red")
+            alone.append({(y, x): ord(c) - 0x2800 for y, line in enumerate(lines(plot)) for x, c in enumerate(line)
+                          if ord(c) in BRAILLE})  # fmt: skip
+        assert alone[0].keys() == alone[1].keys()
+        assert alone[0] != alone[1]
+        for first in (True, False):
+            plot.begin(20, 0, 100)
+            plot.curve([5, 20], [50.0, 50.0], "red", "1", chosen=first)
+            plot.curve([5, 20], [52.0, 52.0], "blue", "2", chosen=not first)
+            for (y, x), dots in alone[0].items():
+                character, style = styles(plot, y)[x]
+                if character not in {"1", "2"}:
+                    assert ord(character) - 0x2800 == dots | alone[1][y, x]
+                    assert style.color is not None
+                    assert style.color.name == ("red" if first else "blue")
+
+
+async def test_curves_in_the_same_cells_take_turns_where_none_is_chosen() -> None:
+    async with PlotApp().run_test(size=(60, 20)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        plot.begin(20, 0, 100)
+        plot.curve([5, 20], [50, 50], "green")  # the end of an interval is behind both
+        for color, sign in (("red", "1"), ("blue", "2")):
+            plot.curve([5, 20], [50, 50], color, sign)
+        seen = [style.color for y in range(20) for character, style in styles(plot, y) if ord(character) in BRAILLE]
+        assert {color.name for color in seen if color} == {"red", "blue"}
 
 
 async def test_each_curve_ends_in_its_sign_in_the_last_round_of_the_axis_too(app: MarketApp, play_small: Play) -> None:
@@ -34,20 +189,20 @@ async def test_each_curve_ends_in_its_sign_in_the_last_round_of_the_axis_too(app
         await settled(pilot)
         assert screen.head.round == 12
         assert signs(app) == {"1", "2", "3"}
-        assert {line[-1] for line in inside(app) if line[-1].isalnum()} == {"1", "2", "3"}
         await pilot.press("home")  # a curve of one round is its sign
         await settled(pilot)
         assert signs(app) == {"1", "2", "3"}
 
 
-async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(
-    app: MarketApp, play_small: Play, scenario_text: str
-) -> None:
+async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(CompareScreen([session] * 9, app))
         await settled(pilot)
         assert signs(app) == set("123456789")
+
+
+# Targets
 
 
 async def test_targets_are_lines_at_every_size_and_in_every_round(app: MarketApp, play_small: Play) -> None:
@@ -60,14 +215,45 @@ async def test_targets_are_lines_at_every_size_and_in_every_round(app: MarketApp
                 await settled(pilot)
                 targets = [line for line in inside(app) if DASH in line]
                 assert len(targets) in {2, 3}, (size, key)  # two of them are near each other
-                assert all(" " not in line for line in targets), (size, key)
+                assert all(" " not in line[:-5] for line in targets), (size, key)  # the rest is the label
+                assert [line[-5:].strip() for line in inside(app) if line[-5:].strip()] == ["3 95", "2 90", "1 50"]
 
 
-async def test_targets_in_one_line_take_turns(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    session = play_small(scenario_text.replace("target_accuracy = 0.95", "target_accuracy = 0.9"))
-    async with watching(app, session) as (pilot, screen):
+async def test_targets_in_one_line_take_turns_and_each_has_its_label_in_its_colour() -> None:
+    async with PlotApp().run_test(size=(60, 12)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        plot.begin(20, 0, 100)
+        for label, color in (("1 90", "red"), ("2 90", "blue"), ("3 90", "green")):
+            plot.level(90, label, color)
+        dashes = [{style.color.name for character, style in styles(plot, y) if character == DASH and style.color}
+                  for y in range(12)]  # fmt: skip
+        assert [colors for colors in dashes if colors] == [{"red", "blue", "green"}]
+        found = {}
+        for y, line in enumerate(lines(plot)):
+            if line[-4:].strip():
+                color = styles(plot, y)[-1][1].color
+                found[line[-4:]] = color.name if color else ""
+        assert found == {"1 90": "red", "2 90": "blue", "3 90": "green"}
+
+
+async def test_labels_that_would_stand_outside_move_inside() -> None:
+    async with PlotApp().run_test(size=(60, 6)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        plot.begin(20, 0, 100)
+        for m, target in enumerate((100, 100, 100, 99), start=1):
+            plot.level(target, f"{m} {target}", "red")
+        assert [line[-5:].strip() for line in lines(plot)[:4]] == ["3 100", "2 100", "1 100", "4 99"]
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
+async def test_in_ansi_themes_curves_and_targets_have_the_terminals_colours(
+    app: MarketApp, play_small: Play, theme: str
+) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        app.theme = theme
         await settled(pilot)
-        canvas = screen.query_one(Plot).query_one("#plot", Canvas)
-        place = next(y for y, line in enumerate(inside(app), start=1) if DASH in line)
-        styles = {style for x in range(1, canvas.size.width - 1) for _, style in [canvas.get_pixel(x, place)] if style}
-        assert len(styles) >= 2
+        plot = screen.query_one(Plot)
+        cells = [cell for y in range(plot.size.height) for cell in styles(plot, y)]
+        used = {style.color.name for character, style in cells if ord(character) in BRAILLE and style.color}
+        assert used
+        assert used <= set(ANSI_SERIES)
