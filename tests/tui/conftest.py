@@ -112,7 +112,7 @@ def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, ph
     return session
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def scenario_text() -> str:
     return SCENARIO
 

@@ -51,6 +51,10 @@ class Axis:
         places = np.floor(((values - self.low) / self.worth + 0.5) * each + SLACK)
         return np.clip(places, 0, cells * each - 1).astype(np.int64)
 
+    def cell(self, value: float, cells: int) -> int:
+        """Return the place of a number."""
+        return int(self.dots(np.array([value]), 1, cells)[0])
+
 
 def rounded(low: float, high: float) -> tuple[float, float, float]:
     """Return limits around numbers, which change only at multiples of a step, and the step.
@@ -165,7 +169,7 @@ class Plot(Widget):
         rows = max(1, height - 1)
         up = axis(min(heights, default=0.0), max(heights, default=1.0), rows, UP)
         left = max([3, *(len(label) for _, label in up.ticks)])
-        right = max((len(label) + 1 for _, label, _ in self._levels), default=0)
+        right = min(width // 4, max((len(label) + 1 for _, label, _ in self._levels), default=0))
         columns = max(1, width - left - right)
         across = axis(0, self._last, columns, ACROSS, finest=1)
 
@@ -216,14 +220,11 @@ class Plot(Widget):
         """Draw the levels in the cells that curves leave free; those in one row take turns."""
         rows: dict[int, list[Style]] = defaultdict(list)
         for y, _, style in self._levels:
-            rows[self._row(y, up, cells)].append(self._style(style))
+            rows[up.cell(y, len(cells))].append(self._style(style))
         for row, styles in rows.items():
             for column, (character, _) in enumerate(cells[row]):
                 if character == " ":
                     cells[row][column] = DASH, styles[column % len(styles)]
-
-    def _row(self, y: float, up: Axis, cells: Sequence[object]) -> int:
-        return int(up.dots(np.array([y]), 1, len(cells))[0])
 
     def _labels(self, up: Axis, rows: int) -> dict[int, tuple[str, Style]]:
         """Return the labels of the levels by row: each near its level, no two in one row."""
@@ -231,7 +232,7 @@ class Plot(Widget):
         levels = sorted(self._levels[:rows], key=lambda level: level[0])  # from the lowest
         free = 0
         for place, (y, label, style) in enumerate(levels):
-            row = min(max(free, self._row(y, up, range(rows))), rows - len(levels) + place)
+            row = min(max(free, up.cell(y, rows)), rows - len(levels) + place)
             found[row], free = (label, self._style(style)), row + 1
         return found
 
@@ -240,7 +241,7 @@ class Plot(Widget):
         for xs, ys, style, sign, _ in self._curves:
             if not sign:
                 continue
-            column, row = int(across.dots(xs[-1:], 1, len(cells[0]))[0]), self._row(ys[-1], up, cells)
+            column, row = across.cell(xs[-1], len(cells[0])), up.cell(ys[-1], len(cells))
             near = range(column, max(0, column - FARTHEST) - 1, -1)
             free = ((c, r) for c in near for r in range(len(cells)) if (c, r) not in taken)
             place = min(free, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)

@@ -1,5 +1,10 @@
-"""How the screens look, at 80x24 and 160x48. After a wanted change: pytest --snapshot-update, and look at them."""
+"""How the screens look: five at four sizes, and at one of them in light colours; the others at one or two sizes.
 
+After a wanted change: pytest --snapshot-update, and look at them.
+"""
+
+import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 import tui.watching.catalogue
+from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -16,6 +22,9 @@ from tui.screens.market import MarketScreen
 from tui.screens.shock import ShockDialog
 from tui.watching.session import Session
 
+DARK, LIGHT = "textual-dark", "textual-light"
+LOOKS = [((80, 24), DARK), ((120, 40), DARK), ((120, 40), LIGHT), ((160, 48), DARK), ((200, 60), DARK)]
+looks = pytest.mark.parametrize(("size", "theme"), LOOKS, ids=lambda it: "x".join(map(str, it)) if it[1:] else it)
 SIZES = [(80, 24), (160, 48)]
 STEADY = 4
 """Looks, a pause apart, at which a picture must be the same before it is taken."""
@@ -26,13 +35,29 @@ Compare = Callable[..., bool]
 Play = Callable[..., Session]
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, scenario_text: str) -> Path:
+    """Runs of the small scenario, one of which was interrupted; all ended two days ago."""
+    folder = tmp_path_factory.mktemp("played")
+    (folder / "small.toml").write_text(scenario_text)
+    flags = ["--policy", "hqfa", "--policy", "random", "--seeds", "2", "--set", "training.backend=surrogate", "-q"]
+    assert flmarket("run", "small.toml", *flags, cwd=folder).returncode == 0
+    next(folder.glob("runs/*/random/seed-0001/meta.json")).unlink()
+    return folder / "runs"
+
+
 @pytest.fixture
-def still(small: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp:
-    """An app that finds the small scenario alone, and where nothing moves or blinks."""
+def still(small: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp:
+    """An app that finds the small scenario and its runs alone, and where nothing moves or blinks."""
+    shutil.copytree(runs, small / "runs")
+    ago = time.time() - 49 * 3600
+    for path in (small / "runs").rglob("*"):
+        os.utime(path, (ago, ago))
+    monkeypatch.chdir(small)  # paths are shown
     monkeypatch.setattr(tui.watching.catalogue, "builtins", list)
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.delenv("NO_COLOR", raising=False)  # some machines that run tests set it, and a user may
-    app = MarketApp(out=small / "runs", folder=small)
+    app = MarketApp(out=Path("runs"), folder=Path())
     app.animation_level = "none"
     return app
 
@@ -53,17 +78,42 @@ async def settle(pilot: Pilot[None], words: str) -> None:
         before = picture
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_home(still: MarketApp, size: tuple[int, int], snap_compare: Compare) -> None:
+@looks
+def test_home(still: MarketApp, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
+        still.theme = theme
         await settle(pilot, "Three services, eight clients.")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
+@looks
+def test_run_dialog(
+    still: MarketApp, scenario_text: str, size: tuple[int, int], theme: str, snap_compare: Compare
+) -> None:
     async def before(pilot: Pilot[None]) -> None:
+        still.theme = theme
+        await settle(pilot, "Three services, eight clients.")
+        still.ask_and_run(scenario_text, "small.toml")
+        await settle(pilot, "as configured: each service uses its own")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
+@looks
+def test_batch(still: MarketApp, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        still.theme = theme
+        still.show_batch(still.out)
+        await settle(pilot, "interrupted")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
+@looks
+def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        still.theme = theme
         still.push_screen(MarketScreen(play_small(), still))
         await pilot.pause()
         await pilot.press("home", "]", "]", "3", "down")
@@ -119,11 +169,12 @@ def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looks
 def test_compare(
-    still: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int], snap_compare: Compare
+    still: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int], theme: str, snap_compare: Compare
 ) -> None:
     async def before(pilot: Pilot[None]) -> None:
+        still.theme = theme
         sessions = [play_small(), play_small(scenario_text.replace('"lcfa"', '"d-first"'), rounds=9)]
         still.push_screen(CompareScreen(sessions, still))
         await settle(pilot, "round 9")
