@@ -111,19 +111,19 @@ async def recording(folder: Path) -> None:
             shoot("Three services compete for the same clients, round after round", 0.9)
         await pilot.press("space", "O", "4", "m")
         await pilot.pause(0.5)
-        shoot("4, m: why did each client train for this service, or not?", 4)
+        shoot("Keys 4 and m: why each client trains for this service, or does not", 4)
         await pilot.press("m", "f", "1", "i")
         await until(pilot, lambda: isinstance(app.screen, ShockDialog))
         app.screen.query_one("#value", Input).value = "5"
         await pilot.pause(0.3)
-        shoot("i: what if a service had a quarter of its budget from here on?", 3)
+        shoot("Key i: what if this service had a quarter of its budget from now on?", 3)
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is not market and isinstance(app.screen, MarketScreen))
         fork = app.screen.session  # type: ignore[attr-defined]
         app.runs.send(fork, "resume")
         for later in (3, 6):
             await until(pilot, lambda later=later: len(fork.history) >= fork.hurry + later)  # type: ignore[misc]
-            shoot("A fork of the run plays on with the shock; the original stays as it was", 1.2)
+            shoot("The changed run continues as a fork; the original is left as it was", 1.2)
         for one in (session, fork):
             app.runs.send(one, "speed", rounds=None)
             app.runs.send(one, "resume")
@@ -133,7 +133,7 @@ async def recording(folder: Path) -> None:
         shocked = names.index(fork.scenario.interventions[-1].key.split(".")[1])
         await pilot.press(*["tab"] * shocked)
         await pilot.pause(0.5)
-        shoot("c: what it cost, service by service", 6)
+        shoot("Key c: what the change cost, service by service", 6)
     (HERE / "recording.svg").write_text(animated(frames), encoding="utf-8")
 
 
