@@ -67,7 +67,7 @@ async def test_follows_a_training_that_is_killed_and_resumed(tmp_path: Path, siz
             await until(pilot, lambda: "fashion-mnist" in text(screen, "#training-preferences"))
             subtitle = screen.query_one(LearningCurves).border_subtitle
             assert "┄ hqfa 0." in str(subtitle)
-            assert "┄" in text(screen, "#plot")
+            assert "┄" in text(screen, "Plot")
             process.kill()
             process.wait()
         await until(pilot, lambda: feed.state == "interrupted")
