@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 import tui.watching.catalogue
 from support.shell import flmarket
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -23,8 +24,10 @@ from tui.screens.shock import ShockDialog
 from tui.watching.session import Session
 
 DARK, LIGHT = "textual-dark", "textual-light"
-LOOKS = [((80, 24), DARK), ((120, 40), DARK), ((120, 40), LIGHT), ((160, 48), DARK), ((200, 60), DARK)]
-looks = pytest.mark.parametrize(("size", "theme"), LOOKS, ids=lambda it: "x".join(map(str, it)) if it[1:] else it)
+LOOKS = [((80, 24), DARK), ((160, 48), DARK), *slow(((120, 40), DARK), ((120, 40), LIGHT), ((200, 60), DARK))]
+looks = pytest.mark.parametrize(
+    ("size", "theme"), LOOKS, ids=lambda it: it[8:] if isinstance(it, str) else "x".join(map(str, it))
+)
 SIZES = [(80, 24), (160, 48)]
 STEADY = 4
 """Looks, a pause apart, at which a picture must be the same before it is taken."""

@@ -1,4 +1,4 @@
-"""How fast a run plays that is started to be watched. Where it is slow, a round takes a quarter of an hour here."""
+"""How fast a run plays that is started to be watched. Unhurried, a round takes a quarter of an hour here."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ Play = Callable[..., Session]
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tui.watching.playhead, "TO_WATCH", 0.001)
     monkeypatch.setattr(tui.watching.playhead, "LONGEST", inf)
 
@@ -59,7 +59,7 @@ async def test_the_status_says_how_fast_and_which_key_plays_at_full_speed(app: M
         await until(pilot, lambda: "F:" not in status(app), "a status without a key that does nothing")
 
 
-@pytest.mark.usefixtures("slow")
+@pytest.mark.usefixtures("unhurried")
 async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_was_chosen(
     app: MarketApp, small: Path
 ) -> None:
@@ -82,7 +82,8 @@ async def test_a_speed_that_was_chosen_holds_for_one_run_and_for_several(app: Ma
         assert [session.speed for session in sessions] == [2, 2]
 
 
-@pytest.mark.usefixtures("slow")
+@pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
 async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: Path, play_small: Play) -> None:
     async with begun(app, small, *"0..1") as (pilot, sessions):
         await until(pilot, lambda: all(session.phase is Phase.COMPLETE for session in sessions), "all rounds of both")
@@ -97,7 +98,8 @@ async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: 
         await until(pilot, lambda: watched.phase is Phase.COMPLETE, "all its rounds")
 
 
-@pytest.mark.usefixtures("slow")
+@pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
 async def test_rounds_that_are_there_come_at_once(small: Path, fake_runner: Callable[[str], tuple[str, ...]]) -> None:
     careful = fake_runner("careful")  # which keeps every round
     async with begun(MarketApp(out=small / "runs", folder=small, runner=careful), small) as (pilot, [session]):
