@@ -15,6 +15,7 @@ from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar
 
 from fl.counting import counted
 from tui.screens.home import HomeScreen
@@ -23,6 +24,7 @@ from tui.steady import SteadyApp
 from tui.terminal import heed
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
+from tui.widgets.scrollbar import ThinBar
 from tui.widgets.styled import Styled
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _STYLED, _PRINTABLE = Styled(), Printable()
+ScrollBar.renderer = ThinBar
 
 
 class MarketApp(SteadyApp):
@@ -118,7 +121,7 @@ class MarketApp(SteadyApp):
 
     def get_css_variables(self) -> dict[str, str]:
         """Return the variables of the theme, with text that is legible whatever the theme is."""
-        self.theme_variables = with_legible_text(super().get_css_variables())
+        self.theme_variables = with_legible_text(super().get_css_variables(), colors=not self.no_color)
         return self.theme_variables
 
     def get_default_screen(self) -> HomeScreen:

@@ -44,7 +44,7 @@ def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[S
         )
         return
     if entry.kind == "training":
-        yield SystemCommand(f"Watch training {entry.name}", entry.note, lambda: navigator.show_trainings([entry.path]))
+        yield SystemCommand(f"Watch training {entry.name}", entry.age, lambda: navigator.show_trainings([entry.path]))
         return
     own = entry.kind == "file"
     yield SystemCommand(f"Run {entry.name}", entry.kind, partial(home.run_file, entry.path))

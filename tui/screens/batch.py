@@ -14,7 +14,7 @@ from tui.screens.following import FollowingScreen
 from tui.watching import standing as states
 from tui.watching.folder import Look, RunLine, RunsFolder
 from tui.watching.ranking import ORDERS, RunGroup, grouped, ordered
-from tui.widgets.batchtable import COLORS, SIGNS, BatchTable
+from tui.widgets.batchtable import COLORS, BatchTable
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.look import duration, plain, tint
@@ -113,7 +113,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         line = plain(f" {counted(len(self.look.runs), 'run')}: ")
         for state in reversed(states.STATES):
             if count := self.look.states[state]:
-                line.append(f"{SIGNS[state]} {count} {state}  ", tint(self.app, COLORS[state], bold=True))
+                line.append(f"{states.SIGNS[state]} {count} {state}  ", tint(self.app, COLORS[state], bold=True))
         if self.look.left is not None:
             line.append(f"· at most {duration(self.look.left)} left")
         order = plain(f" by {self.order}", tint(self.app, "foreground", dim=True))

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from fl.counting import counted
 from learning.intervals import FEWEST
@@ -81,7 +81,7 @@ Differences are paired by seed.
         yield Static("", id="compare-status")
         with Horizontal(id="compare-plot"):
             yield CompareCurves(id="compare-curves")
-        yield CompareTable(id="compare-table", cursor_type="row", zebra_stripes=True)
+        yield CompareTable(id="compare-table")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -151,15 +151,9 @@ Differences are paired by seed.
         self.service = min(self.service, len(self.services) - 1)
         runs = [group.runs for group in shown]
         self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric, runs)
-        rows, table = (
-            compare(self.sessions, rounds, shown[baseline].runs[0]),
-            self.query_one(CompareTable),
-        )
-        names = [group.name for group in shown]
-        if self.means:
-            table.show_groups(over_seeds(self.sessions, rows, shown, baseline), names)
-        else:
-            table.show_runs(rows, names)
+        rows = compare(self.sessions, rounds, shown[baseline].runs[0])
+        over = over_seeds(self.sessions, rows, shown, baseline) if self.means else rows
+        self.query_one(CompareTable).show(over, [group.name for group in shown])
 
     def _status(self, rounds: Sequence[int], shown: Sequence[Group], baseline: int) -> None:
         line = Text(no_wrap=True)
@@ -229,7 +223,6 @@ Differences are paired by seed.
         for session in running or ours:
             self._runs.send(session, "pause" if running else "resume")
 
-    @on(DataTable.RowSelected)
     def action_open(self) -> None:
         """Open the run of the chosen row; where it is the mean of several, show each."""
         place = self.query_one(CompareTable).place

@@ -11,15 +11,32 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from tui.widgets.keybar import KeyBar
+from tui.widgets.marks import MarkList
 
 Result = TypeVar("Result")
 
 
+BAR = 1
+"""Rows of the line of keys below a dialog."""
+
+FEWEST = 3
+"""Rows of a list, however small the terminal is."""
+
+
 class Box(VerticalScroll, can_focus=False):
-    """The box. It scrolls if it must, and the tab key skips it."""
+    """The box, as tall as its contents. It scrolls if it must, and the tab key skips it."""
 
     def __init__(self) -> None:
         super().__init__(classes="box")
+
+    def fit(self) -> None:
+        """Give a list in the box all the rows that the rest of it leaves."""
+        # Textual makes a box as tall as a list would be without its limits.
+        for options in self.query(MarkList):
+            others = [child for child in self.displayed_children if child is not options]
+            rest = sum(child.outer_size.height + child.styles.margin.height for child in others)
+            room = self.screen.size.height - BAR - rest - self.gutter.height - options.styles.margin.height
+            options.styles.height = max(FEWEST, min(options.option_count, room))
 
 
 class Dialog(ModalScreen[Result | None]):
@@ -34,6 +51,10 @@ class Dialog(ModalScreen[Result | None]):
         """Show the keys of the dialog in place of those of the screen below."""
         self.mount(KeyBar())
 
+    def on_resize(self) -> None:
+        """Fit the box to the screen."""
+        self.call_after_refresh(self.query_one(Box).fit)
+
     def action_cancel(self) -> None:
         """Leave without a result."""
         self.dismiss(None)
@@ -41,6 +62,7 @@ class Dialog(ModalScreen[Result | None]):
     def show_problem(self, problem: str) -> None:
         """Show what is wrong; an empty text if nothing is."""
         self.query_one(".problem", Static).update(Content(problem))
+        self.call_after_refresh(self.query_one(Box).fit)
 
 
 class Question(Dialog[bool]):

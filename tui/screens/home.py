@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from fl.counting import counted
 from fl.errors import InputError
 from tui.screens.latest import hand_over
-from tui.widgets.entries import SECTIONS, EntryList, Section, matches
+from tui.widgets.entries import SECTIONS, EntryList, Row, Section, matches
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
@@ -111,22 +111,25 @@ or in the folder given with --out."""
         words = self.query_one("#search", Input).value.lower().split()
         found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         sections: list[Section[Entry | Session]] = [
-            (SECTIONS["open"], [(f"open:{i}", line, session) for i, line, session in self._open(words)]),
-            *(
-                (SECTIONS[kind], [(f"{kind}:{e.path}", self._mark(e.path) + e.title, e) for e in some])
-                for kind, some in found.items()
-            ),
+            (SECTIONS["open"], list(self._open(words))),
+            *((SECTIONS[kind], [(f"{kind}:{e.path}", self._row(e), e) for e in some]) for kind, some in found.items()),
         ]
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
-    def _open(self, words: list[str]) -> "Iterator[tuple[int, str, Session]]":
-        """Yield the place and the line of each run that is open in this app."""
+    def _row(self, entry: "Entry") -> Row:
+        from tui.watching.standing import SIGNS
+
+        state = entry.state and f"{SIGNS.get(entry.state, '✘')} {entry.state}"  # a file's is that it has problems
+        return Row(entry.name, state, entry.age, entry.result, entry.path in self.marked)
+
+    def _open(self, words: list[str]) -> "Iterator[tuple[str, Row, Session]]":
+        """Yield the key and the line of each run that is open in this app."""
+        from tui.widgets.statusline import SIGNS
+
         for place, session in enumerate(self._navigator.runs.sessions):
             if matches(session.label, words):
-                yield place, f"{self._mark(session.directory)}{session.label} ({session.phase.value})", session
-
-    def _mark(self, path: Path | None) -> str:
-        return "✓ " if path in self.marked else "  "
+                state, marked = SIGNS[session.phase], session.directory in self.marked
+                yield f"open:{place}", Row(session.label, state, marked=marked), session
 
     @property
     def chosen(self) -> "Entry | Session | None":

@@ -27,19 +27,21 @@ class Entry:
         path: the scenario file, the training's log, or the run's directory.
         state: of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry
             stays the same entry when its state changes.
-        note: of a run, its result and its age in a few words; of a training, its age.
+        result: of a run, in a few words.
+        age: of a run or a training, in a few words.
     """
 
     kind: str
     name: str
     path: Path
     state: str = field(default="", compare=False)
-    note: str = field(default="", compare=False)
+    result: str = field(default="", compare=False)
+    age: str = field(default="", compare=False)
 
     @property
     def title(self) -> str:
         """Its line in the list: the name, the state, and what there is to say about a run."""
-        words = ", ".join(filter(None, (self.state, self.note)))
+        words = ", ".join(filter(None, (self.state, self.result, self.age)))
         return f"{self.name} ({words})" if words else self.name
 
     @property
@@ -94,7 +96,7 @@ def trainings(folder: Path) -> list[Entry]:
     """Return the trainings whose agents are in a folder, or in ``agents/`` there; the newest first."""
     logs = [log for place in (folder, folder / "agents") if place.is_dir() for log in find_logs(place)]
     now = time.time()
-    return [Entry("training", log.stem, log, note=age(now - _mtime(log))) for log in sorted(logs, key=_mtime)[::-1]]
+    return [Entry("training", log.stem, log, age=age(now - _mtime(log))) for log in sorted(logs, key=_mtime)[::-1]]
 
 
 def recent_runs(out: Path) -> list[Entry]:
@@ -123,8 +125,8 @@ def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
 def _run(path: Path, names: Mapping[Path, str]) -> Entry:
     found = standing(path)
     scenario = names.get(path.parents[1], found.scenario)
-    note = ", ".join(filter(None, (found.result, age(time.time() - found.changed))))
-    return Entry("run", f"{scenario} · {found.policy} · seed {found.seed}", path, found.state, note)
+    name = f"{scenario} · {found.policy} · seed {found.seed}"
+    return Entry("run", name, path, found.state, found.result, age(time.time() - found.changed))
 
 
 def age(seconds: float) -> str:

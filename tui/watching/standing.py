@@ -30,6 +30,17 @@ STATES = (FAILED, DAMAGED, UNREADABLE, INTERRUPTED, INCOMPLETE, RUNNING, WAITING
 files have no locks.
 """
 
+SIGNS = {
+    WAITING: "…",
+    RUNNING: "▶",
+    INCOMPLETE: "▷",
+    INTERRUPTED: "■",
+    COMPLETE: "✔",
+    DAMAGED: "✘",
+    FAILED: "✘",
+    UNREADABLE: "✘",
+}
+
 _WATCHED = (META, "rounds.csv", LOG, SCENARIO)
 _LAST_LINES = 4_000
 

@@ -11,19 +11,10 @@ from tui.watching import standing as states
 from tui.watching.catalogue import age
 from tui.watching.folder import RunLine
 from tui.watching.ranking import RunGroup
+from tui.widgets.columns import Column
 from tui.widgets.look import bar, duration, percent, plain, tint
-from tui.widgets.table import Column, TableView
+from tui.widgets.table import TableView
 
-SIGNS = {
-    states.WAITING: "…",
-    states.RUNNING: "▶",
-    states.INCOMPLETE: "▷",
-    states.INTERRUPTED: "■",
-    states.COMPLETE: "✔",
-    states.DAMAGED: "✘",
-    states.FAILED: "✘",
-    states.UNREADABLE: "✘",
-}
 COLORS = {
     states.WAITING: "foreground",
     states.RUNNING: "success",
@@ -38,18 +29,16 @@ COLUMNS = (
     Column("mark", " "),
     Column("state", "state"),
     Column("round", "round", right=True),
-    Column("left", "left", right=True),
+    Column("progress", "progress", leaves=2),
+    Column("left", "left", right=True, leaves=6),
     Column("scenario", "scenario"),
     Column("policy", "policy"),
     Column("seed", "seed", right=True),
-    Column("accuracy", "accuracy %", right=True),
-    Column("met", "met", right=True),
-    Column("age", "changed"),
-    Column("problem", "what is wrong"),
+    Column("accuracy", "accuracy %", right=True, leaves=5),
+    Column("met", "met", right=True, leaves=4),
+    Column("age", "changed", leaves=3),
+    Column("problem", "what is wrong", leaves=1),
 )
-PROGRESS = Column("progress", "progress")
-ROOMY = 110
-"""Cells from which on there is a bar for the progress of each run."""
 BAR = 12
 
 
@@ -72,8 +61,6 @@ class BatchTable(TableView):
         chosen = self.chosen
         self.lines, self.marked = lines, marked
         self._twins = _twins(lines)
-        at = COLUMNS.index(next(column for column in COLUMNS if column.key == "left"))
-        self.choose((*COLUMNS[:at], *((PROGRESS,) if self.size.width >= ROOMY else ()), *COLUMNS[at:]))
         self.rows(len(lines))
         if chosen is not None:
             keys = [key_of(line) for line in lines]
@@ -89,14 +76,14 @@ class BatchTable(TableView):
         """Return the cells of a run or a group."""
         line = self.lines[index]
         found = self._of_run(line) if isinstance(line, RunLine) else self._of_group(line)
-        return [found.get(column.key, plain("")) for column in self.columns]
+        return [found[column.key] for column in self.columns]
 
     def _of_run(self, line: RunLine) -> dict[str, Text]:
         run = line.standing
         style = tint(self.app, COLORS[run.state], bold=run.state != states.WAITING)
         return {
             "mark": plain("✓" if run.path in self.marked else " "),
-            "state": plain(f"{SIGNS[run.state]} {run.state}", style),
+            "state": plain(f"{states.SIGNS[run.state]} {run.state}", style),
             **self._progress(run.round, line.rounds, ended=run.state == states.COMPLETE),
             "left": plain("" if line.left is None else duration(line.left)),
             "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
@@ -132,7 +119,7 @@ class BatchTable(TableView):
         line = plain("")
         for state in reversed(states.STATES):
             if found[state]:
-                line.append(f"{SIGNS[state]}{found[state]} ", tint(self.app, COLORS[state], bold=True))
+                line.append(f"{states.SIGNS[state]}{found[state]} ", tint(self.app, COLORS[state], bold=True))
         return line
 
     def _progress(self, done: int, rounds: int | None, *, ended: bool = False) -> dict[str, Text]:

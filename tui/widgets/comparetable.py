@@ -1,72 +1,63 @@
 """The table of the compare screen: a row for each service and run, or for each service and group of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.style import Style
 from rich.text import Text
-from textual.widgets import DataTable
 
 from tui.watching.comparison import Row
 from tui.watching.seeds import GroupRow, Mean
-from tui.widgets.look import percent, plain, same, series_color, sign, tint
+from tui.widgets.columns import Column
+from tui.widgets.look import percent, plain, series_color, sign, tint
+from tui.widgets.table import TableView
 
-COLUMNS = {
-    "sign": "#",
-    "run": "run",
-    "service": "service",
-    "policy": "policy",
-    "accuracy": "accuracy %",
-    "accuracy_delta": "Δ",
-    "target": "target met in",
-    "target_delta": "Δ",
-    "spent": "spent",
-    "spent_delta": "Δ",
-    "served": "served",
-    "refused": "refused",
-}
+COLUMNS = (
+    Column("sign", "#"),
+    Column("run", "run", least=20),
+    Column("service", "service", least=16),
+    Column("policy", "policy", leaves=1),
+    Column("accuracy", "accuracy %", right=True),
+    Column("accuracy_delta", "Δ", right=True),
+    Column("target", "target met in", right=True),
+    Column("target_delta", "Δ", right=True, leaves=5),
+    Column("spent", "spent", right=True, leaves=6),
+    Column("spent_delta", "Δ", right=True, leaves=4),
+    Column("served", "served", right=True, leaves=3),
+    Column("refused", "refused", right=True, leaves=2),
+)
 
 
-class CompareTable(DataTable[Text]):
-    """The rows. Each has the place of its run or group in its key."""
+class CompareTable(TableView):
+    """The rows; the cursor stays on the service and the run or group that it is on."""
 
-    def on_mount(self) -> None:
-        """Begin without rows."""
-        self._shown: dict[tuple[str, str], Text] = {}
-        for key, label in COLUMNS.items():
-            self.add_column(label, key=key)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(COLUMNS, id=id)
+        self._shown: Sequence[Row | GroupRow] = ()
+        self._names: Sequence[str] = ()
 
-    def show_runs(self, rows: Sequence[Row], names: Sequence[str]) -> None:
-        """Show one row for each service and run; ``names`` are those of the runs."""
-        self._fill({f"{row.service}\0{row.run}": self._of_run(row, names[row.run]) for row in rows})
+    def show(self, rows: Sequence[Row | GroupRow], names: Sequence[str]) -> None:
+        """Show one row for each service and run, or group of runs.
 
-    def show_groups(self, rows: Sequence[GroupRow], names: Sequence[str]) -> None:
-        """Show one row for each service and group of runs; ``names`` are those of the groups."""
-        self._fill({f"{row.service}\0{row.group}": self._of_group(row, names[row.group]) for row in rows})
+        Args:
+            rows: what to show.
+            names: of the runs or groups.
+        """
+        chosen = _key(self._shown[self.cursor]) if self._shown else None
+        self._shown, self._names = rows, names
+        self.rows(len(rows))
+        self.cursor = next((place for place, row in enumerate(rows) if _key(row) == chosen), self.cursor)
 
     @property
     def place(self) -> int | None:
         """The place of the chosen row's run or group; None if there is no row."""
-        if not self.row_count:
-            return None
-        key = self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
-        return int(str(key).rpartition("\0")[2])
+        return _key(self._shown[self.cursor])[1] if self._shown else None
 
-    def _fill(self, lines: Mapping[str, Mapping[str, Text]]) -> None:
-        """Show lines; those that stay are changed where they differ."""
-        if [str(key.value) for key in self.rows] != list(lines):
-            cursor = self.cursor_row
-            self.clear()
-            self._shown.clear()
-            for key, cells in lines.items():
-                self.add_row(*cells.values(), key=key)
-                self._shown.update({(key, column): cell for column, cell in cells.items()})
-            self.move_cursor(row=min(cursor, max(0, len(lines) - 1)), animate=False)
-            return
-        for key, cells in lines.items():
-            for column, cell in cells.items():
-                if not same(self._shown.get((key, column)), cell):
-                    self._shown[key, column] = cell
-                    self.update_cell(key, column, cell, update_width=True)
+    def cells(self, index: int) -> Sequence[Text]:
+        """Return the cells of a row."""
+        row = self._shown[index]
+        name = self._names[_key(row)[1]]
+        found = self._of_run(row, name) if isinstance(row, Row) else self._of_group(row, name)
+        return [found[column.key] for column in COLUMNS]
 
     def _of_run(self, row: Row, name: str) -> dict[str, Text]:
         color = series_color(row.run)
@@ -76,14 +67,14 @@ class CompareTable(DataTable[Text]):
             "run": plain(name, color),
             "service": plain(row.service),
             "policy": plain(row.policy),
-            "accuracy": plain(f"{percent(row.accuracy):>6}"),
+            "accuracy": plain(percent(row.accuracy)),
             "accuracy_delta": self._delta(None if row.accuracy_delta is None else 100 * row.accuracy_delta, 1, 1),
-            "target": plain(f"{to_target:>7}"),
+            "target": plain(to_target),
             "target_delta": self._delta(row.to_target_delta, -1, 0),
-            "spent": plain(f"{row.spent:>9.2f}"),
+            "spent": plain(f"{row.spent:.2f}"),
             "spent_delta": self._delta(row.spent_delta, -1, 2),
-            "served": plain(f"{row.served:>6}"),
-            "refused": plain(f"{row.refused:>6}"),
+            "served": plain(f"{row.served}"),
+            "refused": plain(f"{row.refused}"),
         }
 
     def _of_group(self, row: GroupRow, name: str) -> dict[str, Text]:
@@ -115,3 +106,7 @@ class CompareTable(DataTable[Text]):
 
     def _color(self, value: float, good: int) -> Style:
         return tint(self.app, "foreground" if not value else ("success" if value * good > 0 else "error"))
+
+
+def _key(row: Row | GroupRow) -> tuple[str, int]:
+    return row.service, row.run if isinstance(row, Row) else row.group

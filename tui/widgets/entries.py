@@ -1,11 +1,16 @@
 """The list of the home screen: entries in sections, under titles that cannot be chosen."""
 
-from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
+from textual.binding import Binding
 from textual.content import Content
+from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
+
+from tui.widgets.columns import Column, fit, laid_out, wrapped
+from tui.widgets.selection import barred
 
 SECTIONS = {
     "open": "Open now",
@@ -16,18 +21,68 @@ SECTIONS = {
 }
 """The titles of the home screen's sections, by the kinds of their entries, in order."""
 
+COLUMNS = (
+    Column("name", "", least=24),
+    Column("policy", ""),
+    Column("seed", ""),
+    Column("sign", ""),
+    Column("state", "", leaves=3),
+    Column("age", "", leaves=2),
+    Column("result", "", leaves=1),
+)
+INDENT = 2
+"""Cells before a name, for the mark."""
+
 Entry = TypeVar("Entry")
 
-Section = tuple[str, Sequence[tuple[str, str, Entry]]]
-"""A title, and of each entry its key, its line and what it stands for."""
+
+class Row(NamedTuple):
+    """What is said of an entry: ``SCENARIO · POLICY · SEED`` for a run, ``✔ complete`` for its state."""
+
+    name: str
+    state: str = ""
+    age: str = ""
+    result: str = ""
+    marked: bool = False
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """What stands in each column."""
+        name, policy, seed = [*self.name.split(" · ", 2), "", ""][:3]
+        sign, _, state = self.state.partition(" ")
+        name = ("✓ " if self.marked else "  ") + name
+        return {**self._asdict(), "name": name, "policy": policy, "seed": seed, "sign": sign, "state": state}
+
+    def lines(self, widths: Mapping[str, int], room: int) -> Iterator[str]:
+        """Yield its line, then what does not fit into its columns although it may tell two runs apart."""
+        cells, below = self.cells, []
+        if not cells["policy"]:  # no other columns: all of the line is for the name
+            widths = {"name": max(widths["name"], room - (len(cells["age"]) + 1)), "age": len(cells["age"])}
+        for key in ("name", "policy", "seed"):
+            if len(cells[key]) > widths.get(key, room):
+                head = cells[key].partition(" (")[0]
+                short = key == "name" and len(head) <= widths[key]
+                below.append(cells[key].removeprefix(head if short else "").strip())
+                cells[key] = head if short else cells[key]
+        yield " ".join(fit(cells[key], width) for key, width in widths.items()).rstrip()
+        if below:
+            for line in wrapped("  ".join(below), max(1, room - 2 * INDENT)):
+                yield " " * 2 * INDENT + line
+
+
+Section = tuple[str, Sequence[tuple[str, Row, Entry]]]
+"""A title, and of each entry its key, what is said of it and what it stands for."""
 
 
 class EntryList(OptionList, Generic[Entry]):
     """Entries by key."""
 
+    BINDINGS = [Binding("enter", "select", "Run/open")]
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._shown: dict[str, Entry] = {}
+        self._sections: Sequence[Section[Entry]] = ()
         self.filled = False
 
     @property
@@ -49,22 +104,38 @@ class EntryList(OptionList, Generic[Entry]):
             first: the title of a section that comes first and whose entries the user has to go to.
         """
         kept = self.chosen
-        self.filled = True
-        self.clear_options()
-        self._shown = {}
-        start: str | None = None
-        for title, entries in sections:
-            if entries:
-                self.add_option(Option(f"[b]{title}[/b]", disabled=True))
-            for key, line, entry in entries:
-                self._shown[key] = entry
-                self.add_option(Option(Content(line), id=key))
-                start = start or (key if title != first else None)
-        if not self._shown:
-            self.add_option(Option("nothing matches", disabled=True))
+        self.filled, self._sections = True, sections
+        self._shown = {key: entry for _, entries in sections for key, _, entry in entries}
+        start = next((key for title, entries in sections if title != first for key, _, _ in entries), None)
+        self._list()
         old = next((key for key, entry in self._shown.items() if entry == kept), None)
         if old is not None or start is not None:
             self.highlighted = self.get_option_index(old or start or "")
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line; its first cell is blank."""
+        return barred(self, y, super().render_line(y))
+
+    def on_resize(self) -> None:
+        """Lay out the columns anew."""
+        if self.filled:
+            at = self.highlighted
+            self._list()
+            self.highlighted = at
+
+    def _list(self) -> None:
+        cells = [row.cells for _, entries in self._sections for _, row, _ in entries]
+        room = self.scrollable_content_region.width - 2  # without the cells beside a line
+        runs = [found for found in cells if found["policy"]]
+        wanted = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
+        widths = laid_out(COLUMNS, wanted, room, 1)
+        self.clear_options()
+        for title, entries in self._sections:
+            if entries:
+                self.add_option(Option(f"[b]{title}[/b]", disabled=True))
+            self.add_options(Option(Content("\n".join(row.lines(widths, room))), id=key) for key, row, _ in entries)
+        if not self._shown:
+            self.add_option(Option("nothing matches", disabled=True))
 
 
 def matches(title: str, words: Sequence[str]) -> bool:

@@ -10,16 +10,20 @@ from textual.widgets import Input
 
 from des.rows import Kind, MarketEvent
 from tui.watching.view import View
+from tui.widgets.columns import wrapped
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, series_color, tint
 from tui.widgets.panel import Panel
 from tui.widgets.words import event_words
 
-LABEL = 22
+KIND = 12
+"""Width of the column with the kind of an event."""
+ROOMY = 64
+"""Cells from which on there is such a column; the sentence beside it says the same."""
 
 
 class EventLines(LineView):
-    """The events, one to a line."""
+    """The events, each on as many lines as its sentence takes."""
 
     BINDINGS = [Binding("slash", "screen.filter_events", "Filter")]
 
@@ -27,22 +31,45 @@ class EventLines(LineView):
         super().__init__(id=id, header=False)
         self.events: Sequence[MarketEvent] = ()
         self._places: dict[str, int] = {}
+        self._lines: list[tuple[int, str, bool]] = []  # of each: the event, its words, and whether it is the first
 
     def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events, with the cursor on the one at place ``cursor`` if given."""
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
-        self.resize(len(events), self.size.width)
+        self._label = max((len(f"{event.sim_time:.2f}") for event in events[-1:]), default=0) + 1
+        self._kind = KIND * (self.room >= ROOMY)
+        room = max(8, self.room - self._label - self._kind)
+        self._lines = [
+            (place, words, not i)
+            for place, event in enumerate(events)
+            for i, words in enumerate(wrapped(event_words(event), room))
+        ]
+        self.resize(len(self._lines), self.room)
         if cursor is not None:
-            self.cursor = cursor
+            self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
 
     def line(self, index: int) -> tuple[Text, Text]:
         """Return an event: its time and kind, then a description."""
-        event = self.events[index]
-        label = plain(f"{event.sim_time:>9.2f} ", tint(self.app, "foreground", dim=True))
+        place, words, first = self._lines[index]
+        event = self.events[place]
+        time, kind = (f"{event.sim_time:.2f} ", event.event.value) if first else ("", "")
+        label = plain(f"{time:>{self._label}}", tint(self.app, "foreground", dim=True))
         strong = event.event in {Kind.EXIT, Kind.EVALUATE}
-        label.append(fit(event.event.value, LABEL - 10), tint(self.app, "success" if strong else "foreground"))
+        label.append(fit(kind, self._kind), tint(self.app, "success" if strong else "foreground"))
         color = "" if event.service is None else series_color(self._places.get(event.service, 0))
-        return label, plain(event_words(event), color)
+        return label, plain(words, color)
+
+    def is_chosen(self, index: int) -> bool:
+        """Whether a line is one of the chosen event."""
+        return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor to another event."""
+        before = self.cursor
+        super().action_move(lines)
+        while self.cursor not in {before, 0} and not self._lines[self.cursor][2]:
+            before = self.cursor
+            super().action_move(1 if lines > 0 else -1)
 
 
 class EventsPanel(Panel):

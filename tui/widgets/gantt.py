@@ -34,7 +34,7 @@ class CoreLines(LineView):
         if drawn != self._drawn:
             self._drawn = drawn
             self._read(view, known=known)
-        self.resize(len(self._jobs), self.size.width)
+        self.resize(len(self._jobs), self.room)
 
     def _read(self, view: View, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""
@@ -53,14 +53,16 @@ class CoreLines(LineView):
 
     @property
     def _room(self) -> int:
-        return max(8, self.size.width - LABEL - 1)
+        return max(8, self.room - LABEL)
 
     def head(self) -> tuple[Text, Text]:
         """Return the time scale."""
         first, last = self._span
         left, right = seconds(first), seconds(last)
         middle = f"▶ {seconds(self._now)}" if self._now is not None else f"{last - first:.2f} s"
-        line = left + middle.center(max(len(middle) + 2, self._room - len(left) - len(right))) + right
+        line = left + middle.center(self._room - len(left) - len(right)) + right
+        if len(line) > self._room:  # no room for all three
+            line = f"{left} – {right}" if self._now is None else middle
         return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:

@@ -12,7 +12,7 @@ from scenarios.judging.reasons import cash
 from tui.watching.book import Verdict
 from tui.watching.heat import Heat
 from tui.watching.view import WANTED, View
-from tui.widgets.lines import LineView
+from tui.widgets.lines import GUTTER, LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
 from tui.widgets.messages import PanelWanted, Selected
 from tui.widgets.orderbook import BookPanel
@@ -57,7 +57,7 @@ class ClientGrid(LineView):
         if view.book is None or view.logged is None:
             return
         services = len(view.logged.services)
-        room = max(1, self.size.width - LABEL - 1) // services
+        room = max(1, self.room - LABEL) // services
         self._cell = max(4, min(12, room))
         self._heat = Heat(view, self.size.height - 1) if self.overview else None
         count = view.book.clients if self._heat is None else self._heat.count
@@ -131,7 +131,7 @@ class ClientGrid(LineView):
     def watch_column(self) -> None:
         """Keep the chosen column visible, and notify the screen of it."""
         left = self.column * self._cell
-        room = max(self._cell, self.size.width - LABEL - 1)
+        room = max(self._cell, self.room - LABEL)
         if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
             self.scroll_to(x=left if left < self.scroll_offset.x else left - room + self._cell, animate=False)
         if self.has_focus:
@@ -166,8 +166,8 @@ class ClientGrid(LineView):
         index = self.index_at(event.y)
         if index is not None:
             self.cursor = index
-            if event.x >= LABEL:
-                column = (event.x - LABEL + self.scroll_offset.x) // self._cell
+            if (x := event.x - GUTTER - LABEL) >= 0:
+                column = (x + self.scroll_offset.x) // self._cell
                 self.action_across(column - self.column)
             self._choose()
 

@@ -6,12 +6,13 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
+from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING, SIGNS
 from tui.watching.training import Point, Preference, TrainingFeed
-from tui.widgets.batchtable import COLORS, SIGNS
+from tui.widgets.batchtable import COLORS
+from tui.widgets.columns import Column
 from tui.widgets.look import duration, plain, series_color, sign, tint
 from tui.widgets.plot import Plot
-from tui.widgets.table import Column, TableView
+from tui.widgets.table import TableView
 
 TITLES = {
     "auc": "mean accuracy over all rounds (AUC)",
@@ -135,7 +136,7 @@ class PreferenceTable(TableView):
         first = {found.service: found for found in reversed(feed.preferences)}
         oldest = min((found.episode for found in feed.preferences), default=0)
         before = Column("before", f"after episode {oldest}" if oldest < newest else "")
-        self.choose((*self.COLUMNS, before))
+        self.columns = (*self.COLUMNS, before)
         self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
         self.rows(len(self._found))
 

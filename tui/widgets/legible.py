@@ -9,6 +9,9 @@ LEGIBLE = 4.5
 """The contrast that WCAG asks of text (level AA)."""
 
 STEPS = 20
+CHOSEN = 0.25
+"""How far the background of the chosen row is moved towards the theme's primary colour."""
+
 TINT = 0.07
 """How far Textual moves the background of a table that has the focus towards the colour of text, and a bit more."""
 
@@ -35,21 +38,33 @@ def tinted(background: str, foreground: str) -> str:
     return Color.parse(background).blend(Color.parse(foreground), TINT).hex
 
 
-def with_legible_text(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a theme's variables, changed so that plain text and text under a cursor are legible."""
+def with_legible_text(variables: Mapping[str, str], *, colors: bool = True) -> dict[str, str]:
+    """Return a theme's variables, changed so that plain text and the chosen row are legible.
+
+    Args:
+        variables: of a theme.
+        colors: whether it is shown in its colours; where it is not, the chosen row is in reverse video.
+    """
     changed = dict(variables)
-    foreground = variables["foreground"]
-    behind = [variables[name] for name in ("background", "surface", "panel")]
-    if all(color.startswith("#") for color in (foreground, *behind)):  # else the terminal chooses
-        behind += [tinted(color, foreground) for color in behind]
+    foreground, background = variables["foreground"], variables["background"]
+    behind = [background, variables["surface"], variables["panel"]]
+    ours = all(color.startswith("#") for color in (foreground, *behind))  # else the terminal chooses
+    if ours:
+        chosen = Color.parse(background).blend(Color.parse(variables["primary"]), CHOSEN).hex
+        behind += [*(tinted(color, foreground) for color in behind), chosen]
         plainly = legible(foreground, *behind)
         changed |= {name: plainly for name, color in variables.items() if color == foreground}
-        cursor = variables["block-cursor-background"]
-        changed["block-cursor-foreground"] = "#FFFFFF" if contrast("#FFFFFF", cursor) >= LEGIBLE else "#000000"
-        faint = Color.parse(variables["block-cursor-blurred-background"])  # translucent
-        under = [(Color.parse(color) + faint).hex for color in behind]
-        changed["block-cursor-blurred-foreground"] = legible(plainly, *under)
+        changed |= _cursor(plainly, chosen, "none", tinted(background, variables["primary"]))
+    if not (ours and colors):
+        changed |= _cursor(foreground, background, "reverse", background)
     return changed
+
+
+def _cursor(foreground: str, background: str, style: str, blurred: str) -> dict[str, str]:
+    cursor = {"foreground": foreground, "background": background, "text-style": style}
+    named = {f"block-cursor-{name}": value for name, value in cursor.items()}
+    faint = {"foreground": foreground, "background": blurred, "text-style": "none"}
+    return named | {f"block-cursor-blurred-{name}": value for name, value in faint.items()}
 
 
 def contrast(one: str, other: str) -> float:

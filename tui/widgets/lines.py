@@ -9,8 +9,14 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui.widgets.look import tint
+from tui.widgets.selection import BAR, over, selection
 
-class LineView(ScrollView, can_focus=True):
+GUTTER = 1
+"""Cells at the left for the bar of the chosen line."""
+
+
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines with a cursor, below a fixed header and beside a fixed column of labels.
 
     Subclasses provide the lines: ``head()`` and ``line(index)`` return the fixed part and the part that scrolls.
@@ -29,7 +35,7 @@ class LineView(ScrollView, can_focus=True):
         Binding("ctrl+end", "move(1000000000)", "Last", show=False),
     ]
     DEFAULT_CSS = """
-    LineView { background: transparent; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    LineView { background: transparent; }
     """
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -38,12 +44,12 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.count = 0
         self._header = int(header)
-        self._base = Style()
+        self._base = self._bar = Style()
 
     def resize(self, count: int, width: int) -> None:
         """Set the number of lines and the width of the widest, and redraw."""
         self.count = count
-        size = Size(width, count + self._header)
+        size = Size(GUTTER + width, count + self._header)
         if size != self.virtual_size:
             grows = self.styles.height is not None and self.styles.height.is_auto
             if not self.is_mounted or (grows and size.height != self.virtual_size.height):
@@ -67,7 +73,8 @@ class LineView(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the visible lines."""
-        self._base = self.rich_style  # looked up once, not for each line
+        # Looked up once, not for each line.
+        self._base, self._bar = self.rich_style, tint(self.app, "primary")
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
@@ -80,25 +87,30 @@ class LineView(ScrollView, can_focus=True):
             fixed, moving = self.line(index)
         else:
             return Strip.blank(width, self._base)
-        base = self._base
-        if y >= self._header and index == self.cursor and self.shows_cursor:
-            base += Style(reverse=True)
+        chosen = y >= self._header and self.is_chosen(index)
+        gutter = Segment(BAR, self._bar) if chosen else Segment(" " * GUTTER)
         left, rest = self._segments(fixed), self._segments(moving)
         if self.scroll_offset.x:
             rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
         # A strip keeps caches of its own: one for each line is enough.
-        line = Segment.adjust_line_length([*left, *rest], width)
-        return Strip([Segment(text, base + style if style else base) for text, style, _ in line], width)
+        line = cut([gutter, *left, *rest], width)
+        if chosen and self.has_focus:
+            return Strip(over(line, self._base, selection(self.app)), width)
+        return Strip([Segment(text, self._base + style if style else self._base) for text, style, _ in line], width)
 
     def _segments(self, text: Text) -> list[Segment]:
         if not text.spans:  # Rich would leave out the style of the whole text then
             return [Segment(text.plain, self.app.console.get_style(text.style))]
         return list(text.render(self.app.console))
 
+    def is_chosen(self, index: int) -> bool:
+        """Whether a line is marked as the chosen one: that at the cursor, as long as the user can move it."""
+        return index == self.cursor and self.has_focus
+
     @property
-    def shows_cursor(self) -> bool:
-        """Whether the line at the cursor is highlighted."""
-        return self.has_focus
+    def room(self) -> int:
+        """The cells of a line."""
+        return self.size.width - GUTTER
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep the cursor visible."""
@@ -124,3 +136,10 @@ class LineView(ScrollView, can_focus=True):
         """Return the line at a row of the widget, if there is one."""
         index = y - self._header + self.scroll_offset.y
         return index if y >= self._header and 0 <= index < self.count else None
+
+
+def cut(line: list[Segment], width: int) -> list[Segment]:
+    """Return a line as wide as that; one that is cut ends in ``…``."""
+    longer = sum(segment.cell_length for segment in line) > width
+    shown = Segment.adjust_line_length(line, width - longer)
+    return [*shown, Segment("…", shown[-1].style)] if longer and shown else shown

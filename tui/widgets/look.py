@@ -13,6 +13,7 @@ from textual.color import Color
 
 from des.records import Status
 from fl.counting import duration as duration
+from tui.widgets.columns import fit as fit
 from tui.widgets.legible import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
@@ -79,14 +80,15 @@ def _style(color: str, behind: tuple[str, ...], bold: bool, dim: bool) -> Style:
 
 def _behind(app: App[object]) -> tuple[str, ...]:
     """Return the backgrounds of text in an app's theme; none where the terminal chooses the colours."""
-    return _backgrounds(*(app.theme_variables.get(name, "") for name in ("background", "surface", "foreground")))
+    names = ("background", "surface", "foreground", "block-cursor-background")
+    return _backgrounds(*(app.theme_variables.get(name, "") for name in names))
 
 
 @lru_cache(maxsize=64)
-def _backgrounds(background: str, surface: str, foreground: str) -> tuple[str, ...]:
-    if not all(color.startswith("#") for color in (background, surface, foreground)):
+def _backgrounds(background: str, surface: str, foreground: str, chosen: str) -> tuple[str, ...]:
+    if not all(color.startswith("#") for color in (background, surface, foreground, chosen)):
         return ()
-    return background, surface, tinted(surface, foreground)
+    return background, surface, tinted(surface, foreground), chosen
 
 
 def bar(fraction: float, width: int, mark: float | None = None) -> str:
@@ -103,11 +105,6 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.1f}"
 
 
-def fit(text: str, width: int) -> str:
-    """Return a text padded or shortened to exactly ``width`` cells."""
-    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
-
-
 def seconds(amount: float) -> str:
     """Write a simulated time."""
     if amount < 10:
@@ -119,9 +116,15 @@ def seconds(amount: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
-def same(one: Text | None, other: Text) -> bool:
-    """Whether two texts look the same; their ``==`` ignores the base style."""
-    return one is not None and one == other and one.style == other.style
+def shortened(text: Text, width: int) -> Text:
+    """Return a text of at most ``width`` cells; what is left out is left out from a whole word on, if there are any."""
+    if text.cell_len <= width:
+        return text
+    text = text.copy()
+    text.truncate(max(0, width - 1), overflow="crop")
+    if words := text.plain.rpartition(" ")[0].rstrip(" ,;:"):
+        text.right_crop(len(text) - len(words))
+    return text.append("…")
 
 
 def plain(content: str, style: Style | str = "") -> Text:

@@ -3,41 +3,31 @@
 from typing import TypeVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Checkbox, SelectionList
-from textual.widgets.option_list import OptionDoesNotExist
+
+from tui.widgets.selection import BAR, barred
 
 Value = TypeVar("Value")
-
-BOX = 3
-"""The number of segments that Textual draws a tick with: ``[``, ``X``, ``]``."""
 
 
 class MarkList(SelectionList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``."""
 
-    # The sign shows what is marked; the colour repeats it.
-    DEFAULT_CSS = """
-    MarkList > .selection-list--button, MarkList > .selection-list--button-highlighted {
-        color: $text-muted; background: $boost;
-    }
-    MarkList > .selection-list--button-selected, MarkList > .selection-list--button-selected-highlighted {
-        color: $text-success; background: $boost; text-style: bold;
-    }
-    """
-
     def render_line(self, y: int) -> Strip:
-        """Draw a line with its mark."""
-        strip = super().render_line(y)
-        try:
-            value = self.get_option_at_index(self.scroll_offset.y + y).value
-        except OptionDoesNotExist:
+        """Draw a line with its mark, in the style of the line."""
+        strip, place = barred(self, y, super().render_line(y)), self.scroll_offset.y + y
+        if place >= self.option_count:
             return strip
-        box, rest = list(strip)[:BOX], list(strip)[BOX:]
-        style = box[1].style
-        marked = "x" if value in self.selected else " "
-        return Strip([*(Segment(sign, style) for sign in ("[", marked, "]")), *rest])
+        bar, _, _, blank, *rest = strip
+        style = (blank.style or Style()) + Style(meta={"option": place})  # which a click on the box marks
+        box = "[x]" if self.get_option_at_index(place).value in self.selected else "[ ]"
+        return Strip([Segment(bar.text if bar.text == BAR else " ", style), Segment(box, style), blank, *rest])
+
+    def _get_left_gutter_width(self) -> int:
+        return super()._get_left_gutter_width() + 1  # for the bar
 
 
 class Tick(Checkbox):

@@ -12,30 +12,30 @@ from scenarios.judging.reasons import cash
 from tui.watching.book import WORDS, Line, Verdict
 from tui.watching.view import WALK_WORDS, View
 from tui.widgets.bestline import BestLine
+from tui.widgets.columns import Column, wrapped
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
-from tui.widgets.table import Column, TableView
+from tui.widgets.table import TableView
 
 BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")
-QUALITY = (Column("dqi", "DQI", right=True), Column("size", "D", right=True), Column("emd", "EMD", right=True))
-ROOMY = 90
-"""Cells from which on the table has columns for the quality of the data; below, the reason gets the room."""
+QUALITY = (
+    Column("dqi", "DQI", right=True, leaves=3),
+    Column("size", "D", right=True, leaves=2),
+    Column("emd", "EMD", right=True, leaves=1),
+)
+MOST_ROWS = 6
+"""The height of the chosen line's reason at most."""
 COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
 
 
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    BINDINGS = [
-        Binding("b", "screen.toggle_book", "Service/client"),
-        # Not to scroll: the chosen line's reason is written out below the table.
-        Binding("left", "screen.seek(-1)", "Previous round", show=False),
-        Binding("right", "screen.seek(1)", "Next round", show=False),
-    ]
+    BINDINGS = [Binding("b", "screen.toggle_book", "Service/client")]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__((Column("who", "client"), BID, OFFER, WHY), id=id)
+        super().__init__((), id=id)
         self.by_client = self.offered = False
         self.sort = "result"
         self._view: View | None = None
@@ -57,9 +57,8 @@ class BookTable(TableView):
         if subject != self._subject:
             self._subject, chosen = subject, None
             self.forget_widths()
-        who = Column("who", "service") if self.by_client else Column("who", "client", right=True)
-        quality = QUALITY if self.size.width >= ROOMY else ()
-        self.choose((who, BID, OFFER, *quality, WHY))
+        who = Column("who", "service", least=12) if self.by_client else Column("who", "client", right=True)
+        self.columns = (who, BID, OFFER, *QUALITY, WHY)
         self.rows(len(self._listed))
         if self.has_focus and chosen in self._listed:
             self.cursor = self._listed.index(chosen)
@@ -218,7 +217,15 @@ class BookPanel(Panel):
             sign_, reason = (bid.verdict.value, bid.reason) if known else self.target.walked(bid).split(" ", 1)
             data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
             words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
-        self.query_one("#book-reason", Static).update(Text(words), layout=False)
+        place = self.query_one("#book-reason", Static)
+        rows = min(MOST_ROWS, len(list(wrapped(words, max(1, place.size.width)))))
+        if rows > place.size.height:  # it does not shrink again from round to round: that lays out the whole screen
+            place.styles.height = rows
+        place.update(Text(words), layout=False)
+
+    def on_resize(self) -> None:
+        """Give the reason as little room as it takes now."""
+        self.query_one("#book-reason", Static).styles.height = None
 
     @on(TableView.Moved)
     def _choose(self, message: TableView.Moved) -> None:

@@ -6,6 +6,10 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from tui.watching.view import View
+from tui.widgets.look import plain, shortened
+
+FRAME = 6
+"""Cells of the upper edge that a title does not have."""
 
 
 class Panel(Vertical):
@@ -44,6 +48,7 @@ class Panel(Vertical):
     def entitle(self, words: str) -> None:
         """Add to the panel's name in the title."""
         title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "")
+        title = shortened(plain(title), self.outer_size.width - FRAME).plain
         if title != self._title:
             self._title = title
             # Setting ``border_title`` would paint the whole panel anew, in every round.

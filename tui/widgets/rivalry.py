@@ -156,7 +156,7 @@ shock began, and the worst round of each service. It is the first page once the 
             self.entitle("no round is over yet")
             self.target.resize(0, 0)
             return
-        page = self.kind(Moment(self.app, session, self._rivalry, last, self.target.size.width - 1))
+        page = self.kind(Moment(self.app, session, self._rivalry, last, self.target.room))
         self.entitle(f"{page.title} (v: next page)")
         self.target.show(page)
 

@@ -11,23 +11,24 @@ from des.money import MICRO
 from des.records import Status
 from des.rows import ServiceReport
 from tui.watching.view import View
+from tui.widgets.columns import Column
 from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
 from tui.widgets.messages import Selected
 from tui.widgets.panel import Panel
-from tui.widgets.table import Column, TableView
+from tui.widgets.table import TableView
 
 COLUMNS = (
-    Column("sign", " #"),
-    Column("service", "service"),
+    Column("sign", "#"),
+    Column("service", "service", least=16),
     Column("status", "status"),
     Column("accuracy", "accuracy → target %"),
     Column("spent", "spent of budget"),
-    Column("served", "served", right=True),
-    Column("refused", "refused", right=True),
-    Column("markup", "pay/bid", right=True),
-    Column("reward", "reward", right=True),
-    Column("policy", "policy"),
-    Column("dataset", "data set"),
+    Column("served", "served", right=True, leaves=6),
+    Column("refused", "refused", right=True, leaves=5),
+    Column("markup", "pay/bid", right=True, leaves=4),
+    Column("reward", "reward", right=True, leaves=3),
+    Column("policy", "policy", leaves=2),
+    Column("dataset", "data set", leaves=1),
 )
 WIDE = 130
 """Cells from which on the bars are longer."""
@@ -45,6 +46,11 @@ class ServicesTable(TableView):
         self._view = view
         if view.logged is not None:
             self.rows(len(view.logged.services))
+            self.cursor = view.service
+
+    def is_chosen(self, index: int) -> bool:
+        """Whether the order book may be about a service."""
+        return index == self.cursor
 
     def cells(self, index: int) -> Sequence[Text]:
         """Return a service's cells."""
@@ -60,7 +66,7 @@ class ServicesTable(TableView):
         known = not math.isnan(row.accuracy)
         accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
         return (
-            plain(f"{'▸' if m == view.service else ' '}{sign(m)}", series_color(m)),
+            plain(sign(m), series_color(m)),
             plain(row.service, series_color(m)),
             plain(STATUS[row.status], mark),
             Text.assemble(

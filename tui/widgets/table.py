@@ -1,40 +1,25 @@
 """A table of which only the visible rows are made and painted, however many there are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
 from textual.message import Message
 
-from tui.widgets.lines import LineView
-from tui.widgets.look import plain
-
-GAP = 2
-"""Cells between two columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        key: what the program calls it.
-        label: its title.
-        right: whether its cells are aligned to the right, as numbers are.
-    """
-
-    key: str
-    label: str
-    right: bool = False
+from tui.widgets.columns import GAP, Column, laid_out
+from tui.widgets.lines import GUTTER, LineView
+from tui.widgets.look import plain, shortened
 
 
 class TableView(LineView):
     """Rows of cells below a line of titles, with a cursor on one row.
 
-    A column is as wide as the widest cell seen so far, so that it does not jump from round to round; the last one has
-    whatever room is left. Subclasses provide ``cells``, and call ``rows`` when what they show has changed.
+    A column is as wide as the widest cell seen so far, so that it does not jump from round to round; where there is
+    no room for that, columns are cut or left out (``laid_out``). Subclasses provide ``cells``, and call ``rows`` when
+    what they show has changed.
     """
+
+    DEFAULT_CSS = "TableView { overflow-x: hidden; }"
 
     class Moved(Message):
         """The cursor is on another row."""
@@ -50,6 +35,7 @@ class TableView(LineView):
         super().__init__(id=id)
         self.columns = tuple(columns)
         self._made: dict[int, Sequence[Text]] = {}
+        self._widest: dict[str, int] = {}
         self._widths: dict[str, int] = {}
 
     def cells(self, index: int) -> Sequence[Text]:
@@ -71,13 +57,9 @@ class TableView(LineView):
         self.count = count
         self._measure()
 
-    def choose(self, columns: Sequence[Column]) -> None:
-        """Show other columns from now on; ``rows`` must follow."""
-        self.columns = tuple(columns)
-
     def forget_widths(self) -> None:
         """Let the columns be as wide as the rows that come next."""
-        self._widths.clear()
+        self._widest.clear()
 
     def _row(self, index: int) -> Sequence[Text]:
         if index not in self._made:
@@ -90,8 +72,9 @@ class TableView(LineView):
         shown = range(top, min(self.count, top + max(1, self.size.height)))
         for place, column in enumerate(self.columns):
             widest = max((self._row(index)[place].cell_len for index in shown), default=0)
-            self._widths[column.key] = max(len(column.label), widest, self._widths.get(column.key, 0))
-        self.resize(self.count, sum(self._widths[column.key] + GAP for column in self.columns) - GAP)
+            self._widest[column.key] = max(len(column.label), widest, self._widest.get(column.key, 0))
+        self._widths = laid_out(self.columns, self._widest, self.room)
+        self.resize(self.count, self.room)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Notify the parent."""
@@ -104,7 +87,9 @@ class TableView(LineView):
         self._measure()
 
     def on_resize(self) -> None:
-        """Make the rows for which there is room now."""
+        """Make the rows anew: what they show may depend on the room."""
+        self._made.clear()
+        self._widest.clear()
         self._measure()
 
     def head(self) -> tuple[Text, Text]:
@@ -118,11 +103,13 @@ class TableView(LineView):
     def _joined(self, cells: Sequence[Text]) -> Text:
         line = Text(end="", no_wrap=True)
         for column, cell in zip(self.columns, cells, strict=True):
-            room = max(0, self._widths.get(column.key, 0) - cell.cell_len)
-            if column.right:
-                line.append(" " * room)
-            line.append_text(cell)
-            line.append(" " * (GAP if column.right else room + GAP))
+            if (width := self._widths.get(column.key)) is None:
+                continue
+            cell = shortened(cell, width)
+            room = " " * (width - cell.cell_len)
+            line.append(room if column.right else "").append_text(cell)
+            line.append(" " * GAP if column.right else room + " " * GAP)
+        line.right_crop(GAP)
         return line
 
     def on_click(self, event: events.Click) -> None:
@@ -131,9 +118,9 @@ class TableView(LineView):
         if index is not None:
             self.cursor = index
             return
-        x = event.x + self.scroll_offset.x
-        for column in self.columns:
-            x -= self._widths.get(column.key, 0) + GAP
+        x = event.x - GUTTER
+        for key, width in self._widths.items():
+            x -= width + GAP
             if x < 0:
-                self.post_message(self.TitleClicked(column.key))
+                self.post_message(self.TitleClicked(key))
                 return

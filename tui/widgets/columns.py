@@ -1,0 +1,64 @@
+"""Text in a room: the columns of a table, of which some may be left out, and words on several lines."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+GAP = 2
+"""Cells between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        key: what the program calls it.
+        label: its title.
+        right: whether its cells are aligned to the right, as numbers are.
+        leaves: its turn to be left out where there is no room for all: 1 is the first; 0 always stays.
+        least: the width to which it is cut before others are left out; 0 for one that is not.
+    """
+
+    key: str
+    label: str
+    right: bool = False
+    leaves: int = 0
+    least: int = 0
+
+
+def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:
+    """Return the widths of the columns that there is room for, in order.
+
+    Args:
+        columns: all columns.
+        wanted: the width of each that shows it in full.
+        room: cells for all of them, with the gaps between.
+        gap: cells between two columns.
+    """
+    widths = {column.key: min(wanted[column.key], column.least or wanted[column.key]) for column in columns}
+
+    def over() -> int:
+        return sum(widths.values()) + gap * (len(widths) - 1) - room
+
+    for column in sorted((column for column in columns if column.leaves), key=lambda column: column.leaves):
+        if over() > 0:
+            del widths[column.key]
+    while over() > 0 and max(widths.values(), default=0) > 1:
+        widths[max(widths, key=widths.__getitem__)] -= 1
+    for key, width in widths.items():
+        widths[key] += max(0, min(wanted[key] - width, -over()))
+    return widths
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text padded or shortened to exactly ``width`` cells."""
+    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def wrapped(words: str, width: int) -> Iterator[str]:
+    """Yield lines of at most ``width`` cells, which end where a word does, unless it is longer than a line."""
+    while len(words) > width:
+        end = words.rfind(" ", 0, width + 1)
+        yield words[: end if end > 0 else width]
+        words = words[end if end > 0 else width :].lstrip()
+    yield words

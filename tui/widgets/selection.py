@@ -1,0 +1,40 @@
+"""The look of the row that is chosen, in every table and list: a tint behind all of it, and a bar at its left.
+
+The tint is the theme's ``block-cursor-background`` as ``legible`` sets it. Where there are no colours of our own, as
+with NO_COLOR and in ANSI themes, the row is in reverse video.
+"""
+
+from collections.abc import Iterable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.strip import Strip
+from textual.widgets import OptionList
+
+BAR = "▌"
+REVERSE = Style(reverse=True)
+
+
+def selection(app: App[object]) -> Style:
+    """Return what is laid over the text of the chosen row."""
+    variables = app.theme_variables
+    if variables["block-cursor-text-style"] == "reverse":
+        return REVERSE
+    return Style(bgcolor=variables["block-cursor-background"])
+
+
+def over(segments: Iterable[Segment], base: Style, chosen: Style) -> list[Segment]:
+    """Return the segments of the chosen row; in reverse video all of it is in one colour."""
+    if chosen is REVERSE:
+        return [Segment(text, base + REVERSE) for text, _, _ in segments]
+    return [Segment(text, (base + style if style else base) + chosen) for text, style, _ in segments]
+
+
+def barred(options: OptionList, y: int, strip: Strip) -> Strip:
+    """Return a line of a list, with the bar in place of its first cell if it is of the chosen option."""
+    line = options.scroll_offset.y + y
+    if line >= len(options._lines) or options._lines[line][0] != options.highlighted:
+        return strip
+    first, rest = strip.divide([1, strip.cell_length])
+    return Strip([*(Segment(BAR, segment.style) for segment in first), *rest], strip.cell_length)
