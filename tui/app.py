@@ -44,7 +44,7 @@ class MarketApp(SteadyApp):
     # Any screen may open a dialog. Home is the default screen, whose own CSS_PATH Textual does not load.
     CSS_PATH = ["app.tcss", "screens/dialog.tcss", "screens/home.tcss"]
     BINDINGS = [
-        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="Help for what has the focus"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("q", "quit", "Quit"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
@@ -262,6 +262,10 @@ class MarketApp(SteadyApp):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
+
+    def action_help_quit(self) -> None:
+        """Say how to quit, as ctrl+c does not."""
+        self.notify("Press q to quit, or ctrl+q while you type.", title="Do you want to quit?")
 
     @property
     def home(self) -> HomeScreen:

@@ -31,13 +31,13 @@ class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
     BINDINGS = named(
         "batch",
         [
-            Binding("enter", "open", "Open", priority=False),
-            Binding("s", "sort", "Sort"),
-            Binding("g", "group", "Group seeds"),
-            Binding("n", "next_problem", "Next problem"),
-            Binding("space", "mark", "Mark"),
-            Binding("c", "compare", "Compare"),
-            Binding("escape", "back", "Back"),
+            Binding("enter", "open", "Open: Open the run; of a group of seeds, its runs", key_display="enter"),
+            Binding("s", "sort", "Sort: Sort by scenario, state, time left, accuracy or change"),
+            Binding("g", "group", "Group seeds: One line for all seeds of a scenario and policy"),
+            Binding("n", "next_problem", "Next problem: Go to the next run that failed or was interrupted"),
+            Binding("space", "mark", "Mark: Mark the run, to compare it"),
+            Binding("c", "compare", "Compare: Compare the marked runs"),
+            Binding("escape", "back", "Back: Go back"),
             Binding("q", "app.quit", "Quit", show=False),
         ],
     )
@@ -46,11 +46,7 @@ class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
 
 ▶ running   … waiting for its turn   ✔ complete   ■ interrupted (the same command continues it)   ✘ failed
 
-[b]enter[/b]  open the run; of a group of seeds, its runs
-[b]s[/b]  sort by scenario and policy, state, time left, accuracy, or last change
-[b]g[/b]  one line for all seeds of a scenario and policy, with means of the complete runs
-[b]n[/b]  next run that failed or was interrupted; the line below the table says why
-[b]space[/b]  mark runs; [b]c[/b] compares the marked runs
+A line for all seeds shows the means of those that are complete. What is wrong with a run stands below the table.
 
 Accuracy is the mean over the services, on test images, or on fitted curves where a scenario's backend trains nothing.
 Time left is what is left at the present pace, at most: a run ends early when all its services have left."""

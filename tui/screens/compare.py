@@ -36,16 +36,16 @@ class CompareScreen(Screen[None]):
     BINDINGS = named(
         "compare",
         [
-            Binding("v", "next_metric", "Next curve"),
-            Binding("tab,right", "service(1)", "Next service"),
-            Binding("shift+tab,left", "service(-1)", "Previous service", show=False),
-            Binding("l", "align", "Same round/latest"),
-            Binding("s", "seeds", "Means/each run"),
-            Binding("b", "baseline", "Next baseline"),
-            Binding("space", "pause", "Pause/resume all"),
-            Binding("enter", "open", "Open run"),
-            Binding("x", "picture", "Picture"),
-            Binding("escape", "back", "Back"),
+            Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price"),
+            Binding("tab,right", "service(1)", "Next service: Show the next service in the plot"),
+            Binding("shift+tab,left", "service(-1)", "Previous service: Show the one before", show=False),
+            Binding("l", "align", "Same round/latest: Compare at the same round, or each run at its latest"),
+            Binding("s", "seeds", "Means/each run: Show means over seeds, or each run"),
+            Binding("b", "baseline", "Next baseline: Measure differences from the next run"),
+            Binding("space", "pause", "Pause/resume all: Pause or resume the live runs"),
+            Binding("enter", "open", "Open run: Open the run; of a mean, show its runs", key_display="enter"),
+            Binding("x", "picture", "Picture: Save a picture of the screen"),
+            Binding("escape", "back", "Back: Go back; the runs continue"),
         ],
     )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
@@ -59,11 +59,7 @@ round), so live runs can be compared too. A run in which all services have left 
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
 seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
-Differences are paired by seed.
-
-[b]tab[/b] next service in the plot   [b]v[/b] accuracy, reward, spend, price
-[b]space[/b] pause or resume the live runs
-[b]enter[/b] open the run of the chosen row; from a row of means, show each run"""
+Differences are paired by seed."""
     CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
 

@@ -42,19 +42,16 @@ class ConfigureScreen(Screen[None]):
     BINDINGS = named(
         "form",
         [
-            Binding("ctrl+s", "save", "Save"),
-            Binding("f5,ctrl+r", "run", "Run", key_display="F5"),
-            Binding("f2", "add_service", "Add service", key_display="F2"),
-            Binding("f3", "duplicate_service", "Duplicate", key_display="F3"),
-            Binding("f4", "remove_service", "Remove", key_display="F4"),
-            Binding("escape", "back", "Back"),
+            Binding("ctrl+s", "save", "Save: Save; the file's comments stay"),
+            Binding("f5,ctrl+r", "run", "Run: Run the scenario as it is here, saved or not", key_display="F5"),
+            Binding("f2", "add_service", "Add service: Add a service", key_display="F2"),
+            Binding("f3", "duplicate_service", "Duplicate: Add a copy of the service", key_display="F3"),
+            Binding("f4", "remove_service", "Remove: Remove the service", key_display="F4"),
+            Binding("escape", "back", "Back: Go back"),
         ],
     )
     HELP = r"""The scenario as a form. Every key shows its meaning and its limits; [b]✘[/b] marks a problem, in
 the words of [i]flmarket validate[/i]; [b]✎[/b] marks a change to the file. An empty field takes its default.
-
-[b]tab[/b] next field   [b]F2 F3 F4[/b] add, duplicate, remove a service
-[b]ctrl+s[/b] save      [b]F5[/b] run (saved or not)
 
 Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 

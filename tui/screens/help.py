@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.widgets.keys import working
+from tui.widgets.keys import purposes
 
 
 class HelpScreen(ModalScreen[None]):
@@ -31,8 +31,7 @@ class HelpScreen(ModalScreen[None]):
             if text := getattr(widget, "HELP", None):
                 title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
                 break
-        keys = [(app.get_key_display(active.binding), active.binding.description) for active in working(app.screen)]
-        return cls(title, words, dict.fromkeys(keys))
+        return cls(title, words, [(" ".join(keys), purpose) for purpose, keys in purposes(app.screen).items()])
 
     def compose(self) -> ComposeResult:
         """Lay out the help."""

@@ -38,32 +38,24 @@ class HomeScreen(Screen[None]):
     BINDINGS = named(
         "home",
         [
-            Binding("enter", "choose", "Run/open", show=True, priority=False),
-            Binding("r", "run", "Run"),
-            Binding("e", "edit", "Edit"),
-            Binding("ctrl+e", "edit_outside", "Your editor", show=False),
-            Binding("p", "replay", "Replay"),
-            Binding("space", "mark", "Mark"),
-            Binding("c", "compare", "Compare marked"),
-            Binding("b", "batch", "Batch"),
-            Binding("slash", "search", "Search", key_display="/"),
-            Binding("f5", "reload", "Reload", show=False),
-            Binding("escape", "leave_search", "List", show=False),
+            Binding("r", "run", "Run: Run the scenario, or that of the run"),
+            Binding("e", "edit", "Edit: Edit the scenario in a form"),
+            Binding("ctrl+e", "edit_outside", "Your editor: Edit the file in $VISUAL or $EDITOR", show=False),
+            Binding("p", "replay", "Replay: Replay the run"),
+            Binding("space", "mark", "Mark: Mark the run, to compare it"),
+            Binding("c", "compare", "Compare marked: Compare the marked runs"),
+            Binding("b", "batch", "Batch: Watch all runs of the folder"),
+            Binding("slash", "search", "Search: Search", key_display="/"),
+            Binding("f5", "reload", "Reload: Look again what there is", show=False),
+            Binding("escape", "leave_search", "List: Clear the search", show=False),
             Binding("q", "app.quit", "Quit"),
         ],
     )
     AUTO_FOCUS = "#entries"
     HELP = """Choose a scenario to run it, or a run to open it.
 
-[b]enter[/b]  run a scenario, open a run
-[b]e[/b]  edit a scenario in a form, [b]ctrl+e[/b] in your editor ($VISUAL, $EDITOR)
-[b]r[/b]  run (for a run: run its scenario again)
-[b]p[/b]  replay a run                 [b]/[/b]  search
-[b]space[/b]  mark runs, open ones too; [b]c[/b] compares the marked runs
-[b]b[/b]  all runs of the folder with their progress, as `flmarket run --jobs` plays them
-
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
-or in the folder given with --out."""
+or in the folder given with --out, the newest first."""
 
     def __init__(self, navigator: "Navigator") -> None:
         super().__init__()

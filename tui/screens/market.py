@@ -36,38 +36,40 @@ class MarketScreen(TimeScreen):
     BINDINGS = named(
         "market",
         [
-            Binding("space", "play", "Pause"),
+            Binding("space", "play", "Pause: Pause or resume the run; play or stop a replay"),
             Binding("question_mark,f1", "app.help", "Help", key_display="?"),
-            Binding("s", "step", "Round"),
-            Binding("e", "walk(1)", "Event"),
-            Binding("E", "walk(-1)", "Event back", show=False, key_display="E"),
-            Binding("plus,equals_sign", "faster(1)", "Speed", key_display="+ -"),
-            Binding("minus", "faster(-1)", "Slower", show=False, key_display="-"),
-            Binding("F", "full_speed", "Full speed", show=False, key_display="F"),
-            Binding("left_square_bracket,left", "seek(-1)", "Seek", key_display="[ ]"),
-            Binding("right_square_bracket,right", "seek(1)", "Next round", show=False, key_display="]"),
-            Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False, key_display="{"),
-            Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False, key_display="}"),
+            Binding("s", "step", "Round: Play or show one round"),
+            Binding("e", "walk(1)", "Event: Walk through the events of the round"),
+            Binding("E", "walk(-1)", "Event back: Walk back through the events", show=False),
+            Binding("plus,equals_sign", "faster(1)", "Speed: Play faster", key_display="+ -"),
+            Binding("minus", "faster(-1)", "Slower: Play more slowly", show=False),
+            Binding("F", "full_speed", "Full speed: Play at full speed", show=False),
+            Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
+            Binding("right_square_bracket,right", "seek(1)", "Next round", show=False),
+            Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False),
+            Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False),
             Binding("home", "seek(-1000000000)", "First round", show=False, priority=True),
-            Binding("f", "follow", "Newest"),
-            Binding("end", "follow", "Newest", show=False, priority=True),
-            Binding("n", "jump('exit', 1)", "Next exit", show=False),
-            Binding("N", "jump('exit', -1)", "Previous exit", show=False, key_display="N"),
-            Binding("o", "jump('conflict', 1)", "Next outbid", show=False),
-            Binding("O", "jump('conflict', -1)", "Previous outbid", show=False, key_display="O"),
-            Binding("g", "go_to", "Go to round", show=False),
-            Binding("i", "shock", "Shock"),
-            Binding("c", "compare", "Compare"),
-            Binding("x", "export", "Export"),
-            Binding("v", "next_metric", "Next curve", show=False),
+            Binding("f", "follow", "Newest: Show the newest round, and follow the run"),
+            Binding("end", "follow", "Newest: Show the newest round, and follow the run", show=False, priority=True),
+            Binding("n", "jump('exit', 1)", "Next exit: Next round in which a service leaves", show=False),
+            Binding("N", "jump('exit', -1)", "Previous exit: Last round in which a service left", show=False),
+            Binding("o", "jump('conflict', 1)", "Next outbid: Next round in which an offer is refused", show=False),
+            Binding(
+                "O", "jump('conflict', -1)", "Previous outbid: Last round in which an offer was refused", show=False
+            ),
+            Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
+            Binding("i", "shock", "Shock: Change the market in a fork of the run"),
+            Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
+            Binding("x", "export", "Export: Export a table, or a picture of the screen"),
+            Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
             Binding("b", "toggle_book", "Book of a service/client", show=False),
-            Binding("slash", "filter_events", "Filter events", show=False, key_display="/"),
-            Binding("m", "maximise", "Max"),
+            Binding("slash", "filter_events", "Filter events: Filter the events by words", show=False),
+            Binding("m", "maximise", "Max: Give the panel all the room, or put it back"),
             *[
-                Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}", show=False)
+                Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}: Go to a panel", show=False)
                 for panel in PANELS
             ],
-            Binding("escape", "back", "Home"),
+            Binding("escape", "back", "Home: Go back to where you came from; the run continues"),
         ],
     )
     CSS_PATH = "market.tcss"
@@ -76,6 +78,7 @@ class MarketScreen(TimeScreen):
     def __init__(self, session: Session, navigator: Navigator) -> None:
         super().__init__(session, navigator)
         self.selected = (0, 0)  # service and client
+        self._labels: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -86,8 +89,20 @@ class MarketScreen(TimeScreen):
         yield KeyBar()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave the keys of the cursor to a text field, which has the focus while something is typed."""
+        """Leave the keys of the cursor to a text field, and do not offer to maximise what has all the room."""
+        if action == "maximise":
+            return not self.query_one(Panels).folded
         return not (action in {"seek", "follow"} and isinstance(self.focused, Input))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What keys do as things stand, by their actions."""
+        filtering = self.query_one(EventsPanel).has_class("-filtering")
+        restore = {"maximise": "Restore", "back": "Restore"} if self.panels.maximised else {}
+        steerable = self._runs.steerable(self.session)
+        paused = self.session.phase is Phase.PAUSED
+        play = ("Resume" if paused else "Pause") if steerable else ("Stop" if self.playing else "Replay")
+        return {"play": play, **restore, **({"back": "All events"} if filtering else {})}
 
     def on_mount(self) -> None:
         """Start watching the run."""
@@ -145,6 +160,10 @@ class MarketScreen(TimeScreen):
             self.query_one(Opening).show(self.session)
         else:
             self.panels.show(view)
+
+        if (labels := self.labels) != self._labels:
+            self._labels = labels
+            self.refresh_bindings()
 
     def _open_panels(self, view: View) -> None:
         """Show the panels as soon as they have something to show."""

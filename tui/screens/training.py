@@ -28,10 +28,10 @@ class TrainingScreen(FollowingScreen[None]):
     BINDINGS = named(
         "training",
         [
-            Binding("v", "next_metric", "Next curve"),
-            Binding("tab", "app.focus_next", "Next table"),
-            Binding("shift+tab", "app.focus_previous", "Previous table", show=False),
-            Binding("escape", "back", "Back"),
+            Binding("v", "next_metric", "Next curve: Show the next curve: AUC, reward, targets met, markup"),
+            Binding("tab", "app.focus_next", "Next table: Go to the other table"),
+            Binding("shift+tab", "app.focus_previous", "Previous table: Go to the other table", show=False),
+            Binding("escape", "back", "Back: Go back"),
             Binding("q", "app.quit", "Quit"),
         ],
     )
@@ -44,10 +44,7 @@ a training on the surrogate records them.
 
 The lower table shows what the agent did in its last evaluation: clients that it made offers to in a round, how many of
 them served it, and what it offered above their bids. The bars show where its offers went: clients of each round are
-cut into fifths by their bid, and again by their DQI.
-
-[b]v[/b]  AUC, reward, targets met, markup
-[b]↑ ↓[/b]  choose a training, or a service; [b]tab[/b] goes to the other table"""
+cut into fifths by their bid, and again by their DQI."""
     CSS_PATH = "training.tcss"
     AUTO_FOCUS = "#training-table"
 

@@ -52,7 +52,7 @@ def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, ga
 
 def fit(text: str, width: int) -> str:
     """Return a text padded or shortened to exactly ``width`` cells."""
-    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
+    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…" if width > 0 else ""
 
 
 def wrapped(words: str, width: int) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The list of the home screen: entries in sections, under titles that cannot be chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar
 
 from textual.binding import Binding
@@ -21,8 +22,10 @@ SECTIONS = {
 }
 """The titles of the home screen's sections, by the kinds of their entries, in order."""
 
+LEAST = 24
+"""Cells for a run's name, if it has as many, before other columns are left out."""
 COLUMNS = (
-    Column("name", "", least=24),
+    Column("name", "", least=LEAST),
     Column("policy", ""),
     Column("seed", ""),
     Column("sign", ""),
@@ -30,14 +33,16 @@ COLUMNS = (
     Column("age", "", leaves=2),
     Column("result", "", leaves=1),
 )
-INDENT = 2
-"""Cells before a name, for the mark."""
+ROOMY = 70
+"""Cells of a line from which on the columns of runs are further apart."""
+INDENT = "    "
+"""Stands before what does not fit into the columns."""
 
 Entry = TypeVar("Entry")
 
 
 class Row(NamedTuple):
-    """What is said of an entry: ``SCENARIO · POLICY · SEED`` for a run, ``✔ complete`` for its state."""
+    """What is said of an entry: ``SCENARIO · POLICY · SEED`` of a run, ``✔ complete`` of its state."""
 
     name: str
     state: str = ""
@@ -47,27 +52,28 @@ class Row(NamedTuple):
 
     @property
     def cells(self) -> dict[str, str]:
-        """What stands in each column."""
+        """What stands in each column; a run has a policy."""
         name, policy, seed = [*self.name.split(" · ", 2), "", ""][:3]
         sign, _, state = self.state.partition(" ")
         name = ("✓ " if self.marked else "  ") + name
         return {**self._asdict(), "name": name, "policy": policy, "seed": seed, "sign": sign, "state": state}
 
     def lines(self, widths: Mapping[str, int], room: int) -> Iterator[str]:
-        """Yield its line, then what does not fit into its columns although it may tell two runs apart."""
-        cells, below = self.cells, []
-        if not cells["policy"]:  # no other columns: all of the line is for the name
-            widths = {"name": max(widths["name"], room - (len(cells["age"]) + 1)), "age": len(cells["age"])}
+        """Yield its line, then what tells runs apart and does not fit into the columns of that."""
+        cells = self.cells
+        if not cells["policy"]:
+            yield "  ".join(filter(None, (cells["name"], self.state, self.age)))
+            return
+        below = []
         for key in ("name", "policy", "seed"):
-            if len(cells[key]) > widths.get(key, room):
-                head = cells[key].partition(" (")[0]
-                short = key == "name" and len(head) <= widths[key]
-                below.append(cells[key].removeprefix(head if short else "").strip())
-                cells[key] = head if short else cells[key]
+            whole, width = cells[key], widths[key]
+            head = whole.partition(" (")[0]  # a scenario's name, without what it has that others of the name have not
+            if len(whole) > width:
+                cells[key] = head
+                below.append((whole[len(head) :] if len(head) <= width else whole).strip())
         yield " ".join(fit(cells[key], width) for key, width in widths.items()).rstrip()
         if below:
-            for line in wrapped("  ".join(below), max(1, room - 2 * INDENT)):
-                yield " " * 2 * INDENT + line
+            yield from (INDENT + line for line in wrapped("  ".join(below), max(1, room - len(INDENT))))
 
 
 Section = tuple[str, Sequence[tuple[str, Row, Entry]]]
@@ -77,7 +83,9 @@ Section = tuple[str, Sequence[tuple[str, Row, Entry]]]
 class EntryList(OptionList, Generic[Entry]):
     """Entries by key."""
 
-    BINDINGS = [Binding("enter", "select", "Run/open")]
+    BINDINGS = [
+        Binding("enter", "select", "Run/open", key_display="enter", tooltip="Run the scenario, or open the run")
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
@@ -127,8 +135,12 @@ class EntryList(OptionList, Generic[Entry]):
         cells = [row.cells for _, entries in self._sections for _, row, _ in entries]
         room = self.scrollable_content_region.width - 2  # without the cells beside a line
         runs = [found for found in cells if found["policy"]]
-        wanted = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
-        widths = laid_out(COLUMNS, wanted, room, 1)
+        apart = int(room >= ROOMY)
+        widest = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
+        wanted = {key: width + (apart if key != "sign" else 0) for key, width in widest.items()}
+        heads = max((len(found["name"].partition(" (")[0]) for found in runs), default=0)
+        name = replace(COLUMNS[0], least=min(LEAST, heads + apart))
+        widths = laid_out((name, *COLUMNS[1:]), wanted, room, 1)
         self.clear_options()
         for title, entries in self._sections:
             if entries:

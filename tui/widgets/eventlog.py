@@ -25,7 +25,7 @@ ROOMY = 64
 class EventLines(LineView):
     """The events, each on as many lines as its sentence takes."""
 
-    BINDINGS = [Binding("slash", "screen.filter_events", "Filter")]
+    BINDINGS = [Binding("slash", "screen.filter_events", "Filter", tooltip="Filter the events by words")]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id, header=False)
@@ -79,10 +79,8 @@ class EventsPanel(Panel):
     NAME = "Events"
     HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, payments, exits.
 
-[b]/[/b]  filter by words that must all occur, such as [i]client 4[/i] or [i]award digits[/i];
-   [b]enter[/b] keeps the filter, [b]esc[/b] clears it.
-[b]e[/b]  walk through the events one by one; [b]E[/b] walks back. All panels show the market at that moment.
-[b]↑ ↓[/b]  scroll."""
+A filter has words that must all occur, such as [i]client 4[/i] or [i]award digits[/i]; [b]enter[/b] keeps it, and
+[b]esc[/b] clears it. In a walk through the events, all panels show the market at that moment."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,10 +36,16 @@ class ClientGrid(LineView):
     """The grid, with a cursor on one cell."""
 
     BINDINGS = [
-        Binding("left", "across(-1)", "Left", show=False),
-        Binding("right", "across(1)", "Right", show=False),
-        Binding("enter", "choose", "Order book"),
-        Binding("h", "overview", "Overview"),
+        Binding("left", "across(-1)", "Left", show=False, tooltip="Choose another service"),
+        Binding("right", "across(1)", "Right", show=False, tooltip="Choose another service"),
+        Binding(
+            "enter",
+            "choose",
+            "Order book",
+            key_display="enter",
+            tooltip="Why? The order book",
+        ),
+        Binding("h", "overview", "Overview", tooltip="Show groups of clients, so that all fit, or each client"),
     ]
 
     column: reactive[int] = reactive(0)
@@ -190,9 +196,7 @@ class ClientsPanel(Panel):
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
 
-[b]↑ ↓ ← →[/b] choose a cell; the order book follows. [b]enter[/b] goes to the order book, to the line of that cell.
-[b]h[/b] overview: groups of clients, so that all fit on the screen; [b]▓12 ×3[/b] means that the service got 12 clients
-of the group, and was outbid for 3. [b]enter[/b] goes to the group's clients."""
+In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the group, and was outbid for 3."""
 
     def compose(self) -> ComposeResult:
         """Lay out the grid."""

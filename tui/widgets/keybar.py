@@ -4,13 +4,40 @@ Textual's own ``Footer`` makes a widget of each key, makes them all anew wheneve
 ones as long as the screen lives (Textual's issue 6666). This one is a line of text.
 """
 
+from typing import NamedTuple
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual import events
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.widgets.keys import once, working
+from tui.widgets.keys import label, once, working
+
+LEAST = Size(60, 16)
+"""The size below which a terminal is too small."""
+
+ALWAYS = {"app.help", "help", "maximise", "back", "cancel", "app.quit", "quit"}
+"""The actions whose keys are shown however little room there is."""
+
+
+class Key(NamedTuple):
+    """A key in the line: its name, how it is written, and what it does."""
+
+    name: str
+    written: str
+    words: str
+    action: str
+
+    @property
+    def width(self) -> int:
+        """Its cells, with the blanks after both."""
+        return cell_len(self.written) + cell_len(self.words) + 2
+
+
+MORE = Key("question_mark", "…", "", "")
+"""Stands for keys that there is no room for; help lists them."""
 
 
 class KeyBar(Widget):
@@ -26,7 +53,7 @@ class KeyBar(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: list[tuple[str, str, str]] = []  # of each: its name, how it is written, and what it does
+        self._keys: list[Key] = []
 
     def on_mount(self) -> None:
         """Follow the keys that the screen offers."""
@@ -37,25 +64,39 @@ class KeyBar(Widget):
         if not self.is_attached or screen is not self.screen:
             return
         shown = [active.binding for active in once(active for active in working(screen) if active.binding.show)]
-        keys = [(binding.key, self.app.get_key_display(binding), binding.description) for binding in shown]
+        keys = [Key(one.key, self.app.get_key_display(one), label(screen, one), one.action) for one in shown]
         if keys != self._keys:
             self._keys = keys
             self.refresh()
+
+    @property
+    def shown(self) -> list[Key]:
+        """The keys that there is room for; those that lead out and to help always are."""
+        keys, left = list(self._keys), [key for key in self._keys if key.action not in ALWAYS]
+        while left and sum(key.width for key in keys) > self.size.width:
+            last = left.pop()
+            at = keys.index(last)
+            more = keys[at + 1 : at + 2] == [MORE]
+            keys[at : at + 1 + more] = [MORE]
+        return keys
 
     def render(self) -> Text:
         """Return the line."""
         key_style = self.get_component_rich_style("key-bar--key")
         style = self.get_component_rich_style("key-bar--words")
         line = Text(no_wrap=True)
-        for _, key, words in self._keys:
+        if self.app.size.width < LEAST.width or self.app.size.height < LEAST.height:
+            line.append(f"{self.app.size.width} x {self.app.size.height} is too small; ", key_style)
+            return line.append("80 x 24 shows all", style)
+        for _, key, words, _ in self.shown:
             line.append(key, key_style).append(f" {words} ", style)
         return line
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the mouse."""
         end = 0
-        for name, key, words in self._keys:
-            end += cell_len(key) + cell_len(words) + 2
+        for key in self.shown:
+            end += key.width
             if event.x < end:
-                self.app.simulate_key(name)
+                self.app.simulate_key(key.name)
                 return

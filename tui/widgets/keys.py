@@ -5,18 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from textual.binding import ActiveBinding, Binding, BindingType
+from textual.keys import format_key
 from textual.screen import Screen
 
 
 def named(screen: str, bindings: Iterable[Binding]) -> list[BindingType]:
-    """Return a screen's bindings with names such as ``market.next-round``: the screen and what help calls the key.
+    """Return a screen's bindings with names such as ``market.next-round``: the screen and what the line of keys says.
 
-    Where two keys do the same, the first has the name.
+    In a description, a colon comes before what help says. Where two keys do the same, the first has the name.
     """
     found: list[BindingType] = []
     names: set[str] = set()
-    for binding in bindings:
-        name = f"{screen}.{'-'.join(binding.description.lower().replace('/', ' ').split())}"
+    for whole in bindings:
+        words, _, purpose = whole.description.partition(": ")
+        name = f"{screen}.{'-'.join(words.lower().replace('/', ' ').split())}"
+        binding = replace(whole, description=words, tooltip=whole.tooltip or purpose)
         found.append(binding if name in names else replace(binding, id=name))
         names.add(name)
     return found
@@ -33,3 +36,44 @@ def once(keys: Iterable[ActiveBinding]) -> Iterator[ActiveBinding]:
     for key in keys:
         first.setdefault(key.binding.action, key)
     return iter(first.values())
+
+
+def label(screen: Screen[Any], binding: Binding) -> str:
+    """Return what a key does, in a word; on some screens it depends on what they show."""
+    return getattr(screen, "labels", {}).get(binding.action, binding.description)  # type: ignore[no-any-return]
+
+
+WORDS = {
+    "cursor_up": "Choose another line",
+    "cursor_down": "Choose another line",
+    "page_up": "Go a page up or down",
+    "page_down": "Go a page up or down",
+    "first": "Go to the first or the last line",
+    "last": "Go to the first or the last line",
+    "scroll_up": "Scroll",
+    "scroll_down": "Scroll",
+    "select": "Mark or unmark",
+    "press": "Press the button",
+    "toggle_button": "Tick or untick",
+    "show_overlay": "Open the list of choices",
+    "app.focus_next": "Go to the next or the previous part",
+    "app.focus_previous": "Go to the next or the previous part",
+    "screen.copy_text": "Copy the text that is marked with the mouse",
+    "command_palette": "Find a command, a scenario or a run",
+}
+"""What Textual's own keys are for, by their actions; those of a text field are not listed."""
+
+
+def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
+    """Return what the keys that work now are for, each with its keys."""
+    found: dict[str, list[str]] = {}
+    for active in working(screen):
+        binding = active.binding
+        words = active.tooltip or WORDS.get(binding.action, "")
+        if not words and not type(active.node).__module__.startswith("textual."):
+            words = label(screen, binding)
+        if words:
+            modifiers, key = binding.parse_key()
+            written = "enter" if key == "enter" else format_key(key)
+            found.setdefault(words, []).append("+".join([*modifiers, written]))
+    return {words: list(dict.fromkeys(keys)) for words, keys in found.items()}

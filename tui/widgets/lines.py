@@ -9,8 +9,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.widgets.look import tint
-from tui.widgets.selection import BAR, over, selection
+from tui.widgets.selection import BAR, bar, over, selection
 
 GUTTER = 1
 """Cells at the left for the bar of the chosen line."""
@@ -27,15 +26,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     BINDINGS = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("ctrl+home", "move(-1000000000)", "First", show=False),
-        Binding("ctrl+end", "move(1000000000)", "Last", show=False),
+        Binding("up", "move(-1)", "Up", tooltip="Choose another line", show=False),
+        Binding("down", "move(1)", "Down", tooltip="Choose another line", show=False),
+        Binding("pageup", "page(-1)", "Page up", tooltip="Go a page up or down", show=False),
+        Binding("pagedown", "page(1)", "Page down", tooltip="Go a page up or down", show=False),
+        Binding("ctrl+home", "move(-1000000000)", "First", tooltip="Go to the first or the last line", show=False),
+        Binding("ctrl+end", "move(1000000000)", "Last", tooltip="Go to the first or the last line", show=False),
     ]
     DEFAULT_CSS = """
-    LineView { background: transparent; }
+    LineView { background: transparent; scrollbar-gutter: stable; }
     """
 
     cursor: reactive[int] = reactive(0, repaint=False)
@@ -74,7 +73,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the visible lines."""
         # Looked up once, not for each line.
-        self._base, self._bar = self.rich_style, tint(self.app, "primary")
+        self._base, self._bar = self.rich_style, bar(self.app)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:

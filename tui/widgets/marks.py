@@ -24,7 +24,8 @@ class MarkList(SelectionList[Value]):
         bar, _, _, blank, *rest = strip
         style = (blank.style or Style()) + Style(meta={"option": place})  # which a click on the box marks
         box = "[x]" if self.get_option_at_index(place).value in self.selected else "[ ]"
-        return Strip([Segment(bar.text if bar.text == BAR else " ", style), Segment(box, style), blank, *rest])
+        left = bar if bar.text == BAR else blank
+        return Strip([left, Segment(box, style), blank, *rest])
 
     def _get_left_gutter_width(self) -> int:
         return super()._get_left_gutter_width() + 1  # for the bar

@@ -32,7 +32,9 @@ COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    BINDINGS = [Binding("b", "screen.toggle_book", "Service/client")]
+    BINDINGS = [
+        Binding("b", "screen.toggle_book", "Service/client", tooltip="The book of the service, or that of the client")
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__((), id=id)
@@ -121,7 +123,7 @@ class BookTable(TableView):
 class BookPanel(Panel):
     """Shows the book of the chosen service, or of the chosen client."""
 
-    BINDINGS = [Binding("w", "offered", "Only offers")]
+    BINDINGS = [Binding("w", "offered", "Only offers", tooltip="List only bids with an offer, or all")]
     NUMBER = 4
     NAME = "Order book"
     SHORT = "Book"
@@ -135,8 +137,7 @@ class BookPanel(Panel):
 (for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
-[b]b[/b]  switch between a service's book and a client's.   [b]w[/b]  only bids that were answered with an offer.
-[b]↑ ↓[/b]  choose a line; a click on a column's title sorts by it."""
+A click on a column's title sorts by it."""
 
     def __init__(self) -> None:
         super().__init__()

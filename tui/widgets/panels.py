@@ -56,14 +56,19 @@ class Panels(Vertical):
         self._activate(1)
 
     @property
+    def folded(self) -> bool:
+        """Whether there is room for one panel alone."""
+        return self.has_class("-folded")
+
+    @property
     def maximised(self) -> bool:
-        """Whether the user has given one panel all the room."""
-        return self.has_class("-maximised")
+        """Whether the user has given one panel all the room, where there is room for several."""
+        return self.has_class("-maximised") and not self.folded
 
     @property
     def single(self) -> bool:
         """Whether only one panel is shown, because it is maximised or there is no room for more."""
-        return self.maximised or self.has_class("-folded")
+        return self.maximised or self.folded
 
     def show(self, view: View) -> None:
         """Show a moment of a run on all visible panels."""

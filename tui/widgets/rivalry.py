@@ -21,11 +21,17 @@ class RivalryLines(LineView):
     """The lines of the page that is shown."""
 
     BINDINGS = [
-        Binding("v", "page_on(1)", "Next page"),
-        Binding("V", "page_on(-1)", "Previous page", show=False, key_display="V"),
-        Binding("left", "across(-1)", "Left", show=False),
-        Binding("right", "across(1)", "Right", show=False),
-        Binding("enter", "choose", "Choose"),
+        Binding("v", "page_on(1)", "Next page", tooltip="Show the next page"),
+        Binding("V", "page_on(-1)", "Previous page", show=False, key_display="V", tooltip="Show the page before"),
+        Binding("left", "across(-1)", "Left", show=False, tooltip="Scroll sideways"),
+        Binding("right", "across(1)", "Right", show=False, tooltip="Scroll sideways"),
+        Binding(
+            "enter",
+            "choose",
+            "Choose",
+            key_display="enter",
+            tooltip="Go to its round, or choose it",
+        ),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -91,9 +97,7 @@ An offer that lost a draw counts with +0. Under other mechanisms than the paper'
 offers that were refused (outbid or dropped), with its share of all that was offered.
 [b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
 [b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or a
-shock began, and the worst round of each service. It is the first page once the run is over.
-
-[b]↑ ↓ ← →[/b] scroll. [b]enter[/b] goes to the line's round, or chooses its service or client for the order book."""
+shock began, and the worst round of each service. It is the first page once the run is over."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,6 +12,8 @@ from textual.app import App
 from textual.strip import Strip
 from textual.widgets import OptionList
 
+from tui.widgets.legible import legible
+
 BAR = "▌"
 REVERSE = Style(reverse=True)
 
@@ -22,6 +24,14 @@ def selection(app: App[object]) -> Style:
     if variables["block-cursor-text-style"] == "reverse":
         return REVERSE
     return Style(bgcolor=variables["block-cursor-background"])
+
+
+def bar(app: App[object]) -> Style:
+    """Return the style of the bar."""
+    chosen, variables = selection(app), app.theme_variables
+    if chosen is REVERSE:
+        return Style()
+    return Style(color=legible(variables["primary"], variables["block-cursor-background"]))
 
 
 def over(segments: Iterable[Segment], base: Style, chosen: Style) -> list[Segment]:
@@ -37,4 +47,5 @@ def barred(options: OptionList, y: int, strip: Strip) -> Strip:
     if line >= len(options._lines) or options._lines[line][0] != options.highlighted:
         return strip
     first, rest = strip.divide([1, strip.cell_length])
-    return Strip([*(Segment(BAR, segment.style) for segment in first), *rest], strip.cell_length)
+    style = bar(options.app)
+    return Strip([*(Segment(BAR, (old or Style()) + style) for _, old, _ in first), *rest], strip.cell_length)

@@ -100,7 +100,7 @@ report` show the accuracy on test images. Where the scenario's backend trains no
 [b]reward[/b]  Omega ^ accuracy, the reward of the paper.
 [b]policy[/b]  what decides for it; `flmarket policies` describes each.
 
-[b]↑ ↓[/b] choose a service; the order book follows."""
+The order book is that of the chosen service."""
 
     def compose(self) -> ComposeResult:
         """Lay out the table."""
