@@ -9,6 +9,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
+from textual.widgets.button import ButtonVariant
 
 from tui.widgets.keybar import KeyBar
 from tui.widgets.marks import MarkList
@@ -55,6 +56,14 @@ class Dialog(ModalScreen[Result | None]):
         """Fit the box to the screen."""
         self.call_after_refresh(self.query_one(Box).fit)
 
+    def answers(self, go: str, cancel: str = "Cancel", variant: ButtonVariant = "primary") -> ComposeResult:
+        """Lay out the line for problems and the buttons; ``go`` and ``cancel`` are their labels."""
+        yield Static("", classes="problem")
+        with Horizontal(classes="buttons"):
+            yield Button(go, variant=variant, id="go", compact=True)
+            yield Button(cancel, id="cancel", compact=True)
+
+    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Leave without a result."""
         self.dismiss(None)
@@ -84,15 +93,9 @@ class Question(Dialog[bool]):
         """Lay out the dialog."""
         with Box():
             yield Static(self._text)
-            with Horizontal(classes="buttons"):
-                yield Button(f"{self._yes} (y)", variant="error", id="go", compact=True)
-                yield Button("Stay (n)", id="cancel", compact=True)
+            yield from self.answers(f"{self._yes} (y)", "Stay (n)", "error")
 
     @on(Button.Pressed, "#go")
     def action_agree(self) -> None:
         """Leave with the answer yes."""
         self.dismiss(True)
-
-    @on(Button.Pressed, "#cancel")
-    def _stay(self) -> None:
-        self.dismiss(None)

@@ -6,7 +6,6 @@ from typing import cast
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.behaviours import TRUTHFUL
@@ -43,10 +42,7 @@ class ExportDialog(Dialog[Path]):
             yield Select(kinds, value=kinds[0][1], allow_blank=False, id="kind", compact=True)
             yield Label("file (replaced if it exists)")
             yield Input(id="path", compact=True)
-            yield Static("", classes="problem")
-            with Horizontal(classes="buttons"):
-                yield Button("Write", variant="primary", id="go", compact=True)
-                yield Button("Cancel", id="cancel", compact=True)
+            yield from self.answers("Write")
 
     def on_mount(self) -> None:
         """Give the Write button the focus, so that enter writes."""
@@ -84,10 +80,6 @@ class ExportDialog(Dialog[Path]):
             return
         self.app.notify(f"{path}: {rows} rows of {kind}", title="Exported")
         self.dismiss(path)
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
 
 
 def _picture(app: App[object], path: Path) -> None:

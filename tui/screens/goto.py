@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
@@ -36,10 +35,7 @@ class GotoDialog(Dialog[int]):
             yield Static("[b]Go to round[/b]")
             yield Input(str(self._at), id="round", compact=True)
             yield Static(Content(f"{counted(len(self._history), 'round')} played"), id="played")
-            yield Static("", classes="problem")
-            with Horizontal(classes="buttons"):
-                yield Button("Go", variant="primary", id="go", compact=True)
-                yield Button("Cancel", id="cancel", compact=True)
+            yield from self.answers("Go")
 
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
@@ -51,10 +47,6 @@ class GotoDialog(Dialog[int]):
             self.show_problem(f"round {int(text)} has not been played; choose one from 1 to {last}")
         else:
             self.dismiss(int(text))
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
 
 
 def ask_for_round(app: App[object], history: History, shown: int, go: Callable[[int], None]) -> None:

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from fl.counting import counted
 from fl.errors import InputError
 from tui.screens.latest import hand_over
-from tui.widgets.entries import SECTIONS, EntryList, Row, Section, matches
+from tui.widgets.entries import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
@@ -52,6 +52,7 @@ class HomeScreen(Screen[None]):
         ],
     )
     AUTO_FOCUS = "#entries"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     HELP = """Choose a scenario to run it, or a run to open it.
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
@@ -104,24 +105,24 @@ or in the folder given with --out, the newest first."""
         found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
-            *((SECTIONS[kind], [(f"{kind}:{e.path}", self._row(e), e) for e in some]) for kind, some in found.items()),
+            *((SECTIONS[kind], [(f"{kind}:{e.path}", self._say(e), e) for e in some]) for kind, some in found.items()),
         ]
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
-    def _row(self, entry: "Entry") -> Row:
+    def _say(self, entry: "Entry") -> Cells:
         from tui.watching.standing import SIGNS
 
         state = entry.state and f"{SIGNS.get(entry.state, '✘')} {entry.state}"  # a file's is that it has problems
-        return Row(entry.name, state, entry.age, entry.result, entry.path in self.marked)
+        return cells(entry.name, state, entry.age, entry.result, marked=entry.path in self.marked)
 
-    def _open(self, words: list[str]) -> "Iterator[tuple[str, Row, Session]]":
+    def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
         """Yield the key and the line of each run that is open in this app."""
         from tui.widgets.statusline import SIGNS
 
         for place, session in enumerate(self._navigator.runs.sessions):
             if matches(session.label, words):
                 state, marked = SIGNS[session.phase], session.directory in self.marked
-                yield f"open:{place}", Row(session.label, state, marked=marked), session
+                yield f"open:{place}", cells(session.label, state, marked=marked), session
 
     @property
     def chosen(self) -> "Entry | Session | None":

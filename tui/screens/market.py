@@ -78,7 +78,7 @@ class MarketScreen(TimeScreen):
     def __init__(self, session: Session, navigator: Navigator) -> None:
         super().__init__(session, navigator)
         self.selected = (0, 0)  # service and client
-        self._labels: dict[str, str] = {}
+        self.labels: dict[str, str] = {}  # what keys do as things stand, by their actions
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -91,18 +91,8 @@ class MarketScreen(TimeScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
         """Leave the keys of the cursor to a text field, and do not offer to maximise what has all the room."""
         if action == "maximise":
-            return not self.query_one(Panels).folded
+            return not any(panels.folded for panels in self.query(Panels))
         return not (action in {"seek", "follow"} and isinstance(self.focused, Input))
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """What keys do as things stand, by their actions."""
-        filtering = self.query_one(EventsPanel).has_class("-filtering")
-        restore = {"maximise": "Restore", "back": "Restore"} if self.panels.maximised else {}
-        steerable = self._runs.steerable(self.session)
-        paused = self.session.phase is Phase.PAUSED
-        play = ("Resume" if paused else "Pause") if steerable else ("Stop" if self.playing else "Replay")
-        return {"play": play, **restore, **({"back": "All events"} if filtering else {})}
 
     def on_mount(self) -> None:
         """Start watching the run."""
@@ -161,8 +151,18 @@ class MarketScreen(TimeScreen):
         else:
             self.panels.show(view)
 
-        if (labels := self.labels) != self._labels:
-            self._labels = labels
+        self._label_keys()
+
+    def _label_keys(self) -> None:
+        steerable, paused = self._runs.steerable(self.session), self.session.phase is Phase.PAUSED
+        play = ("Resume" if paused else "Pause") if steerable else ("Stop" if self.playing else "Replay")
+        labels = {"play": play}
+        if self.panels.maximised:
+            labels |= {"maximise": "Restore", "back": "Restore"}
+        if self.query_one(EventsPanel).has_class("-filtering"):
+            labels["back"] = "All events"
+        if labels != self.labels:
+            self.labels = labels
             self.refresh_bindings()
 
     def _open_panels(self, view: View) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Button, SelectionList, Static
 from textual.widgets.selection_list import Selection
@@ -57,10 +56,7 @@ class PickRuns(Dialog[list[Session]]):
             title = (f"Compare {session.label} with", "bold")
             yield Static(Content.assemble(title, "  (mark with space, then press Compare)"))
             yield MarkList[str](*options, id="others", compact=True)
-            yield Static("", classes="problem")
-            with Horizontal(classes="buttons"):
-                yield Button("Compare", variant="primary", id="go", compact=True)
-                yield Button("Cancel", id="cancel", compact=True)
+            yield from self.answers("Compare")
 
     def _earlier(self) -> list[tuple[str, Path]]:
         """Return all runs on disk that are not open, those of the same market first, the newest first."""
@@ -96,7 +92,3 @@ class PickRuns(Dialog[list[Session]]):
         if unfinished and started not in opened and self._runs.steerable(started):
             self.app.notify(RESUMES, title="Interrupted run", timeout=8)
         return started
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)

@@ -268,10 +268,6 @@ checkpoint, or starts over."""
             resumes = resumes or (run.unfinished and not run.played and not over)
         self.dismiss(Choice(tuple(starts), tuple(done), resumes))
 
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
-
 
 def typed_seeds(text: str) -> list[int]:
     """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once.

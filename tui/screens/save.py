@@ -4,7 +4,6 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Button, Input, Static
 
 from tui.screens.dialog import Box, Dialog, Question
@@ -23,10 +22,7 @@ class SaveDialog(Dialog[Path]):
         with Box():
             yield Static("[b]Save as[/b]")
             yield Input(str(self._proposed), id="path", compact=True)
-            yield Static("", classes="problem")
-            with Horizontal(classes="buttons"):
-                yield Button("Save", variant="primary", id="go", compact=True)
-                yield Button("Cancel", id="cancel", compact=True)
+            yield from self.answers("Save")
 
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
@@ -39,10 +35,6 @@ class SaveDialog(Dialog[Path]):
             self.show_problem(f"{path.name} already exists; press Save again to replace it")
         else:
             self.dismiss(path)
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
 
 
 class DiscardDialog(Question):

@@ -4,7 +4,6 @@ import tomllib
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Button, Input, Label, Select, Static
 
 from scenarios.file.addresses import AddressError
@@ -64,10 +63,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
             yield Input(id="value", compact=True)
             yield Label("from round")
             yield Input(str(self._first), type="integer", id="round", compact=True)
-            yield Static("", classes="problem")
-            with Horizontal(classes="buttons"):
-                yield Button("Fork the run", variant="primary", id="go", compact=True)
-                yield Button("Cancel", id="cancel", compact=True)
+            yield from self.answers("Fork the run")
 
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
@@ -130,7 +126,3 @@ class ShockDialog(Dialog[tuple[str, int]]):
         if known < 1:
             return set()
         return {row.service for row in self._history[known].services if row.status.gone}
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from textual.binding import Binding
 from textual.content import Content
@@ -25,7 +25,7 @@ SECTIONS = {
 LEAST = 24
 """Cells for a run's name, if it has as many, before other columns are left out."""
 COLUMNS = (
-    Column("name", "", least=LEAST),
+    Column("name", ""),
     Column("policy", ""),
     Column("seed", ""),
     Column("sign", ""),
@@ -33,51 +33,35 @@ COLUMNS = (
     Column("age", "", leaves=2),
     Column("result", "", leaves=1),
 )
-ROOMY = 70
-"""Cells of a line from which on the columns of runs are further apart."""
 INDENT = "    "
 """Stands before what does not fit into the columns."""
 
 Entry = TypeVar("Entry")
+Cells = dict[str, str]
+
+Section = tuple[str, Sequence[tuple[str, Cells, Entry]]]
+"""A title, and of each entry its key, its cells and what it stands for."""
 
 
-class Row(NamedTuple):
-    """What is said of an entry: ``SCENARIO · POLICY · SEED`` of a run, ``✔ complete`` of its state."""
-
-    name: str
-    state: str = ""
-    age: str = ""
-    result: str = ""
-    marked: bool = False
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """What stands in each column; a run has a policy."""
-        name, policy, seed = [*self.name.split(" · ", 2), "", ""][:3]
-        sign, _, state = self.state.partition(" ")
-        name = ("✓ " if self.marked else "  ") + name
-        return {**self._asdict(), "name": name, "policy": policy, "seed": seed, "sign": sign, "state": state}
-
-    def lines(self, widths: Mapping[str, int], room: int) -> Iterator[str]:
-        """Yield its line, then what tells runs apart and does not fit into the columns of that."""
-        cells = self.cells
-        if not cells["policy"]:
-            yield "  ".join(filter(None, (cells["name"], self.state, self.age)))
-            return
-        below = []
-        for key in ("name", "policy", "seed"):
-            whole, width = cells[key], widths[key]
-            head = whole.partition(" (")[0]  # a scenario's name, without what it has that others of the name have not
-            if len(whole) > width:
-                cells[key] = head
-                below.append((whole[len(head) :] if len(head) <= width else whole).strip())
-        yield " ".join(fit(cells[key], width) for key, width in widths.items()).rstrip()
-        if below:
-            yield from (INDENT + line for line in wrapped("  ".join(below), max(1, room - len(INDENT))))
+def cells(label: str, state: str = "", age: str = "", result: str = "", *, marked: bool = False) -> Cells:
+    """Return what the columns say of an entry; a run's label is ``SCENARIO · POLICY · SEED``."""
+    name, policy, seed = [*label.split(" · ", 2), "", ""][:3]
+    sign, _, word = state.partition(" ")
+    name = ("✓ " if marked else "  ") + name
+    return dict(zip((c.key for c in COLUMNS), (name, policy, seed, sign, word, age, result), strict=True))
 
 
-Section = tuple[str, Sequence[tuple[str, Row, Entry]]]
-"""A title, and of each entry its key, what is said of it and what it stands for."""
+def lines(found: Cells, widths: Mapping[str, int], room: int) -> Iterator[str]:
+    """Yield an entry's line, then what tells its scenario from others of the name, if that does not fit."""
+    name, below = found["name"], ""
+    if not found["policy"]:
+        widths = {key: len(words) for key, words in found.items() if words}
+    elif len(name) > widths["name"]:
+        head = name.partition(" (")[0]
+        name, below = head, name[len(head) :] if len(head) <= widths["name"] else name
+    yield " ".join(fit({**found, "name": name}[key], width) for key, width in widths.items()).rstrip()
+    if below:
+        yield from (INDENT + line for line in wrapped(below.strip(), max(1, room - len(INDENT))))
 
 
 class EntryList(OptionList, Generic[Entry]):
@@ -132,20 +116,18 @@ class EntryList(OptionList, Generic[Entry]):
             self.highlighted = at
 
     def _list(self) -> None:
-        cells = [row.cells for _, entries in self._sections for _, row, _ in entries]
         room = self.scrollable_content_region.width - 2  # without the cells beside a line
-        runs = [found for found in cells if found["policy"]]
-        apart = int(room >= ROOMY)
-        widest = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
-        wanted = {key: width + (apart if key != "sign" else 0) for key, width in widest.items()}
+        runs = [found for _, entries in self._sections for _, found, _ in entries if found["policy"]]
+        wanted = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
         heads = max((len(found["name"].partition(" (")[0]) for found in runs), default=0)
-        name = replace(COLUMNS[0], least=min(LEAST, heads + apart))
-        widths = laid_out((name, *COLUMNS[1:]), wanted, room, 1)
+        widths = laid_out((replace(COLUMNS[0], least=min(LEAST, heads)), *COLUMNS[1:]), wanted, room, 1)
         self.clear_options()
         for title, entries in self._sections:
             if entries:
                 self.add_option(Option(f"[b]{title}[/b]", disabled=True))
-            self.add_options(Option(Content("\n".join(row.lines(widths, room))), id=key) for key, row, _ in entries)
+            self.add_options(
+                Option(Content("\n".join(lines(found, widths, room))), id=key) for key, found, _ in entries
+            )
         if not self._shown:
             self.add_option(Option("nothing matches", disabled=True))
 

@@ -63,14 +63,6 @@ class EventLines(LineView):
         """Whether a line is one of the chosen event."""
         return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
 
-    def action_move(self, lines: int) -> None:
-        """Move the cursor to another event."""
-        before = self.cursor
-        super().action_move(lines)
-        while self.cursor not in {before, 0} and not self._lines[self.cursor][2]:
-            before = self.cursor
-            super().action_move(1 if lines > 0 else -1)
-
 
 class EventsPanel(Panel):
     """Lists what happened in the round, in order."""

@@ -43,24 +43,19 @@ def label(screen: Screen[Any], binding: Binding) -> str:
     return getattr(screen, "labels", {}).get(binding.action, binding.description)  # type: ignore[no-any-return]
 
 
-WORDS = {
-    "cursor_up": "Choose another line",
-    "cursor_down": "Choose another line",
-    "page_up": "Go a page up or down",
-    "page_down": "Go a page up or down",
-    "first": "Go to the first or the last line",
-    "last": "Go to the first or the last line",
-    "scroll_up": "Scroll",
-    "scroll_down": "Scroll",
-    "select": "Mark or unmark",
-    "press": "Press the button",
-    "toggle_button": "Tick or untick",
-    "show_overlay": "Open the list of choices",
-    "app.focus_next": "Go to the next or the previous part",
-    "app.focus_previous": "Go to the next or the previous part",
-    "screen.copy_text": "Copy the text that is marked with the mouse",
-    "command_palette": "Find a command, a scenario or a run",
+_PURPOSES = {
+    "Choose another line": "cursor_up cursor_down",
+    "Go a page up or down": "page_up page_down",
+    "Go to the first or the last line": "first last",
+    "Scroll": "scroll_up scroll_down",
+    "Mark or unmark": "select",
+    "Tick or untick": "toggle_button",
+    "Press the button": "press",
+    "Open the list of choices": "show_overlay",
+    "Go to the next or the previous part": "app.focus_next app.focus_previous",
+    "Copy the text that is marked with the mouse": "screen.copy_text",
 }
+WORDS = {action: words for words, actions in _PURPOSES.items() for action in actions.split()}
 """What Textual's own keys are for, by their actions; those of a text field are not listed."""
 
 
@@ -70,10 +65,10 @@ def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
     for active in working(screen):
         binding = active.binding
         words = active.tooltip or WORDS.get(binding.action, "")
-        if not words and not type(active.node).__module__.startswith("textual."):
+        if not words and (binding.show or binding.id):  # else it is one of Textual's
             words = label(screen, binding)
-        if words:
-            modifiers, key = binding.parse_key()
+        modifiers, key = binding.parse_key()
+        if words and "super" not in modifiers:
             written = "enter" if key == "enter" else format_key(key)
             found.setdefault(words, []).append("+".join([*modifiers, written]))
     return {words: list(dict.fromkeys(keys)) for words, keys in found.items()}

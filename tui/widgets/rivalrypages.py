@@ -57,7 +57,7 @@ class Moment:
 
     def label(self, service: int, width: int = LABEL) -> Text:
         """Return a service's sign and name."""
-        return styled(fit(f"{sign(service)} {self.rivalry.names[service]}", width - 1) + " ", series_color(service))
+        return plain(fit(f"{sign(service)} {self.rivalry.names[service]}", width - 1) + " ", series_color(service))
 
     def faint(self) -> Style:
         """Return the style of what matters less."""
@@ -115,12 +115,12 @@ class Rivals(Page):
         """Return the services that were outbid."""
         if not self.moment.rivalry.knows_rivals:
             words = "outbid; by whom is not known under this mechanism"
-            return styled(fit("service", LABEL), "bold"), styled(words, "bold")
+            return plain(fit("service", LABEL), "bold"), plain(words, "bold")
         row = Text(end="", no_wrap=True)
         for m in range(self.services):
             row.append_text(self.moment.label(m, CELL))
         row.append("all", "bold")
-        return styled(fit("outbid →", LABEL), "bold"), row
+        return plain(fit("outbid →", LABEL), "bold"), row
 
     def line(self, index: int) -> Line:
         """Return how often a service outbid the others."""
@@ -159,19 +159,19 @@ class Money(Page):
     def head(self) -> Line:
         """Return the columns' titles."""
         words = "".join(f"{name:>{width}}" for name, width in self.WIDTHS.items())
-        return styled(fit("service", LABEL), "bold"), styled(words, "bold")
+        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
         """Return a service's money; the last line is the whole market's."""
         whole = index == self.count - 1
-        label = styled(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
+        label = plain(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
         spent, points, served, outbid, dropped, tied = self.rows[index]
         offered = spent + tied
         share = f"{cash(tied)}, {round(100 * tied / offered)} %" if offered else "0.00"
         price = f"{spent / MICRO / points:.2f}" if points else "–"
         values = (cash(spent), price, str(served), str(outbid), str(dropped), share)
         words = "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
-        return label, styled(words, "bold" if whole else "")
+        return label, plain(words, "bold" if whole else "")
 
     def chosen(self, index: int) -> Message | None:
         """Choose the service, for the order book."""
@@ -198,7 +198,7 @@ class Earnings(Page):
 
     def head(self) -> Line:
         """Return the columns' titles."""
-        return styled("client ", "bold"), styled(f"{'earned':>9} {'jobs':>6}", "bold")
+        return plain("client ", "bold"), plain(f"{'earned':>9} {'jobs':>6}", "bold")
 
     def line(self, index: int) -> Line:
         """Return a client's earnings as a bar."""
@@ -229,14 +229,14 @@ class Summary(Page):
             price = (f"{result.spent:.2f}", f"{result.per_point:.2f}")
             words = self._columns((percent(result.accuracy), percent(result.target), met, *price))
             style = "" if result.reached is None else tint(moment.app, "success")
-            self._add(moment.label(result.service), styled(words, style), result.reached)
+            self._add(moment.label(result.service), plain(words, style), result.reached)
         found = decisive(history, moment.rivalry, scenario, moment.last)
         if found:
-            self._add(styled("round ", "bold"), styled("what decided (enter: go there)", "bold"))
+            self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
             shock = event.service is None
             color = tint(moment.app, "warning") if shock else Style.parse(series_color(event.service or 0))
-            self._add(plain(f"{event.round:>5} "), styled(event.words, color), event.round)
+            self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)
         self.count = len(self.lines)
         self.label = 0  # each line has a label of its own width
         self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)
@@ -258,7 +258,7 @@ class Summary(Page):
         """Return the columns' titles."""
         accuracy = accuracy_column(self.moment.session.scenario)
         words = self._columns((accuracy, "target %", "round met", "spent", "a point"))
-        return styled(fit("service", LABEL), "bold"), styled(words, "bold")
+        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
         """Return a service's result, or a decisive round."""
@@ -269,11 +269,6 @@ class Summary(Page):
         """Go to the line's round, if it has one."""
         round_ = self.lines[index][2]
         return None if round_ is None else Seek(round_)
-
-
-def styled(words: str, style: Style | str) -> Text:
-    """Return a part of a line in a style; a text's own style is lost when it is drawn as a line."""
-    return Text(end="", no_wrap=True).append(words, style)
 
 
 PAGES: tuple[type[Page], ...] = (Rivals, Money, Earnings, Summary)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, DataTable, Input, SelectionList, Static
+from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.running.protocol import Start
 from support.screens import until
@@ -16,6 +16,7 @@ from tui.screens.market import MarketScreen
 from tui.screens.pick import PickRuns
 from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
 from tui.watching.session import Phase, Session
+from tui.widgets.comparetable import CompareTable
 from tui.widgets.curves import Plot
 
 Play = Callable[..., Session]
@@ -23,11 +24,6 @@ Play = Callable[..., Session]
 
 def two(play: Play, text: str, *, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> list[Session]:
     return [play(text), play(text.replace('"lcfa"', '"d-first"'), rounds=rounds, phase=phase)]
-
-
-def row(service: str, place: int) -> str:
-    """The key of a row in the table."""
-    return f"{service}\0{place}"
 
 
 def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> None:
@@ -64,8 +60,8 @@ async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -
         screen = CompareScreen(sessions, app)
         app.push_screen(screen)
         await pilot.pause()
-        table = screen.query_one(DataTable)
-        assert table.row_count == 6
+        table = screen.query_one(CompareTable)
+        assert table.count == 6
         assert "round 5" in str(screen.query_one("#compare-status", Static).render())
         await pilot.press("l")  # each at its own latest
         assert "round 12" in str(screen.query_one("#compare-status", Static).render())
@@ -165,9 +161,7 @@ async def test_the_original_is_the_baseline_until_another_is_chosen(
         words = str(screen.query_one("#compare-status", Static).render())
         assert "2 as-configured · round 12 ✔ complete (baseline)" in words
         assert "the same market until the shock in round 4" in words
-        assert "clients.offline = [3, 7] from round 4" in str(
-            screen.query_one(DataTable).get_cell(row("beta", 0), "run")
-        )
+        assert "clients.offline = [3, 7] from round 4" in str(screen.query_one(CompareTable).cell(0, "run"))
         await pilot.press("b")
         assert "from round 4 · round 12 ✔ complete (baseline)" in str(screen.query_one("#compare-status").render())
 
@@ -193,19 +187,19 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         screen = CompareScreen(sessions, app)
         app.push_screen(screen)
         await pilot.pause()
-        table = screen.query_one(DataTable)
-        assert table.row_count == 6
+        table = screen.query_one(CompareTable)
+        assert table.count == 6
         status = str(screen.query_one("#compare-status", Static).render())
         assert "means over 3 seeds, with 95 % intervals" in status
         assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in status
         assert "different seeds" not in status
-        cell = str(table.get_cell(row("gamma", 1), "accuracy"))
+        cell = str(table.cell(5, "accuracy"))
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell)
         await pilot.press("s")
-        assert table.row_count == 18
+        assert table.count == 18
         assert "different seeds" in str(screen.query_one("#compare-status", Static).render())
         await pilot.press("s", "enter")  # a row of means opens into its runs
-        assert table.row_count == 18
+        assert table.count == 18
         await pilot.press("enter")
         assert isinstance(app.screen, MarketScreen)
 
@@ -220,7 +214,7 @@ async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, p
         await pilot.pause()
         words = str(screen.query_one("#compare-status", Static).render())
         assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
-        assert screen.query_one(DataTable).row_count == 3
+        assert screen.query_one(CompareTable).count == 3
         await pilot.press("b")  # there is one group alone
         assert screen.baseline == 0
         await pilot.press("s")

@@ -54,18 +54,18 @@ async def test_the_compare_screen_and_the_report_agree(
         screen = CompareScreen(sessions, app)
         app.push_screen(screen)
         await pilot.pause()
-        await until(pilot, lambda: screen.query_one(CompareTable).row_count == 2)
+        await until(pilot, lambda: screen.query_one(CompareTable).count == 2)
         table = screen.query_one(CompareTable)
         assert "test accuracy" in str(screen.query_one(CompareCurves).border_title)
         for place, group in enumerate(screen.shown):
             policy = sessions[group.runs[0]].policy
             [final] = played[1].loc[(slice(None), policy, "one"), "final accuracy"]
-            assert str(table.get_cell(f"one\0{place}", "accuracy")).startswith(f"{final:.1f} [")
+            assert str(table.cell(place, "accuracy")).startswith(f"{final:.1f} [")
             runs = [sessions[run] for run in group.runs]
             assert mean_series(runs, [2] * 3, "one", screen.metric)[1][-1] == pytest.approx(final / 100)
         await pilot.press("s")
         for place, session in enumerate(sessions):
-            cell = str(table.get_cell(f"one\0{place}", "accuracy")).strip()
+            cell = str(table.cell(place, "accuracy"))
             assert cell == f"{100 * session.history[2].services[0].reported:.1f}"
 
 

@@ -5,7 +5,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, DataTable, Input, SelectionList, Static
+from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.run
 from fl.errors import InputError
@@ -23,6 +23,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import Choice, RunDialog, typed_seeds
 from tui.watching.session import Phase
+from tui.widgets.comparetable import CompareTable
 from tui.widgets.keybar import KeyBar
 
 
@@ -279,6 +280,6 @@ async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: 
         await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in screen.sessions), "all runs")
         await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
         assert [run.seed for run in screen.sessions] == [0, 1, 2]
-        table = screen.query_one(DataTable)
-        await until(pilot, lambda: "[" in str(table.get_row_at(0)[4]), "the intervals")
-        assert table.row_count == 3
+        table = screen.query_one(CompareTable)
+        await until(pilot, lambda: "[" in str(table.cell(0, "accuracy")), "the intervals")
+        assert table.count == 3

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, DataTable, Input, Select, SelectionList, Static
+from textual.widgets import Button, Input, Select, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
@@ -23,6 +23,7 @@ from tui.screens.leave import LeaveDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
 from tui.watching.session import Phase, Session
+from tui.widgets.comparetable import CompareTable
 from tui.widgets.statusline import StatusLine
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -195,8 +196,8 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
         screen = app.screen
         assert isinstance(screen, CompareScreen)
         await until(pilot, lambda: all(s.phase is Phase.COMPLETE for s in screen.sessions), "both runs")
-        table = screen.query_one("#compare-table", DataTable)
-        await until(pilot, lambda: table.row_count == 6, "a row for each service and run")
+        table = screen.query_one(CompareTable)
+        await until(pilot, lambda: table.count == 6, "a row for each service and run")
         # Asked again, the dialog knows the runs that are there.
         await pilot.press("escape", "r")
         await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")

@@ -20,7 +20,7 @@ def line(app: MarketApp) -> str:
 async def test_the_keys_are_those_of_what_has_the_focus(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (160, 48)) as (pilot, _):
         await pilot.press("1")
-        assert "space Pause" in line(app)
+        assert "space Replay" in line(app)  # of a run that is over
         assert "f Newest" in line(app)  # the end key, which is not shown, does the same
         assert "Overview" not in line(app)
         await pilot.press("3")
