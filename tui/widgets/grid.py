@@ -38,13 +38,7 @@ class ClientGrid(LineView):
     BINDINGS = [
         Binding("left", "across(-1)", "Left", show=False, tooltip="Choose another service"),
         Binding("right", "across(1)", "Right", show=False, tooltip="Choose another service"),
-        Binding(
-            "enter",
-            "choose",
-            "Order book",
-            key_display="enter",
-            tooltip="Why? The order book",
-        ),
+        Binding("enter", "choose", "Why?", key_display="enter", tooltip="Why? Its line in the order book"),
         Binding("h", "overview", "Overview", tooltip="Show groups of clients, so that all fit, or each client"),
     ]
 

@@ -44,6 +44,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.count = 0
         self._header = int(header)
         self._base = self._bar = Style()
+        self._wide = 0
 
     def resize(self, count: int, width: int) -> None:
         """Set the number of lines and the width of the widest, and redraw."""
@@ -73,13 +74,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the visible lines."""
         # Looked up once, not for each line.
-        self._base, self._bar = self.rich_style, bar(self.app)
+        self._base, self._bar, self._wide = self.rich_style, bar(self.app), GUTTER + self.room
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one visible line."""
-        width = self.size.width
-        index = y - self._header + self.scroll_offset.y
+        width, index = self._wide, y - self._header + self.scroll_offset.y
         if y < self._header:
             fixed, moving = self.head()
         elif 0 <= index < self.count:
@@ -109,7 +109,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def room(self) -> int:
         """The cells of a line."""
-        return self.size.width - GUTTER
+        return self.scrollable_content_region.width - GUTTER
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep the cursor visible."""
