@@ -45,7 +45,9 @@ async def test_every_colour_of_text_is_legible_on_every_background_in_every_them
         for theme in THEMES:
             app.theme = theme
             await pilot.pause()
-            backgrounds = [Color.parse(app.theme_variables[name]) for name in ("background", "surface")]
+            backgrounds = [
+                Color.parse(app.theme_variables[name]) for name in ("background", "surface", "block-cursor-background")
+            ]
             colors = {(name, dim): tint(app, name, dim=dim).color for name in TINTS for dim in (False, True)}
             series = [series_color(place) for place in range(len(SERIES))]
             assert len(set(series)) == len(SERIES), theme

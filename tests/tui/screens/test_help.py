@@ -1,0 +1,51 @@
+"""Help: what the keys that work now are for, each once, and in words of what one wants to do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.screen import Screen
+
+from support.screens import watching
+from tui.app import MarketApp
+from tui.screens.batch import BatchScreen
+from tui.screens.compare import CompareScreen
+from tui.screens.help import HelpScreen
+from tui.screens.home import HomeScreen
+from tui.watching.session import Session
+
+Play = Callable[..., Session]
+RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "Copy selected text", "Move cursor")
+
+
+async def listed(app: MarketApp) -> list[tuple[str, str]]:
+    """The lines of keys in the help for what has the focus."""
+    screen = HelpScreen.on(app)
+    return screen._keys
+
+
+def check(lines: list[tuple[str, str]], of: str) -> None:
+    keys = [key for written, _ in lines for key in written.split()]
+    assert len(keys) == len(set(keys)), of
+    assert len({purpose for _, purpose in lines}) == len(lines), of
+    assert not [purpose for _, purpose in lines if purpose.startswith(RAW)], of
+
+
+async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_small: Play, small: Path) -> None:
+    session = play_small()
+    async with watching(app, session) as (pilot, _):
+        for number in range(1, 8):
+            await pilot.press(str(number))
+            lines = await listed(app)
+            check(lines, f"panel {number}")
+            assert ("[ ←" in dict(lines)) == (number not in (3, 7)), number  # there, ← chooses or scrolls
+            assert dict(lines)["space"] == "Pause or resume the run; play or stop a replay"
+            assert "1 2 3 4 5 6 7" in dict(lines)
+        others: list[Screen[None]] = [
+            CompareScreen([session, play_small(rounds=5)], app),
+            BatchScreen(small, app),
+            HomeScreen(app),
+        ]
+        for other in others:
+            app.push_screen(other)
+            await pilot.pause(0.2)
+            check(await listed(app), type(other).__name__)
