@@ -56,7 +56,7 @@ class HomeScreen(Screen[None]):
     HELP = """Choose a scenario to run it, or a run to open it.
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
-or in the folder given with --out, the newest first."""
+or in the folder given with --out. The newest come first."""
 
     def __init__(self, navigator: "Navigator") -> None:
         super().__init__()

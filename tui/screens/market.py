@@ -69,7 +69,7 @@ class MarketScreen(TimeScreen):
                 Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}: Go to a panel", show=False)
                 for panel in PANELS
             ],
-            Binding("escape", "back", "Home: Go back to where you came from; the run continues"),
+            Binding("escape", "back", "Home: Go home; the run continues"),
         ],
     )
     CSS_PATH = "market.tcss"

@@ -37,7 +37,7 @@ COLUMNS = (
     Column("accuracy", "accuracy %", right=True, leaves=5),
     Column("met", "met", right=True, leaves=4),
     Column("age", "changed", leaves=3),
-    Column("problem", "what is wrong", leaves=1),
+    Column("problem", "what is wrong", leaves=1, least=16),
 )
 BAR = 12
 

@@ -199,13 +199,13 @@ A click on a column's title sorts by it."""
         if self.by_client:
             client = min(view.client, view.book.clients - 1)
             used = len(view.book.holders.get(client, ()))
-            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use{only} (b: a service's)")
+            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use{only}")
         else:
             place = min(view.service, len(view.logged.services) - 1)
             row = view.logged.services[place]
             left = "" if view.event is not None else f", {cash(max(0, view.book.remaining(place)))} left"
             spent = f"offered {cash(row.offered)} of {cash(row.budget)}{left}"
-            self.entitle(f"{row.service}, {spent}{only} (b: a client's)")
+            self.entitle(f"{row.service}{only}, {spent}")
 
     def _explain(self) -> None:
         """Show the chosen line in full; its column may be cut off."""

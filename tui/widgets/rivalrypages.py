@@ -144,7 +144,7 @@ class Money(Page):
     """What each service spent, its price per point, and the money that refused offers tied up."""
 
     TITLE = "money"
-    WIDTHS = {"spent": 10, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 14}
+    WIDTHS = {"spent": 9, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 13}
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)

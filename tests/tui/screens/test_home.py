@@ -74,7 +74,7 @@ async def test_the_list_reaches_down_to_the_footer(app: MarketApp) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         screen = await home(pilot)
         assert screen.query_one("#entries").region.bottom == 29
-        assert screen.query_one("#home-left").size.width == 36
+        assert screen.query_one("#home-left").size.width == 50
 
 
 async def test_previews_in_words(app: MarketApp) -> None:
@@ -176,13 +176,13 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
     async with app.run_test(size=(160, 40)) as pilot:
         screen = await home(pilot)
         await pilot.press("slash", *"small · ")
-        listed = {str(option.prompt).strip() for option in screen.query_one(OptionList).options}
+        listed = {" ".join(str(option.prompt).split()) for option in screen.query_one(OptionList).options}
         assert listed >= {
-            "small · hqfa · seed 1 (complete, 1 of 3 targets, just now)",
-            "small · lcfa · seed 1 (failed, 1 of 3 targets, just now)",
-            "small · random · seed 1 (incomplete, 1 of 3 targets, just now)",
-            "small · ucb · seed 1 (unreadable, 1 of 3 targets, just now)",
-            "small · oort · seed 1 (damaged, 1 of 3 targets, just now)",
+            "small hqfa seed 1 ✔ complete just now 1 of 3 targets",
+            "small lcfa seed 1 ✘ failed just now 1 of 3 targets",
+            "small random seed 1 ▷ incomplete just now 1 of 3 targets",
+            "small ucb seed 1 ✘ unreadable just now 1 of 3 targets",
+            "small oort seed 1 ✘ damaged just now 1 of 3 targets",
         }
         await pilot.press("escape", "slash", *"small · failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
@@ -339,7 +339,7 @@ async def test_open_runs_are_marked_compared_run_again_and_edited(
             True,
             True,
         ]
-        [place] = [n for n, option in enumerate(listed.options) if "lcfa · seed" in str(option.prompt)]
+        [place] = [n for n, option in enumerate(listed.options) if "lcfa" in str(option.prompt)]
         listed.highlighted = place
         await pilot.press("space", "c")
         assert isinstance(app.screen, CompareScreen)
