@@ -62,7 +62,7 @@ class CoreLines(LineView):
         middle = f"▶ {seconds(self._now)}" if self._now is not None else f"{last - first:.2f} s"
         line = left + middle.center(self._room - len(left) - len(right)) + right
         if len(line) > self._room:  # no room for all three
-            line = f"{left} – {right}" if self._now is None else middle
+            line = f"{left.removesuffix(' s')}–{right}" if self._now is None else middle
         return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:

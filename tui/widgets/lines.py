@@ -34,7 +34,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("ctrl+end", "move(1000000000)", "Last", tooltip="Go to the first or the last line", show=False),
     ]
     DEFAULT_CSS = """
-    LineView { background: transparent; scrollbar-gutter: stable; }
+    LineView { background: transparent; }
     """
 
     cursor: reactive[int] = reactive(0, repaint=False)
