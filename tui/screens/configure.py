@@ -58,14 +58,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     CSS_PATH = "configure.tcss"
 
     def __init__(self, text: str, file: str, own: Path | None, navigator: Navigator) -> None:
-        """Edit a scenario.
-
-        Args:
-            text: the scenario file's text.
-            file: its name in problems.
-            own: the file to save to; None for a built-in scenario or a run's, which are never overwritten.
-            navigator: runs the scenario, and has the folder in which a new file is proposed.
-        """
+        """Edit a scenario; ``own`` is the file to save to, None for one that is never overwritten."""
         super().__init__()
         self.document = ScenarioDocument(text, file)
         self.file, self.own = file, own

@@ -80,12 +80,7 @@ class Question(Dialog[bool]):
     BINDINGS = [Binding("y", "agree", "Yes"), Binding("n", "cancel", "Stay")]
 
     def __init__(self, text: str, yes: str) -> None:
-        """Ask.
-
-        Args:
-            text: the question, with markup.
-            yes: the label of the button that agrees.
-        """
+        """Ask, in a text with markup; ``yes`` is the label of the button that agrees."""
         super().__init__()
         self._text, self._yes = text, yes
 

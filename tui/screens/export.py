@@ -22,11 +22,7 @@ class ExportDialog(Dialog[Path]):
     """Writes the chosen table or picture, and notifies the user of its path."""
 
     def __init__(self, session: Session | None) -> None:
-        """Ask what to write.
-
-        Args:
-            session: the run whose tables are offered; None where there are only pictures, as of a comparison.
-        """
+        """Ask what to write: only pictures where there is no run, as of a comparison."""
         super().__init__()
         self._session = session
 

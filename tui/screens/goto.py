@@ -20,12 +20,7 @@ class GotoDialog(Dialog[int]):
     AUTO_FOCUS = "#round"
 
     def __init__(self, history: History, shown: int) -> None:
-        """Ask.
-
-        Args:
-            history: the rounds, which may grow meanwhile.
-            shown: the round that is shown, from 1.
-        """
+        """Ask; the rounds may grow meanwhile."""
         super().__init__()
         self._history, self._at = history, shown
 

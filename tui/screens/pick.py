@@ -26,13 +26,7 @@ class PickRuns(Dialog[list[Session]]):
     AUTO_FOCUS = "#others"
 
     def __init__(self, session: Session, runs: Runs, out: Path) -> None:
-        """Ask.
-
-        Args:
-            session: the run to compare with others.
-            runs: the open runs.
-            out: the folder of run directories, where the run's own is not known yet.
-        """
+        """Ask; ``out`` is the folder of run directories, where the run's own is not known yet."""
         super().__init__()
         self._session, self._runs = session, runs
         self._out = out if session.directory is None else session.directory.parent.parent.parent

@@ -199,13 +199,7 @@ checkpoint, or starts over."""
             replay.label = f"Open {complete}, run {len(planned) - complete}"
 
     def _explain(self, count: int, states: Sequence[State], played: int) -> str:
-        """Return what the buttons will do, in words.
-
-        Args:
-            count: the runs that are asked for.
-            states: the states of those that exist.
-            played: how many of those are being played.
-        """
+        """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""
         complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick).value
         if not count:
             return "mark at least one policy"

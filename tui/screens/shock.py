@@ -35,13 +35,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
     AUTO_FOCUS = "#value"
 
     def __init__(self, session: Session, first: int, service: int) -> None:
-        """Ask.
-
-        Args:
-            session: the run.
-            first: the round that is proposed.
-            service: the place of the service whose budget is proposed, if it is still in the market.
-        """
+        """Propose a round, and the budget of the service at a place, if it is still in the market."""
         super().__init__()
         assert session.scenario is not None  # noqa: S101 - the dialog opens only for a run that has rounds
         self._scenario, self._history, self._first = session.scenario, session.history, first

@@ -52,12 +52,7 @@ class BatchTable(TableView):
         self._twins: frozenset[str] = frozenset()
 
     def show(self, lines: Sequence[RunLine | RunGroup], marked: frozenset[object]) -> None:
-        """Show runs or groups; the cursor stays on the same one.
-
-        Args:
-            lines: what to show.
-            marked: directories of the runs that are marked.
-        """
+        """Show runs or groups; the cursor stays on the same one. ``marked`` has the directories of marked runs."""
         chosen = self.chosen
         self.lines, self.marked = lines, marked
         self._twins = _twins(lines)

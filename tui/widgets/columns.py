@@ -27,14 +27,7 @@ class Column:
 
 
 def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:
-    """Return the widths of the columns that there is room for, in order.
-
-    Args:
-        columns: all columns.
-        wanted: the width of each that shows it in full.
-        room: cells for all of them, with the gaps between.
-        gap: cells between two columns.
-    """
+    """Return the widths of the columns that there is room for, of which ``wanted`` shows each in full, in order."""
     widths = {column.key: min(wanted[column.key], column.least or wanted[column.key]) for column in columns}
 
     def over() -> int:

@@ -36,12 +36,7 @@ class CompareTable(TableView):
         self._names: Sequence[str] = ()
 
     def show(self, rows: Sequence[Row | GroupRow], names: Sequence[str]) -> None:
-        """Show one row for each service and run, or group of runs.
-
-        Args:
-            rows: what to show.
-            names: of the runs or groups.
-        """
+        """Show one row for each service and run, or group of runs; ``names`` are those of the runs or groups."""
         chosen = _key(self._shown[self.cursor]) if self._shown else None
         self._shown, self._names = rows, names
         self.rows(len(rows))

@@ -89,12 +89,7 @@ class EntryList(OptionList, Generic[Entry]):
         return self._shown
 
     def fill(self, sections: Sequence[Section[Entry]], first: str) -> None:
-        """List sections; what is highlighted stays so, or else it is the first entry of another section than ``first``.
-
-        Args:
-            sections: those without entries are left out.
-            first: the title of a section that comes first and whose entries the user has to go to.
-        """
+        """List sections; what is highlighted stays so, or else it is the first entry outside of ``first``."""
         kept = self.chosen
         self.filled, self._sections = True, sections
         self._shown = {key: entry for _, entries in sections for key, _, entry in entries}

@@ -31,13 +31,7 @@ class FieldRow(Vertical):
             self.row, self.text = row, text
 
     def __init__(self, field: Field, path: Path, value: Any) -> None:
-        """Make a row.
-
-        Args:
-            field: the key, from the schema.
-            path: of the key, in the scenario.
-            value: the present value, or ABSENT.
-        """
+        """Make a row of a key of the schema; the value may be ABSENT."""
         super().__init__(classes="field")
         self.field, self.path = field, path
         self._text = shown(value, field)

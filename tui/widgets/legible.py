@@ -18,12 +18,7 @@ TINT = 0.07
 
 @lru_cache(maxsize=1024)
 def legible(color: str, *backgrounds: str) -> str:
-    """Return a colour, moved towards white or black as little as it takes to read it on all backgrounds.
-
-    Args:
-        color: in CSS's hexadecimal notation, as are the backgrounds.
-        backgrounds: similar ones, all dark or all light; at least one.
-    """
+    """Return a colour, moved towards white or black as little as it takes to read it on similar backgrounds."""
     start = Color.parse(color)
     goal = max("#FFFFFF", "#000000", key=lambda ink: min(contrast(ink, other) for other in backgrounds))
     for step in range(STEPS):
@@ -39,12 +34,7 @@ def tinted(background: str, foreground: str) -> str:
 
 
 def with_legible_text(variables: Mapping[str, str], *, colors: bool = True) -> dict[str, str]:
-    """Return a theme's variables, changed so that plain text and the chosen row are legible.
-
-    Args:
-        variables: of a theme.
-        colors: whether it is shown in its colours; where it is not, the chosen row is in reverse video.
-    """
+    """Return a theme's variables with legible text; without its colours, the chosen row is in reverse video."""
     changed = dict(variables)
     foreground, background = variables["foreground"], variables["background"]
     behind = [background, variables["surface"], variables["panel"]]

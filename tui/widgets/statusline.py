@@ -41,13 +41,7 @@ class StatusLine(Static):
     """Two lines of text."""
 
     def show(self, view: View, *, following: bool, playing: bool) -> None:
-        """Show the state of the run at a moment.
-
-        Args:
-            view: the moment that is shown.
-            following: whether new rounds are shown as they come.
-            playing: whether a replay is playing.
-        """
+        """Show the state of the run at a moment, and whether new rounds are shown as they come."""
         session = view.session
         phase = SIGNS[session.phase]
         if playing:
