@@ -16,12 +16,7 @@ REPLAY_RATE = 20.0
 
 
 class TimeScreen(Screen[None]):
-    """Shows one moment of a run, and moves through its rounds and events.
-
-    Attributes:
-        session: the run.
-        head: the moment.
-    """
+    """Shows one moment of a run, and moves through its rounds and events."""
 
     def __init__(self, session: Session, navigator: Navigator) -> None:
         super().__init__()

@@ -12,17 +12,11 @@ if TYPE_CHECKING:
 
 
 class Navigator(Protocol):
-    """What screens ask of the app. Each method shows a screen on top of the one that asks, unless it says otherwise.
+    """What screens ask of the app. Each method shows a screen on top of the one that asks, unless it says otherwise."""
 
-    Attributes:
-        out: folder for run directories.
-        folder: folder for scenario files.
-        settings: what is remembered between starts.
-    """
-
-    out: Path
-    folder: Path
-    settings: Settings
+    out: Path  # folder for run directories
+    folder: Path  # folder for scenario files
+    settings: Settings  # what is remembered between starts
 
     @property
     def runs(self) -> "Runs":
@@ -50,9 +44,4 @@ class Navigator(Protocol):
         """Edit a scenario in a form; see ``ConfigureScreen``."""
 
     def ask_and_run(self, text: str, file: str) -> None:
-        """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen.
-
-        Args:
-            text: the scenario file's text.
-            file: what problems call it.
-        """
+        """Ask how to run a scenario's text, which problems call ``file``, then show its runs, several in comparison."""

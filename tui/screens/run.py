@@ -38,17 +38,11 @@ MOST_RUNS = 100
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user chose.
+    """What the user chose."""
 
-    Attributes:
-        starts: the runs to start, each with its label.
-        replay: the directories of complete runs to open.
-        resumes: whether some of the runs were interrupted, and resume.
-    """
-
-    starts: tuple[tuple[Start, str], ...]
-    replay: tuple[Path, ...]
-    resumes: bool = False
+    starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
+    replay: tuple[Path, ...]  # the directories of complete runs to open
+    resumes: bool = False  # some of the runs were interrupted, and resume
 
 
 @dataclass(frozen=True, slots=True)

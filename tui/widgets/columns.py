@@ -9,21 +9,13 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        key: what the program calls it.
-        label: its title.
-        right: whether its cells are aligned to the right, as numbers are.
-        leaves: its turn to be left out where there is no room for all: 1 is the first; 0 always stays.
-        least: the width to which it is cut before others are left out; 0 for one that is not.
-    """
+    """A column of a table."""
 
     key: str
     label: str
-    right: bool = False
-    leaves: int = 0
-    least: int = 0
+    right: bool = False  # its cells are aligned to the right, as numbers are
+    leaves: int = 0  # its turn to be left out where there is no room for all, from 1; 0 always stays
+    least: int = 0  # the width to which it is cut before others are left out; 0 for one that is not
 
 
 def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:

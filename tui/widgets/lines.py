@@ -19,10 +19,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines with a cursor, below a fixed header and beside a fixed column of labels.
 
     Subclasses provide the lines: ``head()`` and ``line(index)`` return the fixed part and the part that scrolls.
-
-    Attributes:
-        count: the lines below the header.
-        cursor: the line that is chosen, from 0.
     """
 
     BINDINGS = [
@@ -37,11 +33,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     LineView { background: transparent; }
     """
 
-    cursor: reactive[int] = reactive(0, repaint=False)
+    cursor: reactive[int] = reactive(0, repaint=False)  # the line that is chosen
 
     def __init__(self, *, id: str | None = None, header: bool = True) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self.count = 0
+        self.count = 0  # the lines below the header
         self._header = int(header)
         self._base = self._bar = Style()
         self._wide = 0

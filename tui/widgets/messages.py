@@ -12,11 +12,7 @@ class Seek(Message):
 
 
 class PanelWanted(Message):
-    """The user wants to go to another panel.
-
-    Attributes:
-        number: the panel's number.
-    """
+    """The user wants to go to another panel."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -13,22 +13,13 @@ FRAME = 6
 
 
 class Panel(Vertical):
-    """Shows one aspect of a ``View``.
+    """Shows one aspect of a ``View``."""
 
-    Attributes:
-        NUMBER: the key that leads here, and the place in ``panels.PANELS``, from 1.
-        NAME: in the title.
-        SHORT: in the bar of tabs; empty where it is the name.
-        HELP: what the panel shows, and its keys.
-        INSTEAD: the numbers of the panels whose part of the grid it takes while it is shown; empty for one that has a
-            part of its own.
-    """
-
-    NUMBER = 0
+    NUMBER = 0  # the key that leads here, and the place in ``panels.PANELS``, from 1
     NAME = ""
-    SHORT = ""
+    SHORT = ""  # in the bar of tabs; empty where it is the name
     HELP = ""
-    INSTEAD: tuple[int, ...] = ()
+    INSTEAD: tuple[int, ...] = ()  # the panels whose part of the grid it takes while it is shown
 
     _title = ""
 

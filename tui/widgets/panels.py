@@ -31,17 +31,12 @@ PANELS: tuple[type[Panel], ...] = (
 
 
 class Panels(Vertical):
-    """All panels, one of which is active.
-
-    Attributes:
-        all: the panels, by number.
-        active: the number of the panel that has the focus, or had it last.
-    """
+    """All panels, one of which is active."""
 
     def __init__(self) -> None:
         super().__init__()
         self.all = [panel() for panel in PANELS]
-        self.active = 1
+        self.active = 1  # the number of the panel that has the focus, or had it last
         self._front: Panel | None = None  # the one that is shown instead of others
         self._bar = PanelBar(id="panel-bar")
 

@@ -34,21 +34,13 @@ Line = tuple[Text, Text]
 
 @dataclass(frozen=True)
 class Moment:
-    """What a page is made of.
-
-    Attributes:
-        app: has the theme.
-        session: the run.
-        rivalry: its sums.
-        last: the last round that counts, from 1; the rivalry has read it.
-        width: the cells of a line.
-    """
+    """What a page is made of."""
 
     app: App[object]
     session: Session
     rivalry: Rivalry
-    last: int
-    width: int
+    last: int  # the last round that counts, from 1; the rivalry has read it
+    width: int  # the cells of a line
 
     @property
     def sums(self) -> Sums:
@@ -65,20 +57,14 @@ class Moment:
 
 
 class Page:
-    """One page at a moment.
-
-    Attributes:
-        TITLE: what it shows.
-        count: its lines.
-        label, cells: the widths of the label, and of the part of a line that scrolls.
-        step: by how much it scrolls sideways.
-    """
+    """One page at a moment."""
 
     TITLE = ""
 
     def __init__(self, moment: Moment) -> None:
         self.moment = moment
-        self.count, self.label, self.cells, self.step = 0, LABEL, 0, CELL
+        self.count, self.step = 0, CELL  # its lines, and by how much it scrolls sideways
+        self.label, self.cells = LABEL, 0  # the widths of the label, and of the part of a line that scrolls
 
     @property
     def title(self) -> str:

@@ -48,11 +48,7 @@ class TableView(LineView):
         return self._row(index)[place]
 
     def rows(self, count: int) -> None:
-        """Show rows that have changed.
-
-        Args:
-            count: how many there are now.
-        """
+        """Show rows that have changed, of which there are so many now."""
         self._made.clear()
         self.count = count
         self._measure()
