@@ -18,7 +18,7 @@ from tui.widgets.words import event_words
 
 KIND = 12
 """Width of the column with the kind of an event."""
-ROOMY = 64
+ROOMY = 58
 """Cells from which on there is such a column; the sentence beside it says the same."""
 
 
@@ -39,11 +39,13 @@ class EventLines(LineView):
         self._label = max((len(f"{event.sim_time:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
         room = max(8, self.room - self._label - self._kind)
-        self._lines = [
-            (place, words, not i)
-            for place, event in enumerate(events)
-            for i, words in enumerate(wrapped(event_words(event), room))
-        ]
+        self._lines = []
+        for place, event in enumerate(events):
+            words = event_words(event)
+            if len(words) <= room:
+                self._lines.append((place, words, True))
+            else:
+                self._lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
         self.resize(len(self._lines), self.room)
         if cursor is not None:
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)

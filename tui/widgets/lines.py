@@ -1,5 +1,6 @@
 """A scrolling view of many lines, of which only the visible ones are drawn: the base of grid, events and Gantt."""
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -94,9 +95,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip([Segment(text, self._base + style if style else self._base) for text, style, _ in line], width)
 
     def _segments(self, text: Text) -> list[Segment]:
-        if not text.spans:  # Rich would leave out the style of the whole text then
-            return [Segment(text.plain, self.app.console.get_style(text.style))]
-        return list(text.render(self.app.console))
+        console = self.app.console
+        words, base, at, found = text.plain, console.get_style(text.style), 0, []
+        for start, end, style in text.spans:
+            if start < at:  # they overlap; else this is quicker
+                return list(text.render(console))
+            found += [Segment(words[at:start], base), Segment(words[start:end], base + console.get_style(style))]
+            at = end
+        return [segment for segment in (*found, Segment(words[at:], base)) if segment.text]
 
     def is_chosen(self, index: int) -> bool:
         """Whether a line is marked as the chosen one: that at the cursor, as long as the user can move it."""
@@ -135,6 +141,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
 def cut(line: list[Segment], width: int) -> list[Segment]:
     """Return a line as wide as that; one that is cut ends in ``…``."""
-    longer = sum(segment.cell_length for segment in line) > width
-    shown = Segment.adjust_line_length(line, width - longer)
-    return [*shown, Segment("…", shown[-1].style)] if longer and shown else shown
+    blank = width - sum(len(text) if text.isascii() else cell_len(text) for text, _, _ in line)
+    if blank >= 0:
+        return [*line, Segment(" " * blank)]
+    shown = Segment.adjust_line_length(line, width - 1)
+    return [*shown, Segment("…", shown[-1].style)]
