@@ -84,7 +84,7 @@ class TrainingTable(TableView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         columns = (
             Column("sign", "#"), Column("name", "agent"), Column("state", "state"), Column("episode", "episode", True),
-            Column("rate", "episodes/s", True), Column("left", "left", True), Column("auc", "AUC", True),
+            Column("rate", "episodes/s", True, leaves=1), Column("left", "left", True), Column("auc", "AUC", True),
             Column("what", "what is trained"),
         )  # fmt: skip
         super().__init__(columns, id=id)
@@ -123,7 +123,7 @@ class PreferenceTable(TableView):
 
     COLUMNS = (
         Column("service", "service"), Column("offers", "clients a round", True), Column("served", "served %", True),
-        Column("markup", "markup %", True), Column("bids", "bids: low to high"), Column("dqis", "DQI: low to high"),
+        Column("markup", "markup %", True, 2), Column("bids", "bids: low to high"), Column("dqis", "DQI: low to high"),
     )  # fmt: skip
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -135,7 +135,7 @@ class PreferenceTable(TableView):
         newest = max((found.episode for found in feed.preferences), default=0)
         first = {found.service: found for found in reversed(feed.preferences)}
         oldest = min((found.episode for found in feed.preferences), default=0)
-        before = Column("before", f"after episode {oldest}" if oldest < newest else "")
+        before = Column("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
         self.columns = (*self.COLUMNS, before)
         self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
         self.rows(len(self._found))
