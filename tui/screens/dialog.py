@@ -17,13 +17,6 @@ from tui.widgets.marks import MarkList
 Result = TypeVar("Result")
 
 
-BAR = 1
-"""Rows of the line of keys below a dialog."""
-
-FEWEST = 3
-"""Rows of a list, however small the terminal is."""
-
-
 class Box(VerticalScroll, can_focus=False):
     """The box, as tall as its contents. It scrolls if it must, and the tab key skips it."""
 
@@ -36,8 +29,8 @@ class Box(VerticalScroll, can_focus=False):
         for options in self.query(MarkList):
             others = [child for child in self.displayed_children if child is not options]
             rest = sum(child.outer_size.height + child.styles.margin.height for child in others)
-            room = self.screen.size.height - BAR - rest - self.gutter.height - options.styles.margin.height
-            options.styles.height = max(FEWEST, min(options.option_count, room))
+            room = self.screen.size.height - rest - self.gutter.height - options.styles.margin.height
+            options.styles.height = max(3, min(options.option_count, room - 1))  # below is the line of keys
 
 
 class Dialog(ModalScreen[Result | None]):
