@@ -18,6 +18,7 @@ def folder(one_service: str, write_agent: Callable[..., Path], tmp_path: Path) -
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_agent_that_was_asked_for_plays(folder: Path) -> None:
     choices = ["mahdrl", "mahdrl:mine.safetensors", "mahdrl:other.safetensors"]
     policies = [word for choice in choices for word in ("--policy", choice)]

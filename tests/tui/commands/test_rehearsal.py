@@ -290,6 +290,7 @@ def test_an_installed_extension_that_cannot_be_imported_is_listed_with_the_reaso
         assert why.format(kind=kind, n=number) in shown[f"their-{number}"]
 
 
+@pytest.mark.slow
 def test_an_installed_extension_that_works_is_listed_beside_one_that_does_not(
     install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +337,7 @@ def test_an_installed_extension_whose_summary_cannot_be_read_is_listed_with_the_
     assert why in cells(done)["their-thing"]
 
 
+@pytest.mark.slow
 def test_the_second_of_two_extensions_of_a_name_is_not_imported(
     install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

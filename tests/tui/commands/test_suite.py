@@ -44,6 +44,7 @@ def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
     assert "<title>flmarket suite</title>" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_played_again_unless_it_has_changed(
     flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

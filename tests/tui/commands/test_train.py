@@ -83,6 +83,7 @@ def test_a_training_that_fails_does_not_end_the_others(
     assert [path.name for path in tmp_path.glob("*.safetensors")] == ["agent-seed1.safetensors"]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_all_trainings_is_told_once(
     flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_ctrl_c_is_answered_with_what_is_kept_and_how_to_continue(every: int, sa
     assert told == said
 
 
+@pytest.mark.slow
 def test_a_training_in_several_markets_says_what_it_lacks(
     flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.running.protocol import Start
 from support.screens import until
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.export import ExportDialog
@@ -176,7 +177,7 @@ async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small
         assert not screen.query_one(Plot)._levels
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]) -> None:
     sessions = [play_small(text, seed=seed) for text in (scenario_text,) for seed in range(3)]
     other = scenario_text.replace('"random"', '"d-first"')

@@ -15,6 +15,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
 from scenarios.running.seeds import parse_seeds
 from support.screens import until
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.commands.run import run
 from tui.screens.compare import CompareScreen
@@ -205,7 +206,7 @@ def test_what_is_no_seed_is_refused_with_what_is_one(text: str) -> None:
         typed_seeds(text)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_several_seeds_give_a_run_for_each_policy_and_seed(
     app: MarketApp, scenario_text: str, size: tuple[int, int]
 ) -> None:

@@ -86,6 +86,7 @@ async def test_follows_a_training_that_is_killed_and_resumed(tmp_path: Path, siz
         ]
 
 
+@pytest.mark.slow
 async def test_opened_from_home_keys_and_help(tmp_path: Path) -> None:
     assert (
         subprocess.run(command(tmp_path / "agents" / "mine", 6), check=False, stdout=subprocess.DEVNULL).returncode == 0
