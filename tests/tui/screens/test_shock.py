@@ -8,6 +8,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from scenarios.loader import parse
 from support.screens import watching
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.shock import ShockDialog
 from tui.watching.session import Session
@@ -67,12 +68,14 @@ async def test_a_shock_after_all_services_have_left_is_refused(
 @pytest.mark.parametrize(
     ("key", "value", "round_"),
     [
-        ("services.beta.budget", "12", 4),
         ("services.beta.budget", "12.0", 4),
-        ("clients.cores", "1", 4),
-        ("clients.cores", "2", 6),  # as the scenario has it
         ("clients.cores", "2", 7),
-        ("clients.offline", "[]", 4),
+        *slow(
+            ("services.beta.budget", "12", 4),
+            ("clients.cores", "1", 4),
+            ("clients.cores", "2", 6),  # as the scenario has it
+            ("clients.offline", "[]", 4),
+        ),
     ],
 )
 async def test_a_shock_that_changes_nothing_is_refused(
