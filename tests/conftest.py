@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from learning.mahdrl import checkpoint
 from learning.mahdrl.trained import shipped
 from scenarios.plugins import REGISTRIES
 from support import leftovers
+from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401
 
 # No test is about time: what an example takes on a busy machine says nothing.
 settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,44 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(
             f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
         )
-    leftovers.mark()
-    for number in (signal.SIGINT, signal.SIGHUP):
-        # Ignored as under nohup, and still so here: what ignores a signal by a function does not pass that on.
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
-    if not hasattr(config, "workerinput"):
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, signal.default_int_handler)
-
-
-def pytest_unconfigure() -> None:
-    """Leave nothing behind, also if interrupted."""
-    leftovers.end()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
-    """A test that fails leaves no process to the others."""
-    begun = leftovers.now()
-    try:
-        return (yield)
-    except BaseException:
-        leftovers.end(begun)
-        raise
+    leftovers.prepare(worker=hasattr(config, "workerinput"))
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_line_because_the_machine_is_busy() -> None:
     """What is counted is told where a test asks for it."""
     tracking.INTERVAL = float("inf")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_process_is_left() -> Iterator[None]:
-    yield
-    if left := leftovers.end(patience=10):
-        pytest.fail("left behind, and ended now: " + ", ".join(left))
 
 
 def pytest_collection_finish() -> None:

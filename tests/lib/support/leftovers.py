@@ -1,4 +1,7 @@
-"""Processes that tests started and left behind: found by what they inherited, and ended (where there is ``/proc``)."""
+"""Processes that tests started and left behind: found by what they inherited, and ended (where there is ``/proc``).
+
+A conftest imports the fixture and the hooks, and calls ``prepare``.
+"""
 
 import os
 import signal
@@ -8,13 +11,27 @@ from contextlib import suppress
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
+import pytest
+
 MARK = "FLMARKET_TESTS"
 """An environment variable: the test processes above, a worker's after that of its session."""
 
 
-def mark() -> None:
-    """Mark what this process starts from now on."""
+PATIENCE = 10.0
+"""Seconds in which what is on its way to its end gets there."""
+
+
+def prepare(*, worker: bool = False) -> None:
+    """Mark what this process starts from now on, and take care of signals.
+
+    One that is ignored, as under nohup, is ignored by a function from now on, which nothing that is started inherits.
+    """
     os.environ[MARK] = f"{os.environ.get(MARK, 'tests')} {os.getpid()}"
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+        elif not worker:  # which ends with the process that started it
+            signal.signal(number, signal.default_int_handler)
 
 
 def now() -> float:
@@ -32,7 +49,7 @@ def running(since: float = 0.0) -> Iterator[tuple[int, str]]:
                 continue
             state, *fields = (path / "stat").read_text().rpartition(")")[2].split()
             begun = int(fields[18]) / os.sysconf("SC_CLK_TCK")
-            command = b" ".join(_words(path / "cmdline")).decode(errors="replace")
+            command = b" ".join(_words(path / "cmdline")).decode(errors="replace").strip()
         except OSError:
             continue
         if state != "Z" and int(path.name) not in helpers and begun >= since - 0.02:
@@ -43,7 +60,7 @@ def _words(path: Path) -> list[bytes]:
     return path.read_bytes().split(b"\0")
 
 
-def end(since: float = 0.0, patience: float = 0.0) -> list[str]:
+def end(since: float = 0.0, *, patience: float = 0.0) -> list[str]:
     """End what was started since then and does not end by itself; return the commands."""
     deadline = time.monotonic() + patience
     while (found := list(running(since))) and time.monotonic() < deadline:
@@ -52,3 +69,27 @@ def end(since: float = 0.0, patience: float = 0.0) -> list[str]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return [command for _, command in found]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """A test that fails leaves no process to the others."""
+    begun = now()
+    try:
+        return (yield)
+    except BaseException:
+        end(begun)
+        raise
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_process_is_left() -> Iterator[None]:
+    yield
+    if left := end(patience=PATIENCE):
+        pytest.fail("left behind, and ended now: " + ", ".join(left))
+
+
+@pytest.hookimpl(tryfirst=True)  # before what reports to a terminal that may be gone
+def pytest_unconfigure() -> None:
+    """Leave nothing behind, also if interrupted."""
+    end()
