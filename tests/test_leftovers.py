@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support import leftovers
+
 LIB = Path(__file__).parent / "lib"
 CONFTEST = f"""\
 import sys
@@ -60,15 +62,14 @@ def test_what_a_test_that_passes_leaves_is_an_error(session: Session) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_session_leaves_nothing(session: Session, how: signal.Signals, tmp_path: Path) -> None:
-    waits = "Path('pid').write_text(str(next(running())[0]))\n    time.sleep(1000)\n"
-    pid = tmp_path / "pid"
-    with session(f"def test_waits():\n    start()\n    {waits}") as running:
-        while running.poll() is None and not (pid.exists() and pid.read_text()):
+    waits = "def test_waits():\n    start()\n    Path('begun').touch()\n    time.sleep(1000)\n"
+    with session(waits) as running:
+        while running.poll() is None and not (tmp_path / "begun").exists():
             time.sleep(0.02)
         running.send_signal(how)
         running.communicate()
     assert running.returncode == pytest.ExitCode.INTERRUPTED
-    assert not Path("/proc", pid.read_text()).exists()
+    assert not list(leftovers.running())
 
 
 def test_what_tests_start_heeds_signals_that_the_session_was_told_to_ignore(session: Session) -> None:

@@ -63,12 +63,14 @@ def _words(path: Path) -> list[bytes]:
 def end(since: float = 0.0, *, patience: float = 0.0) -> list[str]:
     """End what was started since then and does not end by itself; return the commands."""
     deadline = time.monotonic() + patience
-    while (found := list(running(since))) and time.monotonic() < deadline:
+    while (found := dict(running(since))) and time.monotonic() < deadline:
         time.sleep(0.05)
-    for pid, _ in found:
+    for pid in found:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return [command for _, command in found]
+    while found.keys() & dict(running(since)).keys():
+        time.sleep(0.01)
+    return [*found.values()]
 
 
 @pytest.hookimpl(wrapper=True)
