@@ -5,7 +5,7 @@ import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,20 @@ def files(out):
     described = json.loads(out.with_suffix(".json").read_text())
     del described["about"]  # the git revision, which may change while tests run
     return out.read_bytes(), out.with_suffix(".csv").read_bytes(), described
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("trained") / "agent.safetensors"
+    run(small(), 0, out, Shelf())
+    return out
+
+
+@pytest.fixture
+def out(trained, tmp_path):
+    """An agent that was trained before, with its states: a copy, to be changed."""
+    copytree(trained.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / trained.name
 
 
 def command(policy, out):
@@ -301,9 +315,7 @@ def damaged(states, change):
         {"log_bytes": True},
     ],
 )
-def test_a_state_that_describes_none_is_refused(tmp_path, change):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_a_state_that_describes_none_is_refused(out, change):
     damaged(out.with_suffix(".training"), change)
     with pytest.raises(CheckpointError, match=r"does not describe a state .* delete it and episode-000006"):
         run(small(), 0, out, Shelf(), resume=True)
@@ -335,9 +347,7 @@ def test_a_state_that_describes_none_is_refused(tmp_path, change):
         ),
     ],
 )
-def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_tensors_that_are_no_state_are_refused(out, change, message):
     path = max(out.with_suffix(".training").glob("*.safetensors"))
     tensors, description = checkpoint.read(path, "training")
     rest = {key: value for key, value in description.items() if key not in ("flmarket", "version", "sha256")}
@@ -355,9 +365,7 @@ def test_tensors_that_are_no_state_are_refused(tmp_path, change, message):
         lambda text: text[: text.rstrip().rindex("\n")] + "\n" + "." * 999,
     ],
 )
-def test_a_log_that_was_changed_is_not_continued(tmp_path, change):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_a_log_that_was_changed_is_not_continued(out, change):
     log = out.with_suffix(".csv")
     changed = change(log.read_text())
     log.write_text(changed, newline="")
@@ -377,9 +385,7 @@ def test_nothing_is_written_over(tmp_path):
     assert (tmp_path / "results.csv").read_text() == "mine"
 
 
-def test_an_agent_without_states_is_not_trained_over(tmp_path):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_an_agent_without_states_is_not_trained_over(out):
     rmtree(out.with_suffix(".training"))
     before = out.read_bytes()
     with pytest.raises(
@@ -390,17 +396,13 @@ def test_an_agent_without_states_is_not_trained_over(tmp_path):
     assert out.read_bytes() == before
 
 
-def test_a_log_that_lost_lines_is_refused(tmp_path):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_a_log_that_lost_lines_is_refused(out):
     out.with_suffix(".csv").write_text("episode")
     with pytest.raises(CheckpointError, match="is shorter than when the last state was saved; restore it"):
         run(small(), 0, out, Shelf(), resume=True)
 
 
-def test_a_training_can_be_made_longer_but_not_shorter(tmp_path):
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
+def test_a_training_can_be_made_longer_but_not_shorter(out):
     longer = replace(small().plan, episodes=8, epsilon_episodes=4)  # as the command line would choose for 8
     run(small(plan=longer), 0, out, Shelf(), resume=True)
     described = json.loads(out.with_suffix(".json").read_text())
@@ -455,11 +457,9 @@ def test_the_markets_of_a_training_follow_from_its_seed():
     ]
 
 
-def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(tmp_path):
+def test_the_digest_of_an_agent_is_part_of_what_a_run_depends_on(out):
     scenario = load("paper", ["services.mnist.policy=mahdrl"])
     (shipped,) = agents_of(scenario).values()
-    out = tmp_path / "agent.safetensors"
-    run(small(), 0, out, Shelf())
     own = load("paper", ["services.mnist.policy=mahdrl", f"services.mnist.checkpoint={out}"])
     assert list(agents_of(own)) == ["agent/mnist"]
     assert agents_of(own)["agent/mnist"] != shipped
