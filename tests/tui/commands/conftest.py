@@ -33,10 +33,10 @@ def command(request: pytest.FixtureRequest) -> Callable[..., Done]:
 
 
 @pytest.fixture(scope="session")
-def quick_run(process: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+def quick_run(flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Three rounds of the quickstart scenario: the folder of its run, and what the command printed."""
     out = tmp_path_factory.mktemp("runs")
-    return out, process("run", "quickstart", "--rounds", "3", "--out", str(out))
+    return out, flmarket("run", "quickstart", "--rounds", "3", "--out", str(out))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,8 @@ def batch(one_service: str, flmarket: Callable[..., Done], tmp_path_factory: pyt
     """A folder with the scenario shell.toml and its runs under two policies and two seeds."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "shell.toml").write_text(one_service)
-    done = flmarket("run", "shell.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "2", cwd=folder)
+    words = ("--policy", "random", "--policy", "lcfa", "--seeds", "2")
+    done = flmarket("run", "shell.toml", *words, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("complete in") == 4
     return folder

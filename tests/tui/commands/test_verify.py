@@ -72,6 +72,7 @@ class Hermit(Policy):
 """
 
 
+@pytest.mark.slow
 def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
     one_service: str, tmp_path: Path, flmarket: Flmarket
 ) -> None:
