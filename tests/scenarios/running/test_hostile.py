@@ -1,6 +1,5 @@
 """Plug-ins that end, crash or hang their process: each fails its own run, with a line that names it, and no other."""
 
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -265,10 +264,8 @@ def test_a_policy_that_takes_long_is_reported(folder: Path, monkeypatch: pytest.
     (folder / "mine.py").write_text(
         DEFINITION.replace("IN_INIT", "pass").replace("AT_IMPORT", "").replace("return", "time.sleep(1); return")
     )
-    began = time.monotonic()
     done = shell.flmarket("run", "market.toml", "--plugin", "mine.py", "--policy", "mine", "--rounds", "1", cwd=folder)
     assert done.returncode == 0
-    assert time.monotonic() - began < 60
     line = (
         "small (mine) seed 0: policy 'mine' of service 'alpha', round 1: act() has not returned for 0.5 s; "
         "--decision-timeout SECONDS ends such a run"
