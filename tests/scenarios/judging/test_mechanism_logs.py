@@ -133,8 +133,9 @@ def test_a_mechanism_that_fails_after_clearing_is_named(
     def close(mechanism: PostedPrice, book: Book, clearing: Clearing) -> None:
         raise ZeroDivisionError("no offers")
 
+    run = runs("posted-price")
     monkeypatch.setattr(PostedPrice, "close", close)
-    [problem] = verify(RunDirectory(runs("posted-price"))).problems
+    [problem] = verify(RunDirectory(run)).problems
     assert "round 1: cannot be cleared again: mechanism PostedPrice, round 1: failed to close: " in problem
     assert "no offers" in problem
 
