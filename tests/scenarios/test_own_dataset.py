@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugins import load_plugin
 from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
+from scenarios.running.observer import RunObserver
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
@@ -61,12 +62,7 @@ def registered() -> None:
     dataset("lamps")(lambda: (*lamps(), *lamps(90, seed=1)))
 
 
-class Silent:
-    def begins(self, runs: Sequence[Run], jobs: int | None) -> None: ...
-    def started(self, run: Run) -> None: ...
-    def round_done(self, run: Run, report: object) -> None: ...
-    def completed(self, run: Run) -> None: ...
-    def skipped(self, run: Run) -> None: ...
+class Silent(RunObserver):
     def failed(self, run: Run, error: Exception) -> None:
         raise error
 

@@ -22,7 +22,7 @@ from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, requi
 from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
-from scenarios.running.observer import Progress
+from scenarios.running.observer import RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from scenarios.train import plan_training
@@ -44,13 +44,9 @@ SPENDER = """
 Write = Callable[..., Path]
 
 
-class Observer:
+class Observer(RunObserver):
     def __init__(self) -> None:
         self.notified: list[tuple[str, str]] = []
-
-    def started(self, run: Run) -> None: ...
-
-    def round_done(self, run: Run, progress: Progress) -> None: ...
 
     def completed(self, run: Run) -> None:
         self.notified.append(("completed", run.policy))

@@ -13,15 +13,12 @@ from learning.play import play_round
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
+from scenarios.running.observer import RunObserver
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
 
-class Silent:
-    def started(self, run: Run) -> None: ...
-    def round_done(self, run: Run, report: object) -> None: ...
-    def completed(self, run: Run) -> None: ...
-    def skipped(self, run: Run) -> None: ...
+class Silent(RunObserver):
     def failed(self, run: Run, error: Exception) -> None:
         raise error
 

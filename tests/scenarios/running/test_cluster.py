@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from scenarios.loader import parse
 from scenarios.logs.directory import State
 from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
-from scenarios.running.observer import Progress
+from scenarios.running.observer import RunObserver
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 from scenarios.running.worker import order
@@ -29,17 +29,13 @@ ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flma
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
-class Observer:
+class Observer(RunObserver):
     def __init__(self, cluster: Any = None, victim: Any = None) -> None:
         self.notified: list[tuple[str, int, str]] = []
         self._cluster, self._victim = cluster, victim
 
-    def begins(self, runs: Sequence[Run], jobs: int | None) -> None: ...
-
     def started(self, run: Run) -> None:
         self.notified.append(("started", run.seed, ""))
-
-    def round_done(self, run: Run, progress: Progress) -> None: ...
 
     def completed(self, run: Run) -> None:
         self.notified.append(("completed", run.seed, ""))

@@ -16,7 +16,7 @@ from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import pool, process
 from scenarios.running.batch import run_all
-from scenarios.running.observer import Progress
+from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run
@@ -47,7 +47,7 @@ class Slow(RandomPolicy):
 """
 
 
-class Observer:
+class Observer(RunObserver):
     def __init__(self) -> None:
         self.notified: list[tuple[str, str, int, object]] = []
 

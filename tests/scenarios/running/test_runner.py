@@ -22,11 +22,12 @@ from scenarios.loader import load, parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
 from scenarios.running.batch import run_all
+from scenarios.running.observer import RunObserver
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
 
-class Observer:
+class Observer(RunObserver):
     """Remembers what a batch told it."""
 
     def __init__(self) -> None:

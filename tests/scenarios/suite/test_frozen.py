@@ -106,7 +106,7 @@ def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
     assert {cell.seed for cell in small.cells()} == {1, 2, 3}
     with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):
         small.cells(markets=("pear",))
-    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3$"):
+    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3; --seed takes one$"):
         small.cells(seeds=(5,))
 
 
