@@ -26,6 +26,7 @@ def test_an_attempt_finds_nothing_wrong(campaign: Campaign) -> None:
     assert try_one(campaign, seed=1, number=0)[0] == []
 
 
+@pytest.mark.slow
 def test_an_attempt_of_hostile_policies_finds_nothing_wrong() -> None:
     assert try_one(plugins.CAMPAIGNS[0], seed=1, number=0)[0] == []
 

@@ -60,6 +60,7 @@ def test_what_a_test_that_passes_leaves_is_an_error(session: Session) -> None:
     assert "1 passed, 1 error" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_session_leaves_nothing(session: Session, how: signal.Signals, tmp_path: Path) -> None:
     waits = "def test_waits():\n    start()\n    Path('begun').touch()\n    time.sleep(1000)\n"

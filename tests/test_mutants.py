@@ -72,6 +72,7 @@ def test_the_tests_that_are_elsewhere_are_there() -> None:
     assert [module for module in ELSEWHERE if not (ROOT / module).is_file()] == []
 
 
+@pytest.mark.slow
 def test_a_mutant_is_tried_on_a_copy(project: Path) -> None:
     module = Path("fl/half.py")
     with copy_of(project) as copy:

@@ -65,6 +65,7 @@ def models(run: Run) -> dict[tuple[int, str], np.ndarray]:
     return found
 
 
+@pytest.mark.slow
 def test_initial_models_are_those_that_the_docs_describe(run: Run, models: dict[tuple[int, str], np.ndarray]) -> None:
     for name in run.services:
         assert np.array_equal(vector(initial(run.meta["seed"], name)), models[0, name])

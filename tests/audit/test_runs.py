@@ -95,6 +95,7 @@ TAMPERED = (
 """Scenario, table, column, what a liar writes into one of its cells, and the check that has to find it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "table", "column", "text", "check"), TAMPERED)
 def test_a_cell_that_was_changed_is_found(
     copied: Callable[..., Run], scenario: str, table: str, column: str, text: str, check: str

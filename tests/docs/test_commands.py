@@ -400,6 +400,7 @@ def test_every_built_in_scenario_is_named_in_some_page() -> None:
     assert set(BUILTIN) == set.union(*(named_scenarios(page.read_text()) for page in PAGES))
 
 
+@pytest.mark.slow
 def test_the_first_page_shows_what_make_run_prints(tmp_path: Path) -> None:
     """The table, row by row, on every machine that has the compiled kernel."""
     if not fused.available():

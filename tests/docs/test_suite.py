@@ -96,6 +96,7 @@ UNTOLD = sorted(KEPT.glob("mahdrl-untold@*.json"))
 """Submissions of a plug-in."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(set(KEPT.glob("*.json")) - set(UNTOLD)), ids=lambda path: path.stem)
 def test_a_run_of_each_submission_can_be_played_again(suite: Suite, path: Path) -> None:
     [kept] = read_all([path], suite)

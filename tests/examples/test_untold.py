@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.shell import flmarket
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "untold.py"
@@ -17,6 +19,7 @@ def offers(out: Path, *arguments: str) -> str:
     return found.read_text()
 
 
+@pytest.mark.slow
 def test_the_plug_in_is_the_policy_with_its_option_set(tmp_path: Path) -> None:
     untold = [word for name in SERVICES for word in ("--set", f"services.{name}.policy_options={{curve=false}}")]
     plugged = offers(tmp_path / "plug-in", "--plugin", str(PLUGIN), "--policy", "mahdrl-untold")

@@ -48,6 +48,7 @@ def changing(name: str) -> Scenario:
     return Scenario.model_validate(data | {"rounds": 8, "interventions": changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [False, True], ids=["dict", "flat"])
 @pytest.mark.parametrize("name", builtin_names())
 def test_the_libraries_checkers_pass_on_every_built_in_scenario_with_interventions(name, flat):

@@ -87,6 +87,7 @@ def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
     assert files(short) == files(whole)
 
 
+@pytest.mark.slow
 def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path):
     short, whole = tmp_path / "short.safetensors", tmp_path / "whole.safetensors"
     training = small(options={"hindsight": True, "context": True, "curve": True})
@@ -533,6 +534,7 @@ def markets(*overrides, **changes):
     return replace(training, scenarios=(*training.scenarios, other, one))
 
 
+@pytest.mark.slow
 def test_one_agent_learns_in_several_markets_and_resumes_to_the_same_bytes(tmp_path):
     whole, short = tmp_path / "whole.safetensors", tmp_path / "short.safetensors"
     population = {"rotate": True, "rivals": ("hqfa", "dearest")}
@@ -602,6 +604,7 @@ def test_a_checkpoint_that_nobody_plays_while_training_is_not_read():
         learned_rivals(replace(gone, rotate=True))
 
 
+@pytest.mark.slow
 def test_two_trainings_into_one_file_are_refused(tmp_path):
     out = tmp_path / "agent.safetensors"
     process = subprocess.Popen([*CLI, *command("mahdrl", out), "--episodes", "100000"])

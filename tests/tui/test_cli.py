@@ -189,6 +189,7 @@ def test_ctrl_c_ends_the_installed_command_without_a_traceback_of_ours(door: lis
             assert (status, errors) in QUIET
 
 
+@pytest.mark.slow
 def test_ctrl_c_stays_ignored_where_the_caller_ignores_it() -> None:
     """As a shell without job control does for what it starts with ``&``."""
     program = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{HOLDING}"

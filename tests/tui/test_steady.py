@@ -66,6 +66,7 @@ async def reported(pilot: Pilot[None], app: MarketApp) -> None:
     await until(pilot, lambda: [note for note in notes(app) if note.startswith(line)], "the report")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name"),
     [
@@ -104,6 +105,7 @@ async def test_a_screen_that_fails_is_dropped_and_its_run_continues(
     assert not app.crashed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compose", *slow("on_mount")])
 async def test_a_screen_that_cannot_be_opened_is_dropped(
     app: MarketApp, small: Path, live: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, name: str

@@ -36,6 +36,7 @@ def assert_same(one: Results, other: Results) -> None:
         assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, name
 
 
+@pytest.mark.slow
 @examples(60)
 @given(kind=kinds(), seeds=st.lists(st.integers(0, 2**63), min_size=1, max_size=3, unique=True), data=st.data())
 def test_evaluations_in_lockstep_are_those_one_after_another(

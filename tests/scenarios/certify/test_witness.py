@@ -16,6 +16,7 @@ from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "options", "side"),
     [

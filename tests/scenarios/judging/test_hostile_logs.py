@@ -150,6 +150,7 @@ def test_damaged_files_are_named(file: str, action: str, changes: int, run: Path
     assert max(len(line) for text in refusals for line in text.split("\n")) < 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_meta_json_with_another_value_is_named(action: str, run: Path) -> None:
     """The digest in it is right: whoever changed it has computed it again."""

@@ -59,6 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_dqi_writes_points_fits_table_and_figure(folder: Path) -> None:
     assert {path.name for path in (folder / "out").iterdir()} >= {
         "dqi-points.csv", "dqi.json", "dqi.md", "dqi-digits.png",
@@ -107,6 +108,7 @@ def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
     assert "does not hold calibration points" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [

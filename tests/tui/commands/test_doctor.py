@@ -16,6 +16,7 @@ def test_a_healthy_machine_gets_a_table_and_status_0(flmarket: Flmarket) -> None
     assert "problem" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_problem_is_named_with_its_remedy_and_gives_status_1(process: Flmarket) -> None:
     done = process("doctor", env={"FLMARKET_KERNEL": "abacus"})
     assert done.returncode == 1

@@ -11,6 +11,7 @@ import pytest
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.slow
 def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
     run = next((batch / "runs").rglob("rounds.csv")).parent
     service = pd.read_csv(run / "rounds.csv").service[0]

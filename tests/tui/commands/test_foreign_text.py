@@ -165,6 +165,7 @@ CRAFTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new"), CRAFTED)
 def test_crafted_logs_are_refused_or_shown_as_text(
     file: str, old: str, new: str, crafted: Callable[[str, str, str], Path], flmarket: Flmarket

@@ -50,6 +50,7 @@ def content(run: Path) -> dict[str, bytes]:
     return {name: (run / name).read_bytes() for name in ("scenario.toml", *TABLES)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

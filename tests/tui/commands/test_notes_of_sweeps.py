@@ -31,6 +31,7 @@ services.one.dataset = ["digits", "strokes"]
 """
 
 
+@pytest.mark.slow
 def test_a_data_set_that_no_point_uses_is_neither_noted_nor_loaded(
     tmp_path: Path, flmarket: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:

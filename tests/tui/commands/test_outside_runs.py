@@ -11,6 +11,7 @@ from support.shell import Done
 TRAIN = ["train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -38,6 +38,7 @@ def shell(one_service: str, tmp_path: Path) -> Shell:
     return run
 
 
+@pytest.mark.slow
 def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shell: Shell) -> None:
     plugin = ["--plugin", "mine.py"]
     status, out, _ = shell("policies", *plugin)

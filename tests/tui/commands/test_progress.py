@@ -19,6 +19,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "INTERVAL", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -50,6 +51,7 @@ def test_what_takes_long_says_how_far_it_is(
         assert any(line.startswith(text) for line in done.stderr.splitlines()), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

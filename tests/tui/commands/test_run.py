@@ -72,6 +72,7 @@ def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flm
     assert len(steps) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [("--quiet",), ("--policy", "hqfa"), ("paper", *SURROGATE)], ids=" ".join)
 def test_who_wants_silence_or_has_gone_on_is_not_told_what_to_do_next(more: tuple[str, ...], tmp_path: Path) -> None:
     told = in_terminal("run", "quickstart", *more, "--rounds", "1", cwd=tmp_path)

@@ -78,6 +78,7 @@ def test_a_page_never_takes_the_place_of_a_submission(page: str, flmarket: Calla
     assert {path.read_bytes() for path in tmp_path.rglob("*.json")} == {before}
 
 
+@pytest.mark.slow
 def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     played = flmarket("suite", "random", "oracle", *FEW, "--out", "all", "--quiet", cwd=tmp_path)
     assert played.returncode == 0, played.stderr

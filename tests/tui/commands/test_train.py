@@ -68,6 +68,7 @@ def test_it_says_when_there_is_nothing_to_resume(
     assert (quiet.returncode, quiet.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_training_that_fails_does_not_end_the_others(
     flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

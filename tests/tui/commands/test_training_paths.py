@@ -78,6 +78,7 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "notes"), [("auto", 1), ("reference", 0)])
 def test_a_missing_extension_is_noted_once_in_a_batch(
     kernel: str, notes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

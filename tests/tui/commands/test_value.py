@@ -19,6 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, flmarket: Flmarket) -> Path:
     return next(out.rglob("rounds.csv")).parent
 
 
+@pytest.mark.slow
 def test_values_of_several_rounds_and_their_correlations(run: Path, tmp_path: Path, flmarket: Flmarket) -> None:
     table = tmp_path / "values.csv"
     done = flmarket("value", str(run), "--service", "digits", "--rounds", "2..3", "--csv", str(table))

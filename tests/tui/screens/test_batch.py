@@ -153,6 +153,7 @@ async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
     assert max(most) == 1
 
 
+@pytest.mark.slow
 async def test_failures_with_their_line_groups_and_comparison(small: Path) -> None:
     out, plugin = small / "runs", small / "breaks.py"
     plugin.write_text(BREAKS)

@@ -87,6 +87,7 @@ async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: Mar
         await until(pilot, lambda: "negative" in note(row(screen, "clients", "cost", "per_emd")))
 
 
+@pytest.mark.slow
 async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = form(app, small)
@@ -258,6 +259,7 @@ async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
         assert [service["name"] for service in screen.document.data["services"]] == ["alpha", "beta", "gamma"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("services", ["5", *slow('"none"', "[5]", '["none", "none"]', "{ name = 5 }", "[]", "[[]]")])
 async def test_services_are_added_and_edited_where_something_else_stands(
     app: MarketApp, small: Path, services: str

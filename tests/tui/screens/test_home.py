@@ -319,6 +319,7 @@ async def test_a_file_that_was_deleted_meanwhile_is_named_and_leaves_the_list(
         await until(pilot, lambda: screen.chosen is None)
 
 
+@pytest.mark.slow
 async def test_open_runs_are_marked_compared_run_again_and_edited(
     app: MarketApp, small: Path, play_small: Callable[..., Session]
 ) -> None:

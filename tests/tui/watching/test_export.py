@@ -15,6 +15,7 @@ from tui.watching.session import Session
 Play = Callable[..., Session]
 
 
+@pytest.mark.slow
 async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
     import pandas as pd
 
@@ -53,6 +54,7 @@ def test_csv_has_the_columns_of_a_sweep(play_small: Play, tmp_path: Path) -> Non
     assert first.startswith('small-00000000,as-configured,1,1,"[0.2, 0.8]",1,')
 
 
+@pytest.mark.slow
 async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
     pytest.importorskip("resvg_py", reason="PNG needs the extra `png`: resvg-py is not installed")
     size, target = (160, 48), tmp_path / "picture.png"

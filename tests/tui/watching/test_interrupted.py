@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, SelectionList, Static
 
@@ -86,6 +87,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
         assert (directory / name).read_bytes() == (again / directory.relative_to(small / "runs") / name).read_bytes()
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Path, fake_runner: Runner) -> None:
     directory = await interrupted(small, fake_runner("careful"), 3)
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
@@ -104,6 +106,7 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
     assert "continue after round" not in (directory / "run.log").read_text()
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake_runner: Runner) -> None:
     directory = await interrupted(small, fake_runner("careful"), 2, policy="hqfa")
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))
@@ -125,6 +128,7 @@ async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake
     assert "continue after round 2" in (directory / "run.log").read_text()
 
 
+@pytest.mark.slow
 async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Path, fake_runner: Runner) -> None:
     """Whether this app or another process has resumed it."""
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("careful"))

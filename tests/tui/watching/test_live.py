@@ -109,6 +109,7 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
         await until(pilot, lambda: screen.head.round == len(session.history) == 80, "the last round on the screen")
 
 
+@pytest.mark.slow
 async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
@@ -184,6 +185,7 @@ async def test_starting_over_ends_the_same_run_that_goes_on(app: MarketApp, smal
         assert app.runs.sessions == [fresh]
 
 
+@pytest.mark.slow
 async def test_several_policies_at_once_are_compared_live(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")

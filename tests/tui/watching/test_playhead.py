@@ -59,6 +59,7 @@ async def test_the_status_says_how_fast_and_which_key_plays_at_full_speed(app: M
         await until(pilot, lambda: "F:" not in status(app), "a status without a key that does nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unhurried")
 async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_was_chosen(
     app: MarketApp, small: Path

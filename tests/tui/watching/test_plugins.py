@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from fl.datasets import DATASETS
 from learning.policy import POLICIES
 from scenarios.build import Shelf
@@ -62,6 +64,7 @@ def replay(directory: Path) -> Session:
     return session
 
 
+@pytest.mark.slow
 def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service: str, tmp_path: Path) -> None:
     live = played(one_service, HERMIT, "hermit", tmp_path)
     assert (live.phase, live.error, live.policy) == (Phase.COMPLETE, None, "hermit")
@@ -90,6 +93,7 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
     )
 
 
+@pytest.mark.slow
 def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_the_users(one_service: str, tmp_path: Path) -> None:
     live = played(one_service, INTERRUPTS, "interrupts", tmp_path)
     assert live.phase is Phase.FAILED

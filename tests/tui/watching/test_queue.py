@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from textual.widgets import Button, Static
 
 from scenarios.loader import parse
@@ -27,6 +28,7 @@ def processes(runs: Runs) -> int:
     return len(runs._processes())
 
 
+@pytest.mark.slow
 async def test_runs_wait_for_a_core_and_begin_when_one_ends(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 2
@@ -45,6 +47,7 @@ async def test_runs_wait_for_a_core_and_begin_when_one_ends(app: MarketApp, smal
         assert [session.seed for session in sessions] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 async def test_a_run_that_waits_can_be_held_and_released(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 1
