@@ -13,7 +13,6 @@ from textual.pilot import Pilot
 import tui.screens.export
 from scenarios.running.protocol import Start
 from support.screens import until, watching
-from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import ConfigureScreen
 from tui.screens.export import ExportDialog
@@ -71,12 +70,10 @@ async def reported(pilot: Pilot[None], app: MarketApp) -> None:
     ("where", "name"),
     [
         (SeekBar, "render_line"),  # painting
-        *slow(
-            (MarketScreen, "action_export"),  # a key
-            (MarketScreen, "draw"),  # a key
-            (StatusLine, "show"),  # a message
-            (Panels, "fold"),  # a resize
-        ),
+        (MarketScreen, "action_export"),  # a key
+        (MarketScreen, "draw"),  # a key
+        (StatusLine, "show"),  # a message
+        (Panels, "fold"),  # a resize
     ],
 )
 async def test_a_screen_that_fails_is_dropped_and_its_run_continues(
@@ -106,7 +103,7 @@ async def test_a_screen_that_fails_is_dropped_and_its_run_continues(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["compose", *slow("on_mount")])
+@pytest.mark.parametrize("name", ["compose", "on_mount"])
 async def test_a_screen_that_cannot_be_opened_is_dropped(
     app: MarketApp, small: Path, live: Callable[[], Session], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

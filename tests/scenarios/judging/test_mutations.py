@@ -59,6 +59,7 @@ def test_every_change_of_a_cell_is_found(mutator: Any) -> None:
     assert len(outcomes) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*PLAYED, "a fork"])
 def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], name: str) -> None:
     of = others[name]

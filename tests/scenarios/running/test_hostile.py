@@ -146,7 +146,6 @@ def run_directory(folder: Path, policy: str) -> RunDirectory:
     return RunDirectory(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [*slow("1"), "2"])
 def test_whatever_a_policy_does_fails_its_run_and_no_other(jobs: str, folder: Path) -> None:
     wanted = [word for name in [*CATCHABLE, *FATAL, "random"] for word in ("--policy", name)]
