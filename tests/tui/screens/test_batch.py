@@ -60,7 +60,7 @@ async def batch(pilot: Pilot[None]) -> BatchScreen:
 @pytest.fixture
 def endless(small: Path, scenario_text: str) -> Path:
     """A scenario that takes a while, on the surrogate: its targets are out of reach."""
-    content = scenario_text.replace("rounds = 12", "rounds = 8000")
+    content = scenario_text.replace("rounds = 12", "rounds = 30000")
     for target in ("0.5 #", "0.9\n", "0.95\n"):
         content = content.replace(f"target_accuracy = {target}", f"target_accuracy = 0.9999{target[-1]}")
     path = small / "endless.toml"
@@ -94,11 +94,11 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             await pilot.press("b")
             screen = await batch(pilot)
             await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
-            await until(pilot, lambda: sum(run.standing.round > 200 for run in screen.look.runs) >= 2)  # type: ignore[union-attr]
+            await until(pilot, lambda: sum(run.standing.round > 1200 for run in screen.look.runs) >= 2)  # type: ignore[union-attr]
             await until(pilot, lambda: "left" in text(screen, "#batch-status"))
             assert "4 runs: … 2 waiting  ▶ 2 running" in text(screen, "#batch-status")
             table = text(screen, "#batch-table")
-            for words in ("small", "hqfa", "random", "/8000", "▶ running", "… waiting"):
+            for words in ("small", "hqfa", "random", "/30000", "▶ running", "… waiting"):
                 assert words in table
             assert ("━" in table) == (size[0] >= 110)
 
