@@ -21,6 +21,7 @@ def sometimes(random: random.Random, folder: Path) -> Iterator[str]:
 CAMPAIGN = Campaign("sometimes", "half of the attempts go wrong", 40, sometimes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("campaign", [*texts.CAMPAIGNS, *damage.CAMPAIGNS], ids=lambda campaign: campaign.name)
 def test_an_attempt_finds_nothing_wrong(campaign: Campaign) -> None:
     assert try_one(campaign, seed=1, number=0)[0] == []

@@ -39,6 +39,7 @@ def same(text: str, value: float) -> bool:
     return isclose(float(text), value, rel_tol=1e-11, abs_tol=1e-9)
 
 
+@pytest.mark.slow
 def test_every_mean_and_interval(printed: list[dict[str, str]], groups: dict[tuple[str, str], list[Run]]) -> None:
     seen = set()
     for key, members in groups.items():

@@ -149,6 +149,7 @@ def test_plug_ins_and_agents_of_later_rounds_are_recorded(tmp_path: Path) -> Non
     assert list(meta["agents"]) == ["agent/alpha@3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [3, 5, 7])
 def test_a_run_that_is_killed_around_a_switch_resumes_to_the_same_bytes(
     after: int, tmp_path: Path, files_of: Callable[[Path], Mapping[str, bytes]]

@@ -109,6 +109,7 @@ def assert_same_play(factories: list[MarketFactory], seed: int = 3) -> int:
     return renewed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILTIN)
 def test_every_built_in_market_is_the_environment(name: str) -> None:
     assert assert_same_play([market_factory(surrogate(name))] * 2) >= 4

@@ -21,6 +21,7 @@ class Observer:
         return lambda *_: None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
 def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
     from scenarios.judging.parquet import export_parquet

@@ -29,6 +29,7 @@ def test_rock_paper_scissors_has_equal_parts_and_equal_ratings() -> None:
     assert [it.stays for it in found] == [1.0] * 3
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_policy_changes_no_rating_and_shares_its_part() -> None:
     game = np.array([[0.0, -1.0, 1.0, 3.0], [1.0, 0.0, -1.0, 1.0], [-1.0, 1.0, 0.0, 2.0], [-3.0, -1.0, -2.0, 0.0]])
     names = ["rock", "paper", "scissors", "fool"]

@@ -31,6 +31,7 @@ def test_residents_all_play_it_and_a_visitor_meets_the_files_policies(small: Sui
     }
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_does_not_matter(small: Suite) -> None:
     assert play("oort", small, jobs=2).text(small) == play("oort", small).text(small)
 

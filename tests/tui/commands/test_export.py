@@ -14,6 +14,7 @@ Done = subprocess.CompletedProcess[str]
 Flmarket = Callable[..., Done]
 
 
+@pytest.mark.slow
 def test_export_writes_what_pandas_reads(quick_run: tuple[Path, Done], tmp_path: Path, command: Flmarket) -> None:
     out, _ = quick_run
     done = command("export", str(out), "--csv", str(tmp_path / "all.csv"), "--table", "offers")

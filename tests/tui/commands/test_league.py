@@ -88,6 +88,7 @@ def test_pictures_of_games_that_are_there(
     assert (tmp_path / "league" / "paper-cross-play.svg").read_bytes() == first[pictures[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--figures", "--out"])
 def test_nothing_is_put_into_the_directory_of_a_run(option: str, flmarket: Callable[..., Done], tmp_path: Path) -> None:
     quickstart = ["run", "quickstart", "--set", "training.backend=surrogate", "--rounds", "2", "--quiet"]

@@ -86,6 +86,7 @@ def test_what_never_returns_when_it_is_loaded_is_bad_input(folder: Path, monkeyp
         assert done.stderr == "a plug-in cannot be loaded: loading mine.py did not return within 3 s\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("in_init", "ended"),
     [("os._exit(0)", "its process ended with status 0"), ("ctypes.string_at(0)", "its process was ended by signal 11")],

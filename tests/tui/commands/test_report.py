@@ -19,6 +19,7 @@ from tui.commands.report import _draw
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.slow
 def test_a_report_goes_to_stdout_and_its_figures_to_files(
     batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
 ) -> None:

@@ -56,6 +56,7 @@ def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_pat
     assert re.search("\n5 runs: seeds 3-6, 8, 3 rounds, about .* as earlier runs took\n", again.stderr)
 
 
+@pytest.mark.slow
 def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flmarket: Flmarket) -> None:
     """What it says to type works as it stands; cut short here."""
     told = in_terminal("run", "quickstart", "--rounds", "1", cwd=tmp_path)
@@ -153,6 +154,7 @@ def test_a_dry_run_lists_what_would_run_and_what_is_complete(batch: Path, flmark
     assert len(list(batch.glob("runs/*/random/*"))) == 2
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_written_is_named_and_left_alone(batch: Path) -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("read-only for root needs Linux capabilities")

@@ -16,6 +16,7 @@ def test_all_are_listed(command: Flmarket) -> None:
     assert all(name in listed for name in builtin_names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_built_in_scenario_can_be_shown_copied_and_validated(name: str, tmp_path: Path, flmarket: Flmarket) -> None:
     (tmp_path / "copy.toml").write_text(flmarket("scenarios", "show", name).stdout)

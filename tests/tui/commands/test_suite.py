@@ -29,6 +29,7 @@ class BigSpender(flmarket.Policy):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
     command: Callable[..., Done], tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.document.services == 1  # the last one stays
 
 
+@pytest.mark.slow
 async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
     before = path.read_text()
@@ -189,6 +190,7 @@ async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
         assert screen.document.changed
 
 
+@pytest.mark.slow
 async def test_a_scenario_that_is_a_link_stays_one(app: MarketApp, small: Path) -> None:
     path, real = small / "small.toml", small / "real.toml"
     path.rename(real)

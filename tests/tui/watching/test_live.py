@@ -259,6 +259,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         await until(pilot, lambda: screen.head.round == 3000, "the newest")
 
 
+@pytest.mark.slow
 async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can_be_replayed(
     app: MarketApp, small: Path
 ) -> None:

@@ -77,6 +77,7 @@ async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_wa
         assert len(app.runs.sessions) == 2
 
 
+@pytest.mark.slow
 async def test_a_speed_that_was_chosen_holds_for_one_run_and_for_several(app: MarketApp, small: Path) -> None:
     app.settings.speed = 2
     async with begun(app, small, *"0,1") as (_, sessions):

@@ -71,6 +71,7 @@ async def test_a_run_that_waits_can_be_held_and_released(app: MarketApp, small: 
         await until(pilot, lambda: third.phase is Phase.COMPLETE, "the third")
 
 
+@pytest.mark.slow
 async def test_a_fork_does_not_wait(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 1
