@@ -1,6 +1,7 @@
 """The place in a run that a screen shows: the round, how far into its events, and whether it follows the run."""
 
 from dataclasses import dataclass
+from math import inf
 
 from tui.watching.history import History, after, before
 
@@ -67,7 +68,8 @@ def to_watch(rounds: int) -> float:
     return max(TO_WATCH, rounds / LONGEST)
 
 
-def faster(speed: float | None, steps: int) -> float | None:
-    """Return a speed some steps above or below another."""
-    place = SPEEDS.index(speed) if speed in SPEEDS else len(SPEEDS) - 1
-    return SPEEDS[max(0, min(len(SPEEDS) - 1, place + steps))]
+def faster(speed: float | None, direction: int) -> float | None:
+    """Return the next of ``SPEEDS`` above or below a speed, which need not be one of them; itself at either end."""
+    here, *values = (inf if value is None else value for value in (speed, *SPEEDS))
+    found = [other for other, value in zip(SPEEDS, values, strict=True) if (value - here) * direction > 0]
+    return found[0 if direction > 0 else -1] if found else speed

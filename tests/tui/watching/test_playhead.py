@@ -14,7 +14,7 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run import RunDialog
-from tui.watching.playhead import to_watch
+from tui.watching.playhead import faster, to_watch
 from tui.watching.session import Phase, Session
 from tui.widgets.statusline import StatusLine
 
@@ -48,6 +48,15 @@ def test_a_run_plays_at_five_rounds_a_second_and_faster_where_it_would_take_more
 ) -> None:
     assert to_watch(rounds) == speed
     assert rounds / to_watch(rounds) <= 60
+
+
+@pytest.mark.parametrize("rounds", [12, 400, 6000])
+def test_a_watched_run_becomes_faster_and_slower_from_any_speed(rounds: int) -> None:
+    def value(speed: float | None) -> float:
+        return inf if speed is None else speed
+
+    speed = to_watch(rounds)
+    assert value(faster(speed, -1)) < speed < value(faster(speed, 1))
 
 
 async def test_the_status_says_how_fast_and_which_key_plays_at_full_speed(app: MarketApp, small: Path) -> None:
