@@ -24,6 +24,7 @@ from tui.widgets.opening import Opening
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panels import PANELS, Panels
 from tui.widgets.seekbar import SeekBar
+from tui.widgets.services import ServicesPanel
 from tui.widgets.statusline import StatusLine
 
 OPENING = "-opening"
@@ -193,6 +194,8 @@ class MarketScreen(TimeScreen):
             client if message.client is None else message.client,
         )
         if chosen != self.selected:
+            if chosen[0] != service and self.panels.active == ServicesPanel.NUMBER:
+                self.query_one(BookPanel).target.by_client = False
             self.selected = chosen
             self.draw()
 
@@ -226,6 +229,14 @@ class MarketScreen(TimeScreen):
         """Show the next curve."""
         self._bring_up(CurvesPanel.NUMBER)
         self.query_one(CurvesPanel).next_metric()
+
+    def action_jump(self, what: str, direction: int) -> None:
+        """Go to the next or previous exit or conflict; of a conflict, choose the service and the client."""
+        super().action_jump(what, direction)
+        if what == "conflict" and self.head.round and (offer := self.view.refusal()) is not None:
+            self.selected = offer
+            self.draw()
+            self.query_one(BookPanel).point_to(*offer)
 
     def action_toggle_book(self) -> None:
         """Switch the order book between a service's and a client's."""

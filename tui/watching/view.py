@@ -30,6 +30,9 @@ WALK_WORDS = {
 }
 """Signs in a walk, in words."""
 
+REFUSED = {Verdict.OUTBID.value, Verdict.DROPPED.value}
+NO_OFFER = {verdict.value for verdict in (Verdict.UNWANTED, Verdict.MISFIT, Verdict.OFFLINE, Verdict.LEFT)}
+
 WANTED = "?"
 """Sign of a client that a service has made an offer to, before the cores are allocated."""
 
@@ -116,6 +119,18 @@ class View:
         decisions = sum(event.event is Kind.DECISION for event in self.events)
         happened = [event.event for event in walked]
         return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
+
+    def refusal(self, client: int | None = None) -> tuple[int, int] | None:
+        """Return service and client of an offer that is known to be refused; the chosen service's, if it has one.
+
+        Args:
+            client: to which the offer was made; None for any.
+        """
+        assert self.logged is not None  # noqa: S101 - asked only where there is a round
+        names = [row.service for row in self.logged.services]
+        offers = [(names.index(it.service), it.client) for it in self.logged.offers if client in {None, it.client}]
+        refused = [offer for offer in offers if self.mark(*offer) in REFUSED]
+        return min(refused, key=lambda offer: offer[0] != self.service, default=None)
 
     def mark(self, service: int, client: int) -> str:
         """Return the sign for a client and a service at this moment."""

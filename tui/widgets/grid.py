@@ -11,7 +11,7 @@ from fl.counting import counted
 from scenarios.judging.reasons import cash
 from tui.watching.book import Verdict
 from tui.watching.heat import Heat
-from tui.watching.view import WANTED, View
+from tui.watching.view import NO_OFFER, WANTED, View
 from tui.widgets.lines import GUTTER, LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
 from tui.widgets.messages import PanelWanted, Selected
@@ -151,15 +151,18 @@ class ClientGrid(LineView):
         self.cursor = first // self._heat.size if self._heat is not None else first
 
     def action_choose(self) -> None:
-        """Go to the order book, to the line of the cell under the cursor; in the overview, to the group's clients."""
+        """Go to the order book, to the line of the cell under the cursor; in the overview, to the group's clients.
+
+        A cell without an offer gives way to one of the same client with a refused offer.
+        """
         if self._heat is not None:
             self.action_overview()
             return
-        self._choose()
+        cell, view = (self.column, self.cursor), self._view
+        if view is not None and view.logged is not None and view.mark(*cell) in NO_OFFER:
+            cell = view.refusal(self.cursor) or cell
+        self.post_message(Selected(*cell))
         self.post_message(PanelWanted(BookPanel.NUMBER))
-
-    def _choose(self) -> None:
-        self.post_message(Selected(service=self.column, client=self.cursor))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the cell under the mouse."""
@@ -169,7 +172,7 @@ class ClientGrid(LineView):
             if (x := event.x - GUTTER - LABEL) >= 0:
                 column = (x + self.scroll_offset.x) // self._cell
                 self.action_across(column - self.column)
-            self._choose()
+            self.post_message(Selected(service=self.column, client=self.cursor))
 
 
 class ClientsPanel(Panel):

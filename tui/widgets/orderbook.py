@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
+from des.records import Status
 from scenarios.judging.reasons import cash
 from tui.watching.book import WORDS, Line, Verdict
 from tui.watching.view import WALK_WORDS, View
@@ -118,6 +119,17 @@ class BookTable(TableView):
         return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
 
 
+def _absence(view: View, service: int) -> str:
+    """Return why a service takes no part in a round; empty if it does."""
+    assert view.logged is not None  # noqa: S101 - called only if there is a round
+    match view.logged.services[service].status:
+        case Status.WAITING:
+            return "has not arrived"
+        case Status.LEFT:
+            return f"left in round {view.session.history.exit_of(service, view.round)}, having reached its target"
+    return ""
+
+
 class BookPanel(Panel):
     """Shows the book of the chosen service, or of the chosen client."""
 
@@ -201,15 +213,20 @@ A click on a column's title sorts by it."""
         else:
             place = min(view.service, len(view.logged.services) - 1)
             row = view.logged.services[place]
-            left = "" if view.event is not None else f", {cash(max(0, view.book.remaining(place)))} left"
-            spent = f"offered {cash(row.offered)} of {cash(row.budget)}{left}"
-            self.entitle(f"{row.service}{only}, {spent}")
+            known = view.event is None or row.service in view.decided
+            left = max(0, view.book.remaining(place)) if known else row.budget
+            money = f"{cash(left)} of {cash(row.budget)} left"
+            gone = _absence(view, place).partition(",")[0]  # the line below says why
+            self.entitle(f"{row.service} {gone}" if gone else f"{row.service}{only}, {money}")
 
     def _explain(self) -> None:
         """Show the chosen line in full; its column may be cut off."""
         bid = self.target.bid(self.target.cursor)
-        if bid is None or self._view is None or self._view.logged is None:
+        if self._view is None or self._view.logged is None:
             words = ""
+        elif bid is None:
+            absent = not self.by_client and _absence(self._view, self._view.service)
+            words = f"{self._view.logged.services[self._view.service].service} {absent}" if absent else ""
         else:
             who = self._view.logged.services[bid.service].service
             known = self._view.event is None

@@ -9,7 +9,7 @@ from textual.widgets import Input, Static
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.watching.book import ORDER
+from tui.watching.book import ORDER, Verdict
 from tui.watching.session import Phase, Session
 from tui.widgets.bestline import BestLine, best_words
 from tui.widgets.curves import CurvesPanel
@@ -224,7 +224,7 @@ async def test_the_book_begins_with_what_happened_and_may_leave_out_the_rest(app
         ranks = [ORDER.index(line.verdict) for line in lines if line]
         assert len(ranks) == 8
         assert ranks == sorted(ranks)
-        assert "4 Order book · alpha, offered 10.00 of 10.00, 0.00 left" in str(book.border_title)
+        assert "4 Order book · alpha, 0.00 of 10.00 left" in str(book.border_title)
         await pilot.press("w")
         offered = screen.view.logged.services[0].wanted  # type: ignore[union-attr]
         assert 0 < table.count == offered < 8
@@ -423,6 +423,62 @@ async def test_enter_in_the_clients_goes_to_the_line_in_the_order_book(
         assert "beta" in str(book.border_title)
         await until(pilot, lambda: str(book.target.cell(book.target.cursor, "who")) == "3", "the line")
         assert "client 3 for beta" in str(screen.query_one("#book-reason", Static).render())
+
+
+def refused(screen: MarketScreen) -> list[tuple[int, int]]:
+    """Service and client of each refused offer of the round."""
+    book = screen.view.book
+    assert book is not None
+    return [(m, c) for m in range(3) for c in range(book.clients) if book.verdict(m, c) is Verdict.OUTBID]
+
+
+async def test_enter_on_a_client_explains_the_refusal_that_its_row_shows(app: MarketApp, play_small: Play) -> None:
+    """The cell under the cursor is that of another service, which has left."""
+    session = play_small()
+    left = session.history.exits[0]
+    conflict = next(number for number in session.history.conflicts if number > left)
+    async with watching(app, session) as (pilot, screen):
+        screen.head.seek(session.history, conflict)
+        screen.draw()
+        service, client = refused(screen)[0]
+        assert service != 0
+        await pilot.press("3", *["down"] * client, "enter")
+        book = screen.query_one(BookPanel)
+        name = session.history[1].services[service].service
+        await until(
+            pilot,
+            lambda: f"client {client} for {name}: outbid by" in str(screen.query_one("#book-reason", Static).render()),
+        )
+        assert name in str(book.border_title)
+
+
+async def test_the_next_conflict_shows_the_book_of_a_refused_offer(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home")
+        for _ in screen.session.history.conflicts[1:]:
+            await pilot.press("o")
+            assert screen.selected in refused(screen)
+            assert Verdict.OUTBID.value in str(screen.query_one("#book-reason", Static).render())
+
+
+async def test_the_book_of_a_service_that_left_says_so(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        left = screen.session.history.exits[0]
+        await pilot.press("end", "w", "4", "w")
+        book = screen.query_one(BookPanel)
+        assert book.target.count == 0
+        words = f"alpha left in round {left}"
+        assert words in str(book.border_title)
+        assert str(screen.query_one("#book-reason", Static).render()) == f"{words}, having reached its target"
+
+
+async def test_a_service_chosen_among_the_services_gets_its_book_back(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "b")
+        book = screen.query_one(BookPanel)
+        assert "client 0" in str(book.border_title)
+        await pilot.press("1", "down")
+        await until(pilot, lambda: "beta" in str(book.border_title), "the service's book")
 
 
 async def test_left_and_right_choose_a_service_in_the_clients_and_seek_in_the_order_book(
