@@ -10,7 +10,7 @@ from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING, SIGNS
 from tui.watching.training import Point, Preference, TrainingFeed
 from tui.widgets.batchtable import COLORS
 from tui.widgets.columns import Column
-from tui.widgets.look import duration, plain, series_color, sign, tint
+from tui.widgets.look import duration, per_second, plain, series_color, sign, tint
 from tui.widgets.plot import Plot
 from tui.widgets.table import TableView
 
@@ -105,7 +105,7 @@ class TrainingTable(TableView):
             plain(feed.name, color),
             plain(*state_words(feed, self)),
             plain(f"{len(feed.episodes)}/{'?' if feed.total is None else feed.total}"),
-            plain("" if rate is None else f"{rate:.3g}"),
+            plain("" if rate is None else per_second(rate)),
             plain("" if feed.left is None else duration(feed.left)),
             plain(f"{feed.evaluations[-1].values['auc']:.4f}" if feed.evaluations else ""),
             plain(feed.what),

@@ -116,6 +116,11 @@ def seconds(amount: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
+def per_second(rate: float) -> str:
+    """Return a rate as a plain number."""
+    return f"{rate:.3g}" if rate < 100 else f"{rate:,.0f}"
+
+
 def shortened(text: Text, width: int) -> Text:
     """Return a text of at most ``width`` cells; what is left out is left out from a whole word on, if there are any."""
     if text.cell_len <= width:

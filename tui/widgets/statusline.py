@@ -5,7 +5,7 @@ from textual.widgets import Static
 
 from tui.watching.session import Phase, Session
 from tui.watching.view import View
-from tui.widgets.look import duration, fit, plain, seconds, tint
+from tui.widgets.look import duration, fit, per_second, plain, seconds, tint
 from tui.widgets.words import event_words
 
 SIGNS = {
@@ -64,7 +64,10 @@ class StatusLine(Static):
 
     def _second(self, view: View, session: Session) -> Text:
         if session.phase is Phase.FAILED:
-            return plain(" " + (session.error or "failed").replace("\n", " · "), tint(self.app, "error", bold=True))
+            # There is no room for the run's directory beside the reason, and the screen is about the run anyway.
+            where, words = session.directory, session.error or "failed"
+            words = words.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
+            return plain(f" {words}", tint(self.app, "error", bold=True))
         if session.slow and not session.over:
             return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
         if session.phase is Phase.WAITING:
@@ -85,11 +88,11 @@ class StatusLine(Static):
         if session.error:
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services
-        left = sum(row.status.value != "training" for row in rows)
+        there = sum(row.status.takes_part for row in rows)
         spent = sum(row.spent for row in rows) / 1_000_000
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
-            f" {len(rows) - left} of {len(rows)} services in the market · {served} clients served, "
+            f" {there} of {len(rows)} services in the market · {served} clients served, "
             f"{refused} offers refused · {spent:.2f} spent"
         )
         changes = [
@@ -107,11 +110,11 @@ class StatusLine(Static):
 
 def _speed(session: Session) -> str:
     """Return how fast the run may be and is, and how long it will take at most: it ends early if all services leave."""
-    words = "full speed" if session.speed is None else f"{session.speed:.3g} rounds/s"
+    words = "full speed" if session.speed is None else f"{per_second(session.speed)} rounds/s"
     if session.speed is not None and not session.over:
         words += " (F: full speed)"
     rate = session.pace.rate() if session.phase in {Phase.RUNNING, Phase.GROWING} else None
     if rate is None or session.scenario is None:
         return words
     left = max(0, session.scenario.rounds - len(session.history)) / rate
-    return f"{words}, now {rate:.3g}/s, at most {duration(left)} left"
+    return f"{words}, now {per_second(rate)}/s, at most {duration(left)} left"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual.widgets import Input, Static
@@ -371,6 +372,26 @@ async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp
             fork.add(whole.history[number].text)
             await until(pilot, lambda number=number: screen.head.round >= number, "the round")  # type: ignore[misc]
             assert words in status(screen)
+
+
+async def test_services_are_counted_that_took_part_in_the_round_shown(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    left = session.history.exits[0]
+    async with watching(app, session) as (_, screen):
+        for number, count in ((left, 3), (left + 1, 2)):
+            screen.head.seek(session.history, number)
+            screen.draw()
+            assert f" {count} of 3 services in the market" in status(screen)
+
+
+@pytest.mark.parametrize("error", ["{0}: cannot be replayed: no round 3 in offers.csv", "no data\nlog: {0}/run.log"])
+async def test_the_reason_of_a_failure_is_seen_at_80_columns(app: MarketApp, play_small: Play, error: str) -> None:
+    session = play_small(phase=Phase.FAILED)
+    session.directory = Path("/home/somebody/experiments/runs/quickstart-00000000/as-configured/seed-0001")
+    session.error = error.format(session.directory)
+    async with watching(app, session, (80, 24)):
+        assert error.partition("\n")[0].removeprefix("{0}: ") in painted(app)
+        assert "…" not in painted(app).splitlines()[1]
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.FAILED])

@@ -12,7 +12,7 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.watching.session import Session
 from tui.widgets.keybar import KeyBar
-from tui.widgets.look import ANSI_SERIES, SERIES, STATUS_COLOR, series_color, tint
+from tui.widgets.look import ANSI_SERIES, SERIES, STATUS_COLOR, per_second, series_color, tint
 
 Play = Callable[..., Session]
 LEAST = 4.5
@@ -20,6 +20,11 @@ TINTS = {*STATUS_COLOR.values(), "primary", "accent", "success", "warning", "err
 THEMES = sorted(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)
 SIGNS = "●!?◆━→\N{MULTIPLICATION SIGN}"
 ANSI = sorted(name for name, theme in BUILTIN_THEMES.items() if theme.ansi)
+
+
+@pytest.mark.parametrize(("rate", "words"), [(0.25, "0.25"), (5, "5"), (301 / 60, "5.02"), (1000, "1,000")])
+def test_a_rate_is_a_plain_number(rate: float, words: str) -> None:
+    assert per_second(rate) == words
 
 
 def contrast(one: Color, other: Color) -> float:
