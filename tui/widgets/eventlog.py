@@ -34,7 +34,10 @@ class EventLines(LineView):
         self._lines: list[tuple[int, str, bool]] = []  # of each: the event, its words, and whether it is the first
 
     def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
-        """Show events, with the cursor on the one at place ``cursor`` if given."""
+        """Show events, with the cursor on the one at place ``cursor`` if given, else on that which is chosen."""
+        chosen = self.events[self._lines[self.cursor][0]] if self._lines else None
+        if cursor is None and chosen in events:
+            cursor = events.index(chosen)
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
         self._label = max((len(f"{event.sim_time:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
@@ -60,6 +63,16 @@ class EventLines(LineView):
         label.append(fit(kind, self._kind), tint(self.app, "success" if strong else "foreground"))
         color = "" if event.service is None else series_color(self._places.get(event.service, 0))
         return label, plain(words, color)
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor, at least by an event: down to its last line, up to its first, which is then seen."""
+        if not self._lines:
+            return
+        here, down = self._lines[self.cursor][0], lines > 0
+        there = self._lines[max(0, min(self.count - 1, self.cursor + lines))][0]
+        place = min(len(self.events) - 1, max(here + 1, there)) if down else max(0, min(here - 1, there))
+        found = [i for i, line in enumerate(self._lines) if line[0] == place]
+        self.cursor = found[-1 if down else 0]
 
     def is_chosen(self, index: int) -> bool:
         """Whether a line is one of the chosen event."""

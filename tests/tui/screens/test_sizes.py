@@ -70,6 +70,29 @@ async def test_an_event_is_told_in_full_on_lines_that_end_where_words_do(
         assert lines.line(0)[1].plain.split()[0] == "all"
 
 
+async def test_the_cursor_steps_over_events_and_stays_on_its_event_in_another_width(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small(), (120, 40)) as (pilot, screen):
+        await pilot.press("home", "5")
+        lines = screen.query_one(EventLines)
+
+        def chosen() -> int:
+            return lines._lines[lines.cursor][0]
+
+        assert lines.count > len(lines.events)  # some take more lines than one
+        for step in range(1, len(lines.events)):
+            await pilot.press("down")
+            assert chosen() == step
+        await until(pilot, lambda: lines.scroll_y == lines.max_scroll_y, "all of the last event")
+        await pilot.press("up", "up")
+        place = len(lines.events) - 3
+        assert chosen() == place
+        await pilot.resize_terminal(200, 60)
+        await until(pilot, lambda: lines.count == len(lines.events), "each on one line")
+        assert chosen() == place
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_with_a_panel_maximised_the_keys_that_lead_out_are_shown_and_work(
     app: MarketApp, play_small: Play, size: tuple[int, int]
