@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
+
 GAP = 2
 """Cells between two columns."""
 
@@ -37,13 +39,16 @@ def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, ga
 
 def fit(text: str, width: int) -> str:
     """Return a text padded or shortened to exactly ``width`` cells."""
-    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…" if width > 0 else ""
+    if width <= 0:
+        return ""
+    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
 def wrapped(words: str, width: int) -> Iterator[str]:
-    """Yield lines of at most ``width`` cells, which end where a word does, unless it is longer than a line."""
-    while len(words) > width:
-        end = words.rfind(" ", 0, width + 1)
-        yield words[: end if end > 0 else width]
-        words = words[end if end > 0 else width :].lstrip()
+    """Yield lines of at most ``width`` cells, or one letter, which end where a word does, unless it is longer."""
+    while len(words) > 1 and cell_len(words) > width:
+        most = max(1, len(set_cell_size(words, max(1, width)).rstrip()))
+        end = words.rfind(" ", 0, most + 1)
+        yield words[: end if end > 0 else most]
+        words = words[end if end > 0 else most :].lstrip()
     yield words

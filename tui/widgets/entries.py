@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from rich.cells import cell_len
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
@@ -55,13 +56,13 @@ def lines(found: Cells, widths: Mapping[str, int], room: int) -> Iterator[str]:
     """Yield an entry's line, then what tells its scenario from others of the name, if that does not fit."""
     name, below = found["name"], ""
     if not found["policy"]:
-        widths = {key: len(words) for key, words in found.items() if words}
-    elif len(name) > widths["name"]:
+        widths = {key: cell_len(words) for key, words in found.items() if words}
+    elif cell_len(name) > widths["name"]:
         head = name.partition(" (")[0]
-        name, below = head, name[len(head) :] if len(head) <= widths["name"] else name
+        name, below = head, name[len(head) :] if cell_len(head) <= widths["name"] else name
     yield " ".join(fit({**found, "name": name}[key], width) for key, width in widths.items()).rstrip()
     if below:
-        yield from (INDENT + line for line in wrapped(below.strip(), max(1, room - len(INDENT))))
+        yield from (INDENT + line for line in wrapped(below.strip(), room - len(INDENT)))
 
 
 class EntryList(OptionList, Generic[Entry]):
@@ -113,8 +114,8 @@ class EntryList(OptionList, Generic[Entry]):
     def _list(self) -> None:
         room = self.scrollable_content_region.width - 2  # without the cells beside a line
         runs = [found for _, entries in self._sections for _, found, _ in entries if found["policy"]]
-        wanted = {column.key: max((len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
-        heads = max((len(found["name"].partition(" (")[0]) for found in runs), default=0)
+        wanted = {column.key: max((cell_len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
+        heads = max((cell_len(found["name"].partition(" (")[0]) for found in runs), default=0)
         widths = laid_out((replace(COLUMNS[0], least=min(LEAST, heads)), *COLUMNS[1:]), wanted, room, 1)
         self.clear_options()
         for title, entries in self._sections:

@@ -44,11 +44,7 @@ class EventLines(LineView):
         room = max(8, self.room - self._label - self._kind)
         self._lines = []
         for place, event in enumerate(events):
-            words = event_words(event)
-            if len(words) <= room:
-                self._lines.append((place, words, True))
-            else:
-                self._lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
+            self._lines += ((place, part, not i) for i, part in enumerate(wrapped(event_words(event), room)))
         self.resize(len(self._lines), self.room)
         if cursor is not None:
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)

@@ -234,7 +234,7 @@ A click on a column's title sorts by it."""
             data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
             words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
         place = self.query_one("#book-reason", Static)
-        rows = min(6, len(list(wrapped(words, max(1, place.size.width)))))
+        rows = min(6, len(list(wrapped(words, place.size.width))))
         if rows > place.size.height:  # it does not shrink again from round to round: that lays out the whole screen
             place.styles.height = rows
         place.update(Text(words), layout=False)

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from tui.widgets.columns import GAP, Column, fit, laid_out, wrapped
 from tui.widgets.services import COLUMNS
@@ -61,6 +62,14 @@ def test_words_are_wrapped_without_a_loss_and_broken_only_if_longer_than_a_line(
     assert "".join(lines).replace(" ", "") == "".join(words)
     if max(map(len, words)) <= width:
         assert " ".join(line.rstrip() for line in lines) == " ".join(words)
+
+
+@given(words=st.text("ab 日本語", min_size=1), width=st.integers(-2, 12))
+def test_wide_letters_take_two_cells_and_no_room_ends_too(words: str, width: int) -> None:
+    assert cell_len(fit(words, width)) == max(0, width)
+    lines = list(wrapped(words, width))
+    assert all(cell_len(line) <= width or len(line) == 1 for line in lines)
+    assert "".join(lines).replace(" ", "") == words.replace(" ", "")
 
 
 def test_a_text_in_no_room_is_nothing() -> None:
