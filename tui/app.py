@@ -41,8 +41,8 @@ class MarketApp(SteadyApp):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
-    # Any screen may open a dialog. Home is the default screen, whose own CSS_PATH Textual does not load.
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]
+    # Any screen may open a dialog. Home is the default screen, whose own CSS_PATH Textual does not load.
     CSS_PATH = ["app.tcss", "screens/dialog.tcss", "screens/home.tcss"]
     BINDINGS = [
         Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="Help for what has the focus"),

@@ -53,10 +53,10 @@ class MarketScreen(TimeScreen):
             Binding("f", "follow", "Newest: Show the newest round, and follow the run"),
             Binding("end", "follow", "Newest: Show the newest round, and follow the run", show=False, priority=True),
             Binding("n", "jump('exit', 1)", "Next exit: Next round in which a service leaves", show=False),
-            Binding("N", "jump('exit', -1)", "Previous exit: Last round in which a service left", show=False),
+            Binding("N", "jump('exit', -1)", "Previous exit: Previous round in which a service leaves", show=False),
             Binding("o", "jump('conflict', 1)", "Next outbid: Next round in which an offer is refused", show=False),
             Binding(
-                "O", "jump('conflict', -1)", "Previous outbid: Last round in which an offer was refused", show=False
+                "O", "jump('conflict', -1)", "Previous outbid: Previous round in which an offer is refused", show=False
             ),
             Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
             Binding("i", "shock", "Shock: Change the market in a fork of the run"),

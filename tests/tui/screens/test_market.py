@@ -318,6 +318,8 @@ async def test_help_is_of_the_focused_panel(app: MarketApp, play_small: Play) ->
         assert isinstance(app.screen, HelpScreen)
         assert app.screen._title == "Order book"
         assert ("b", "The book of the service, or that of the client") in app.screen._keys
+        assert ("O", "Previous round in which an offer is refused") in app.screen._keys
+        assert ("N", "Previous round in which a service leaves") in app.screen._keys
         await pilot.press("escape", "5", "f1")
         assert isinstance(app.screen, HelpScreen)
         assert app.screen._title == "Events"
