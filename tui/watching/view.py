@@ -31,7 +31,6 @@ WALK_WORDS = {
 """Signs in a walk, in words."""
 
 REFUSED = {Verdict.OUTBID.value, Verdict.DROPPED.value}
-NO_OFFER = {verdict.value for verdict in (Verdict.UNWANTED, Verdict.MISFIT, Verdict.OFFLINE, Verdict.LEFT)}
 
 WANTED = "?"
 """Sign of a client that a service has made an offer to, before the cores are allocated."""
@@ -121,11 +120,7 @@ class View:
         return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
 
     def refusal(self, client: int | None = None) -> tuple[int, int] | None:
-        """Return service and client of an offer that is known to be refused; the chosen service's, if it has one.
-
-        Args:
-            client: to which the offer was made; None for any.
-        """
+        """Return service and client of an offer known to be refused, of the chosen service if it has one."""
         assert self.logged is not None  # noqa: S101 - asked only where there is a round
         names = [row.service for row in self.logged.services]
         offers = [(names.index(it.service), it.client) for it in self.logged.offers if client in {None, it.client}]

@@ -11,7 +11,7 @@ from fl.counting import counted
 from scenarios.judging.reasons import cash
 from tui.watching.book import Verdict
 from tui.watching.heat import Heat
-from tui.watching.view import NO_OFFER, WANTED, View
+from tui.watching.view import WANTED, View
 from tui.widgets.lines import GUTTER, LineView
 from tui.widgets.look import fit, plain, series_color, sign, tint
 from tui.widgets.messages import PanelWanted, Selected
@@ -159,7 +159,7 @@ class ClientGrid(LineView):
             self.action_overview()
             return
         cell, view = (self.column, self.cursor), self._view
-        if view is not None and view.logged is not None and view.mark(*cell) in NO_OFFER:
+        if view is not None and view.book is not None and view.book.offer(*cell) is None:
             cell = view.refusal(self.cursor) or cell
         self.post_message(Selected(*cell))
         self.post_message(PanelWanted(BookPanel.NUMBER))

@@ -119,15 +119,14 @@ class BookTable(TableView):
         return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
 
 
-def _absence(view: View, service: int) -> str:
+def _absence(view: View, place: int) -> str:
     """Return why a service takes no part in a round; empty if it does."""
     assert view.logged is not None  # noqa: S101 - called only if there is a round
-    match view.logged.services[service].status:
-        case Status.WAITING:
-            return "has not arrived"
-        case Status.LEFT:
-            return f"left in round {view.session.history.exit_of(service, view.round)}, having reached its target"
-    return ""
+    row = view.logged.services[place]
+    if row.status is Status.WAITING:
+        return f"{row.service} has not arrived"
+    left = view.session.history.exit_of(place, view.round)
+    return f"{row.service} left in round {left}, having reached its target" if row.status is Status.LEFT else ""
 
 
 class BookPanel(Panel):
@@ -217,7 +216,7 @@ A click on a column's title sorts by it."""
             left = max(0, view.book.remaining(place)) if known else row.budget
             money = f"{cash(left)} of {cash(row.budget)} left"
             gone = _absence(view, place).partition(",")[0]  # the line below says why
-            self.entitle(f"{row.service} {gone}" if gone else f"{row.service}{only}, {money}")
+            self.entitle(gone or f"{row.service}{only}, {money}")
 
     def _explain(self) -> None:
         """Show the chosen line in full; its column may be cut off."""
@@ -225,8 +224,7 @@ A click on a column's title sorts by it."""
         if self._view is None or self._view.logged is None:
             words = ""
         elif bid is None:
-            absent = not self.by_client and _absence(self._view, self._view.service)
-            words = f"{self._view.logged.services[self._view.service].service} {absent}" if absent else ""
+            words = "" if self.by_client else _absence(self._view, self._view.service)
         else:
             who = self._view.logged.services[bid.service].service
             known = self._view.event is None
