@@ -121,9 +121,10 @@ def test_a_standard_output_that_takes_nothing_is_one_line_and_status_1(
     assert (done.returncode, done.stderr) == (1, f"{line}\n")
 
 
-def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does() -> None:
+@pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-"])
+def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does(redirected: str) -> None:
     done = subprocess.run(
-        ["/bin/bash", "-c", f"{shlex.join(DOOR)} run nope 2> /dev/full"], capture_output=True, text=True
+        ["/bin/bash", "-c", f"{shlex.join(DOOR)} run nope {redirected}"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
 

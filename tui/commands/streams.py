@@ -82,13 +82,13 @@ def guard_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    sys.stderr = sys.stderr or open(_ERR, "w", closefd=False)  # noqa: SIM115 - a descriptor
     if closed:
         raise OutputError("standard output is closed; send it to a file, or to /dev/null")
     sys.stdout = sys.__stdout__ = _replaced(sys.stdout, _Results)  # type: ignore[misc,assignment]
-    if sys.stderr is not None:
-        sys.stderr = sys.__stderr__ = _replaced(sys.stderr, _Progress)  # type: ignore[misc,assignment]
-        if isinstance(sys.stderr, _Progress):
-            sys.stderr.spare = os.dup(_ERR)
+    sys.stderr = sys.__stderr__ = _replaced(sys.stderr, _Progress)  # type: ignore[misc,assignment]
+    if isinstance(sys.stderr, _Progress):
+        sys.stderr.spare = os.dup(_ERR)
 
 
 def finish_streams() -> None:
