@@ -15,7 +15,7 @@ def main() -> None:
     try:
         _on_ctrl_c(_end)
     except KeyboardInterrupt:  # before it was set
-        _end()
+        _end(signal.SIGINT)
     try:
         from fl.crash import guarded
     except ImportError as error:  # something else on Python's path is called fl
@@ -41,9 +41,9 @@ def _run() -> object:
             raise KeyboardInterrupt
 
     _on_ctrl_c(signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored
-            signal.signal(number, end)
+    others = [it for it in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(it) is signal.SIG_DFL]  # nohup's is not
+    for number in others:
+        signal.signal(number, end)
     status = None
     try:
         status = run_arguments()
@@ -51,9 +51,10 @@ def _run() -> object:
         if not ended:
             raise
     finally:
-        ended.append(0)
+        for number in others:
+            signal.signal(number, _end)
         _on_ctrl_c(_end)
-    return ended[0] or status
+    return ended[0] if ended else status
 
 
 def _on_ctrl_c(handler: "signal._HANDLER") -> None:
@@ -62,9 +63,9 @@ def _on_ctrl_c(handler: "signal._HANDLER") -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _end(*_: object) -> None:
+def _end(number: int, *_: object) -> None:
     """End the process at once: while it is imported nothing has begun, and while Python takes it down all is done."""
-    os._exit(130)
+    os._exit(128 + number)
 
 
 def _say(line: str) -> None:

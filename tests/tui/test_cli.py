@@ -198,6 +198,23 @@ def test_ctrl_c_stays_ignored_where_the_caller_ignores_it() -> None:
     assert interrupted([sys.executable, "-P", "-c", program, "policies"], 0.1, b"ready") == (0, b"")
 
 
+LAST = """\
+import atexit, os, signal
+from tui.cli import main
+atexit.register(lambda: os.write(1, b"not ended"))
+atexit.register(signal.raise_signal, {0})
+main()
+"""
+"""The command, which gets a signal while Python is about to end."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_work_ends_the_command_at_once(number: signal.Signals) -> None:
+    program = [sys.executable, "-P", "-c", LAST.format(number.value), "--version"]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (128 + number, f"flmarket {flmarket.__version__}\n")
+
+
 def test_ctrl_c_as_earlier_versions_of_typer_pass_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def app(*_: object, **__: object) -> None:
         raise typer.Abort
