@@ -1,4 +1,4 @@
-"""How far something is that takes long: whoever does it counts, and whoever starts it decides where that is shown."""
+"""Progress of what takes long: whoever does it counts, and whoever starts it decides where that is shown."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -95,9 +95,10 @@ class _Bars:
     @contextmanager
     def __call__(self, what: str, total: int) -> Iterator[Step]:
         if self._bars is None:
-            self._bars = _progress()
-            self._timer = Timer(PATIENCE, self._bars.start)
+            bars = _progress()
+            self._timer = Timer(PATIENCE, bars.start)
             self._timer.start()
+            self._bars = bars
         bars = self._bars
         task = bars.add_task(what, total=total, text="")
         try:
@@ -109,25 +110,40 @@ class _Bars:
 
     def end(self) -> None:
         """Take all bars away."""
+        self._timer.cancel()
         if self._bars is not None:
-            self._timer.cancel()
             self._timer.join()
             self._bars.stop()
             self._bars = None
 
 
 def _progress() -> "Progress":
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.table import Column
+    from rich.text import Text
 
     from fl.console import SafeConsole
 
+    class Label(TextColumn):
+        def render(self, task: Task) -> Text:
+            text = super().render(task)
+            text.no_wrap = True  # unlike its column, which else could not give way
+            return text
+
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
+        Label("{task.description}", markup=False, table_column=Column()),
         BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         TextColumn("{task.fields[text]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # gives way first
         console=SafeConsole(stderr=True),
         transient=True,

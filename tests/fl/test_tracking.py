@@ -1,8 +1,9 @@
 """What takes long is counted where it is done, and shown where whoever started it wants that."""
 
 import io
+import re
 import sys
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 
@@ -55,6 +56,31 @@ def test_nothing_is_shown_unless_asked_for(capsys: pytest.CaptureFixture[str]) -
         list(tracked("abc", "hidden"))
     list(tracked("abc", "afterwards"))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("width", [30, 80])
+@pytest.mark.usefixtures("at_once")
+def test_a_long_label_gives_way_to_the_bar_the_count_and_the_time(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", str(width))
+    bars = tracking._progress()
+    bars.add_task("label" * 13, total=100, completed=12, text="digits 50.0%")
+    bars.console.print(bars.get_renderable())
+    assert re.search(r" labe\w*… [━╸╺ ]+ +12/100 -:--:-- ", terminal.getvalue())
+    assert terminal.getvalue().count("\n") == 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_ctrl_c_before_a_bar_appears_is_no_other_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(Timer):
+        def start(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tracking, "Timer", Interrupted)
+    with pytest.raises(KeyboardInterrupt), shown(live=True):
+        list(tracked("abc", "letters"))
 
 
 @pytest.mark.usefixtures("at_once")
