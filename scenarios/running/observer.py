@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from des.records import Status
 from des.rows import RoundReport
 from scenarios.running.runner import Run
 
@@ -16,18 +15,15 @@ class Progress:
     Attributes:
         round: the last one that was played.
         accuracies: the services' accuracies in [0, 1], in the scenario's order.
-        leaving: a service met its target in this round.
     """
 
     round: int
     accuracies: Mapping[str, float]
-    leaving: bool
 
     @classmethod
     def of(cls, report: RoundReport) -> "Progress":
         """Return the progress that a round's report shows."""
-        accuracies = {row.service: row.accuracy for row in report.services}
-        return cls(report.round, accuracies, any(row.status is Status.REACHED for row in report.services))
+        return cls(report.round, {row.service: row.accuracy for row in report.services})
 
 
 class RunObserver(Protocol):

@@ -115,7 +115,7 @@ class Pool:
             elif run is None:
                 continue
             elif message["type"] == "round":
-                observer.round_done(run, Progress(message["round"], message["accuracies"], message["leaving"]))
+                observer.round_done(run, Progress(message["round"], message["accuracies"]))
                 continue
             else:
                 if message["kind"] == "input":

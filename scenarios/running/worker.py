@@ -3,7 +3,7 @@
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
     {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
-    {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}, "leaving": false}
+    {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}}
     {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
