@@ -1,4 +1,4 @@
-"""How the progress of a batch is reported on stderr: bars on a terminal, plain lines elsewhere."""
+"""The progress of a batch, reported on stderr: bars on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +15,6 @@ from fl.tracking import Step, counting, shown
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
 from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
-
-_META = f"seed-*/{META}"
 
 
 @contextmanager
@@ -56,7 +54,7 @@ class Reporter:
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {spans(seeds)}"
         each = counted(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
         seconds = None if jobs is None or self._quiet else _expected(runs, jobs)
-        about = "" if seconds is None else f", about {duration(seconds)} as earlier runs took"
+        about = "" if seconds is None else f", about {duration(seconds)}, going by earlier runs"
         self._progress(f"{counted(len(runs), 'run')}: {which}, {each}{about}")
         if len(runs) > 1:
             self._all = self._stack.enter_context(counting("all rounds", sum(run.scenario.rounds for run in runs)))
@@ -116,9 +114,13 @@ class Reporter:
 def _expected(runs: Sequence[Run], jobs: int) -> float | None:
     """Return what runs will take as far as earlier ones tell: of each one's scenario and policy, with any seed."""
     with suppress(OSError, RunDirectoryError, KeyError, TypeError, ValueError):  # there are none, or they do not say
-        took = {
-            folder: fmean(RunDirectory(at.parent).meta()["wall_seconds"] for at in islice(folder.glob(_META), 5))
-            for folder in {run.directory.path.parent for run in runs}
-        }
+        took = {folder: fmean(islice(_seconds(folder), 5)) for folder in {run.directory.path.parent for run in runs}}
         return sum(took[run.directory.path.parent] for run in runs) / min(jobs, len(runs))
     return None
+
+
+def _seconds(folder: Path) -> Iterator[float]:
+    """Yield the time that each complete run in a folder took."""
+    for at in folder.glob(f"seed-*/{META}"):
+        if (meta := RunDirectory(at.parent).meta())["status"] == "complete":
+            yield meta["wall_seconds"]

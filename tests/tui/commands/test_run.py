@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from scenarios.logs.directory import RunDirectory
 from support.shell import CLI
 
 SURROGATE = ("--set", "training.backend=surrogate")
@@ -45,15 +46,19 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
 
 
 def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket) -> None:
-    """How long it takes only where earlier runs tell: of the same scenario and policy, with any seed."""
+    """How long it takes only where complete runs tell: of the same scenario and policy, with any seed."""
     _, first = quick_run
     assert first.stderr.startswith("1 run: seed 0, 3 rounds\n")
     brief = ("run", "quickstart", "--rounds", "3", "--set", "training.backend=surrogate")
     several = flmarket(*brief, "--seeds", "0..2,7", "--out", str(tmp_path))
     assert "\n4 runs: seeds 0-2, 7, 3 rounds\n" in several.stderr
     assert several.stderr.count("complete in") == 4
+    (played,) = tmp_path.glob("*/as-configured")
+    for seed in range(100, 105):
+        (failed := played / f"seed-{seed:04}").mkdir()
+        RunDirectory(failed).finish({"status": "failed", "wall_seconds": 1e6})
     again = flmarket(*brief, "--seeds", "9", "--jobs", "2", "--out", str(tmp_path))
-    assert re.search("\n5 runs: seeds 3-6, 8, 3 rounds, about .* as earlier runs took\n", again.stderr)
+    assert re.search("\n5 runs: seeds 3-6, 8, 3 rounds, about \\S+ s, going by earlier runs\n", again.stderr)
 
 
 @pytest.mark.slow
