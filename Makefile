@@ -71,15 +71,15 @@ clean:  ## Remove the virtual environment and all caches
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# On Linux, PyTorch's plain build is that for CUDA; pip cannot ask for the other one by its name, uv can.
+# On Linux for x86_64, PyTorch's plain build is that for CUDA; pip cannot ask for the other one by its name, uv can.
 TORCH = $(shell grep -E '^(torch|torchvision)==' constraints.txt)
 define announce
 @$(BIN)/python -c 'import torch' 2> /dev/null || { \
 	echo "Installing flmarket, PyTorch and about 50 other packages into $(VENV). With PyTorch's CPU build that is about"; \
-	echo "320 MB to download and 1.4 GB on disk; it takes one to ten minutes, as fast as the network is."; \
-	[ "$$(uname -s)" != Linux ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || printf '%s\n' \
-		"There is no NVIDIA GPU here, but PyTorch for Linux brings several gigabytes of CUDA if it is not told otherwise." \
-		"To do without, press Ctrl-C, install its CPU build first, and continue:" \
+	echo "320 MB to download and 1.4 GB on disk; it takes one to ten minutes, depending on your network."; \
+	[ "$$(uname -sm)" != "Linux x86_64" ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || printf '%s\n' \
+		"There is no NVIDIA GPU here, but PyTorch for Linux brings several gigabytes of CUDA unless told otherwise." \
+		"To avoid that, press Ctrl-C, install its CPU build first, and continue:" \
 		"    $(BIN)/pip install uv" \
 		"    $(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)" \
 		"    make $(MAKECMDGOALS)"; \
