@@ -4,6 +4,7 @@ Nothing else prints, so that every text is made printable in one place; a test h
 """
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ def note(text: str) -> None:
 def program() -> str:
     """Return what a user types to start flmarket again: its name, or its path where a shell does not find it."""
     called, found = sys.argv[0], shutil.which("flmarket")
-    return called if found is None or os.path.realpath(found) != os.path.realpath(called) else "flmarket"
+    known = found is not None and os.path.realpath(found) == os.path.realpath(called)
+    return "flmarket" if known else shlex.quote(called)
 
 
 def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:

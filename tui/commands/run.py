@@ -124,7 +124,8 @@ def run(
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
     print_results(complete)
-    if complete and sources == ["quickstart"] and not policy and not quiet and sys.stderr.isatty():
+    plain = sources == ["quickstart"] and not policy and out == Path("runs")  # as what it says to type
+    if complete and plain and not quiet and sys.stderr.isatty():
         print_next_steps(complete[0])
     raise typer.Exit(1 if failed else 0)
 

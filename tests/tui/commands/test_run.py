@@ -79,7 +79,9 @@ def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [("--quiet",), ("--policy", "hqfa"), ("paper", *SURROGATE)], ids=" ".join)
+@pytest.mark.parametrize(
+    "more", [("--quiet",), ("--policy", "hqfa"), ("--out", "my runs"), ("paper", *SURROGATE)], ids=" ".join
+)
 def test_who_wants_silence_or_has_gone_on_is_not_told_what_to_do_next(more: tuple[str, ...], tmp_path: Path) -> None:
     told = in_terminal("run", "quickstart", *more, "--rounds", "1", cwd=tmp_path)
     assert "rounds.csv" in told
