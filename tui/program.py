@@ -63,7 +63,7 @@ trained, money is exact, and every bid, offer and payment is logged.
 
   {0} run quickstart   play a first market: a few seconds, no download
   {0} tui              watch a market live, step through it, compare runs
-  {0} scenarios        list the markets that come with it, the paper's too
+  {0} scenarios        list the built-in markets, including the paper's
 
 All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""

@@ -140,8 +140,11 @@ class Suite:
             if mode not in MODES:
                 raise InputError(unknown("mode", mode, MODES))
         if others := [seed for seed in seeds or () if seed not in self.seeds]:
+            count = len(seeds or ())
+            hint = f"; --seeds {count} means seeds 0 to {count - 1}, one seed is --seed {count}"
             raise InputError(
-                f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}; --seed takes one"
+                f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}"
+                + (hint if count in self.seeds else "")
             )
         return [
             Cell(name, mode, seat, seed)

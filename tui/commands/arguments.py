@@ -39,7 +39,7 @@ Figures = Annotated[
 ]
 Seed = Annotated[
     list[int] | None,
-    typer.Option(min=0, metavar="SEED", help="Instead of --seeds: this one. Repeatable."),
+    typer.Option(min=0, metavar="SEED", help="A single seed, instead of --seeds. Repeatable."),
 ]
 
 
@@ -54,14 +54,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="P
 
 def seeds_option(purpose: str, otherwise: str) -> Any:
     """Return the option ``--seeds``, which means the same for every command; ``Seed`` goes with it."""
-    text = f"{purpose}: `10` is how many (0 to 9), `0,3,7` and `0..9` are which. If not given: {otherwise}."
+    text = f"{purpose}: a count (`10`: seeds 0 to 9), a list (`0,3,7`) or a range (`0..9`). If not given: {otherwise}."
     return typer.Option(metavar="N|LIST|RANGE", help=text, show_default=False)
 
 
 def seeds_of(seeds: str | None, seed: Sequence[int] | None, otherwise: Sequence[int]) -> Sequence[int]:
     """Return the seeds that ``--seeds`` or ``--seed`` asks for; both together are an InputError."""
     if seeds is not None and seed:
-        raise InputError("choose one of --seeds, which says how many or which, and --seed, which is one each time")
+        raise InputError("choose one of --seeds, a count, a list or a range, and --seed, which is one each time")
     if seed:
         return list(dict.fromkeys(seed))
     return otherwise if seeds is None else parse_seeds(seeds)

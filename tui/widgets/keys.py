@@ -54,10 +54,10 @@ _PURPOSES = {
     "Open the list of choices": "show_overlay",
     "Go to the next or the previous part": "app.focus_next app.focus_previous",
     "Copy the text that is marked with the mouse": "screen.copy_text",
-    "Suspend flmarket, as other programs (fg goes on)": "suspend_process",
+    "Suspend flmarket (fg resumes it)": "suspend_process",
 }
 WORDS = {action: words for words, actions in _PURPOSES.items() for action in actions.split()}
-"""What Textual's own keys are for, by their actions; those of a text field are not listed."""
+"""The purposes of Textual's own keys, by their actions; those of a text field are not listed."""
 
 
 def purposes(screen: Screen[Any]) -> dict[str, list[str]]:

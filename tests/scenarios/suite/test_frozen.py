@@ -106,8 +106,13 @@ def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
     assert {cell.seed for cell in small.cells()} == {1, 2, 3}
     with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):
         small.cells(markets=("pear",))
-    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3; --seed takes one$"):
-        small.cells(seeds=(5,))
+    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3$"):
+        small.cells(seeds=(1, 5, 6, 7))
+
+
+def test_a_seed_that_is_taken_for_a_count_is_pointed_out(small: Suite) -> None:
+    with pytest.raises(InputError, match=r"they are 1, 2, 3; --seeds 3 means seeds 0 to 2, one seed is --seed 3$"):
+        small.cells(seeds=range(3))
 
 
 def change(folder: Path) -> None:

@@ -119,13 +119,13 @@ def test_seeds_means_the_same_everywhere_and_goes_without_seed(
     command: str, tmp_path: Path, flmarket: Flmarket
 ) -> None:
     told = re.sub(r"[\s│]+", " ", flmarket(command, "--help", env={"COLUMNS": "200"}).stdout)
-    assert "`10` is how many (0 to 9), `0,3,7` and `0..9` are which." in told
-    assert "Instead of --seeds: this one. Repeatable." in told
+    assert "a count (`10`: seeds 0 to 9), a list (`0,3,7`) or a range (`0..9`)." in told
+    assert "A single seed, instead of --seeds. Repeatable." in told
     what = {"train": ["--out", "agent"], "league": ["--policy", "hqfa", "--policy", "lcfa"]}.get(command, [])
     named = "hqfa" if command == "suite" else "quickstart"
     done = flmarket(command, named, *what, "--seeds", "3", "--seed", "5", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "choose one of --seeds, which says how many or which, and --seed, which is one each time\n"
+    assert done.stderr == "choose one of --seeds, a count, a list or a range, and --seed, which is one each time\n"
     assert list(tmp_path.iterdir()) == []
 
 

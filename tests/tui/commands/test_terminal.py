@@ -1,4 +1,4 @@
-"""How a command ends, or is suspended, in a terminal: with the terminal as it was, and its runs to be resumed."""
+"""The end of a command in a terminal, or its suspension: the terminal is as it was, and its runs can be resumed."""
 
 import shlex
 import signal

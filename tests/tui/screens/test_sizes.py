@@ -1,4 +1,4 @@
-"""What the screens show at every size: no key, button or name is lost that one cannot do without."""
+"""The screens at every size: no key, button or name is lost that one cannot do without."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How fast a run plays that is started to be watched. Unhurried, a round takes a quarter of an hour here."""
+"""The pace of a run that is started to be watched. Unhurried, a round takes a quarter of an hour here."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

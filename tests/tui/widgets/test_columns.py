@@ -1,4 +1,4 @@
-"""Which columns there is room for, how wide they are, and words on several lines."""
+"""The columns there is room for, their widths, and words on several lines."""
 
 from hypothesis import given
 from hypothesis import strategies as st
