@@ -60,6 +60,18 @@ def test_what_a_test_that_passes_leaves_is_an_error(session: Session) -> None:
     assert "1 passed, 1 error" in out
 
 
+def test_what_cannot_be_ended_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as what runs as another user now."""
+
+    def refuse(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(leftovers, "running", lambda _: iter([(1, "init")]))
+    monkeypatch.setattr(leftovers, "PATIENCE", 0.1)
+    monkeypatch.setattr(leftovers.os, "kill", refuse)
+    assert leftovers.end() == ["init"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_session_leaves_nothing(session: Session, how: signal.Signals, tmp_path: Path) -> None:

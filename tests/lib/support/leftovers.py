@@ -66,9 +66,10 @@ def end(since: float = 0.0, *, patience: float = 0.0) -> list[str]:
     while (found := dict(running(since))) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid in found:
-        with suppress(ProcessLookupError):
+        with suppress(OSError):  # it has ended, or is another user's now
             os.kill(pid, signal.SIGKILL)
-    while found.keys() & dict(running(since)).keys():
+    deadline = time.monotonic() + PATIENCE
+    while found.keys() & dict(running(since)).keys() and time.monotonic() < deadline:
         time.sleep(0.01)
     return [*found.values()]
 
