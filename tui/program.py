@@ -143,9 +143,18 @@ def run_arguments() -> object:
     except UsageError as error:
         from typer.rich_utils import rich_format_error
 
-        error.message = printable_lines(error.message)
+        error.message = printable_lines(error.message + _meant(arguments[0]))
         rich_format_error(error)
         return BAD_INPUT
+
+
+def _meant(first: str) -> str:
+    """Return what to type in place of what is no command, but looks like it; else nothing."""
+    from scenarios.loader import builtin_names
+
+    if first == "help":
+        return " Did you mean 'flmarket --help'?"
+    return f" Did you mean 'flmarket run {first}'?" if first in builtin_names() or first.endswith(".toml") else ""
 
 
 def _at_home(argument: str) -> str:

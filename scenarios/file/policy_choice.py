@@ -37,7 +37,7 @@ class PolicyChoice:
         """Read ``NAME`` or ``NAME:CHECKPOINT``; ``option`` is named in messages.
 
         Raises:
-            InputError: nothing follows the colon.
+            InputError: nothing follows the colon, or several are named.
             UnknownPluginError, PluginError: the policy is unknown or cannot be used.
         """
         name, checkpoint = parted(text)
@@ -47,6 +47,8 @@ class PolicyChoice:
             raise InputError(
                 f"{option} {text}: a plug-in file is named by itself: --plugin {name} {option} {checkpoint}"
             )
+        if "," in name:
+            raise InputError(f"{option} {text}: give {option} once for each")
         POLICIES.load(name)
         return cls(name, checkpoint)
 

@@ -37,9 +37,17 @@ Plugins = Annotated[
 Figures = Annotated[
     Path | None, typer.Option("--figures", metavar="DIR", help="Also write figures, as SVG, PNG and PDF.")
 ]
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise typer.BadParameter(f"{text!r} is not a seed, such as 7; --seeds takes several, such as 7,8")
+    return int(text)
+
+
 Seed = Annotated[
     list[int] | None,
-    typer.Option(min=0, metavar="SEED", help="A single seed, instead of --seeds. Repeatable."),
+    typer.Option(parser=_seed, metavar="SEED", help="A single seed, instead of --seeds. Repeatable."),
 ]
 
 

@@ -32,6 +32,22 @@ def test_how_it_was_called_is_how_it_says_to_call_it(flmarket: Flmarket, monkeyp
     assert program() == "'my tools/flmarket'"
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("help", "flmarket --help"),
+        ("quickstart", "flmarket run quickstart"),
+        ("mine.toml", "flmarket run mine.toml"),
+        ("run quickstart --seed 7,8", "--seeds takes several, such as 7,8"),
+        ("run quickstart --policy random,hqfa", "--policy random,hqfa: give --policy once for each"),
+    ],
+)
+def test_what_is_nearly_right_is_answered_with_what_is(typed: str, told: str, flmarket: Flmarket) -> None:
+    done = flmarket(*typed.split(), env={"COLUMNS": "200"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
 def test_its_help_is_the_whole_list(flmarket: Flmarket) -> None:
     done = flmarket("--help")
     assert done.returncode == 0
