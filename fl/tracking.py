@@ -118,33 +118,25 @@ class _Bars:
 
 
 def _progress() -> "Progress":
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
     from rich.table import Column
     from rich.text import Text
 
     from fl.console import SafeConsole
 
-    class Label(TextColumn):
-        def render(self, task: Task) -> Text:
+    class Label(progress.TextColumn):
+        def render(self, task: progress.Task) -> Text:
             text = super().render(task)
             text.no_wrap = True  # unlike its column, which else could not give way
             return text
 
-    return Progress(
-        SpinnerColumn(),
+    return progress.Progress(
+        progress.SpinnerColumn(),
         Label("{task.description}", markup=False, table_column=Column()),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        TextColumn("{task.fields[text]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # gives way first
+        progress.BarColumn(bar_width=16),
+        progress.MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        progress.TimeRemainingColumn(table_column=Column(no_wrap=True)),
+        Label("{task.fields[text]}", markup=False, table_column=Column(ratio=1)),  # gives way first
         console=SafeConsole(stderr=True),
         transient=True,
         expand=True,
