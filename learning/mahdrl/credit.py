@@ -34,9 +34,9 @@ LARGEST_GAIN = 3.0
 """In usual sizes: a rare round must not outweigh all others."""
 
 
-def running_rate(seen: Any) -> Any:
+def running_rate(seen: Any, slowest: float = SLOWEST_RATE) -> Any:
     """Return how far a running mean moves towards the latest of the values seen, given how many: a number, or [n]."""
-    return np.maximum(1.0 / seen, SLOWEST_RATE)
+    return np.maximum(1.0 / seen, slowest)
 
 
 def progress(accuracies: npt.ArrayLike) -> FloatArray:
@@ -81,14 +81,15 @@ def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatA
 
 
 class Baseline:
-    """A running mean of y for each service and round.
+    """A running mean of y, or of another value, for each service and round.
 
     Attributes:
         mean: [M, N].
         episodes: [M] episodes seen.
     """
 
-    def __init__(self, services: int, rounds: int) -> None:
+    def __init__(self, services: int, rounds: int, *, slowest: float = SLOWEST_RATE) -> None:
+        self._slowest = slowest
         self.mean: FloatArray = np.zeros((services, rounds))
         self.episodes: IntArray = np.zeros(services, dtype=np.int64)
 
@@ -97,17 +98,20 @@ class Baseline:
         return np.asarray(np.exp(-self.mean[service]))
 
     def deviations(self, service: int, y: FloatArray) -> FloatArray | None:
-        """Return d [n] for an episode's y [n], and add the episode to the baseline; None for the first episode.
-
-        In the baseline, a service that left keeps its last y: otherwise late rounds would be compared with slow
-        episodes only.
-        """
-        held = np.concatenate([y, np.full(self.mean.shape[1] - len(y), y[-1])])
+        """Return d [n] for an episode's y [n], and add the episode to the baseline; None for the first episode."""
         first = self.episodes[service] == 0
         deviation = y - self.mean[service, : len(y)]
-        self.episodes[service] += 1
-        self.mean[service] += running_rate(self.episodes[service]) * (held - self.mean[service])
+        self.add(service, y)
         return None if first else deviation
+
+    def add(self, service: int, y: FloatArray) -> None:
+        """Add an episode's y [n] to the baseline.
+
+        A service that left keeps its last y: otherwise late rounds would be compared with slow episodes only.
+        """
+        held = np.concatenate([y, np.full(self.mean.shape[1] - len(y), y[-1])])
+        self.episodes[service] += 1
+        self.mean[service] += running_rate(self.episodes[service], self._slowest) * (held - self.mean[service])
 
     def state(self) -> Tensors:
         """Return what a checkpoint must hold, by name."""

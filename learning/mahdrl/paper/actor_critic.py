@@ -18,9 +18,6 @@ from learning.mahdrl.networks import Mlp
 Network = Literal["slots", "passes", "clients"]
 Payments = Literal["actor", "bid"]
 
-ACTOR_BIAS = 2.0
-"""Subtracted from the actor's output, so that an untrained actor pays about 12 % above the bid, not 50 %. Ours."""
-
 SMALLEST_BUDGET = 1e-6
 """Money; keeps bids in units of the budget finite."""
 
@@ -69,6 +66,7 @@ class Networks:
         services: int,
         clients: int,
         *,
+        bias: float,
         serial: bool = False,
     ) -> None:
         """Lay out the networks.
@@ -80,6 +78,7 @@ class Networks:
             hidden: neurons of the hidden layers.
             services: M.
             clients: C.
+            bias: subtracted from the actor's output.
             serial: whether states also say who has been chosen in the slot; with ``slots`` only.
 
         Raises:
@@ -89,6 +88,7 @@ class Networks:
             if value not in kinds:
                 raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
         self._network, self._learned, self._clients = network, payments == "actor", clients
+        self._bias = bias
         if network != "clients":
             self.state = clients + services * clients + 1 + (clients if serial else 0)
             self._actor = Mlp((self.state, *hidden, clients))
@@ -130,7 +130,7 @@ class Networks:
             output = self._actor.forward(actor, states)
         else:
             output = self._actor.forward(actor, self._by_client(states)).reshape(*states.shape[:2], self._clients)
-        output = output - ACTOR_BIAS
+        output = output - self._bias
         return sigmoid(output) if isinstance(output, np.ndarray) else torch.sigmoid(output)
 
     def q(self, critic: Any, states: Any, markup: Any) -> Any:

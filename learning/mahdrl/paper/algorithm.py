@@ -46,6 +46,7 @@ from learning.mahdrl.hindsight import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks
 from learning.mahdrl.paper.equations import Batch, actor_loss, critic_loss, serial_selection, soft_update, targets
+from learning.mahdrl.paper.rewards import Rewards
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.paper.transitions import CreditedTransitions, Transitions
 from learning.mahdrl.replay import Replay
@@ -68,7 +69,8 @@ class Learner:
 
         # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
         serial = s.selection == "serial"
-        self.networks = Networks(s.network, s.payments, s.hidden, len(shape.services), shape.clients, serial=serial)
+        size = (len(shape.services), shape.clients)
+        self.networks = Networks(s.network, s.payments, s.hidden, *size, bias=s.bias, serial=serial)
         self.weights = self.networks.initial(stream(seed, "agent"), agents)
         self.target_weights = self.weights.copy()
         # The paper names no optimiser and no learning rates; these are DDPG's.
@@ -83,6 +85,7 @@ class Learner:
         }  # fmt: skip
         self._replay = Replay(agents, s.replay, {**fields, **self.more_fields})
         self._transitions = Transitions(self._replay)
+        self._rewards = Rewards(agents, shape.rounds, s.discount, centred=s.centred)
         if s.target == "advantage":
             self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)
 
@@ -96,6 +99,7 @@ class Learner:
         """
         self._episode = episode
         self._transitions.begin()
+        self._rewards.begin()
         self._noise[...] = 0.0
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
@@ -142,16 +146,17 @@ class Learner:
         The paper's tuple is (s, a_d, a_c, s'). Eq. (11) also needs the reward, whether anything follows, and, to find
         the greedy a_d', the bids of the next round, who is online in it, and the budget.
         """
+        over, earned = self._earned(agent, observation, came)
+        if earned is None:
+            return
         state, bids = self.networks.encode(observation), observation.own_bids
         self._transitions.followed(agent, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
         # a_c of all clients is stored, also of those that a_d leaves out: the critic saw them all.
         chosen = np.zeros(len(bids))
         chosen[offer.clients] = 1.0
-        left = observation.rounds - observation.round
-        over = came.status is Status.REACHED or left == 0
         transition = {
             "state": state, "chosen": chosen, "markup": self._continuous[observation.service],
-            "reward": self._reward(observation.service, came, left if over else 0), "budget": observation.budget,
+            "reward": earned, "budget": observation.budget,
         }  # fmt: skip
         self._transitions.played(agent, came.accuracy, transition)
         if over:
@@ -183,7 +188,7 @@ class Learner:
         """Return y of eq. (11)."""
         s = self.settings
         chooser = self.weights.critic if s.target == "double" else None
-        return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, most=s.highest_value)
+        return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, within=s.values_within)
 
     def remember(
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
@@ -193,6 +198,7 @@ class Learner:
     def end(self, lived: Lived | None = None) -> dict[str, float]:
         """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
         self._transitions.end()
+        self._rewards.end()
         return {}
 
     def _step_noise(self, round_: int) -> None:
@@ -205,15 +211,15 @@ class Learner:
         size = epsilon if self.settings.fading else 1.0
         return torch.from_numpy((size * self._noise[agents, None]).astype(np.float32))
 
-    def _reward(self, name: str, came: Feedback, left: int) -> float:
-        """Return r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
+    def _earned(self, agent: int, observation: Observation, came: Feedback) -> tuple[bool, float | None]:
+        """Return whether this was the agent's last round, and its reward as it is stored; None stores nothing.
 
-        A service that exits "still gets a constant reward" in the ``left`` rounds to come. It takes no decisions in
-        them, so its last transition gets all of that, discounted.
+        It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
         """
-        reward = float(came.reward / self._shape.reward_bases[name])
-        gamma = self.settings.discount
-        return reward * (1.0 + sum(gamma**k for k in range(1, left + 1)))
+        left = observation.rounds - observation.round
+        over = came.status is Status.REACHED or left == 0
+        reward = float(came.reward / self._shape.reward_bases[observation.service])
+        return over, self._rewards.stored(agent, reward, left if over else 0)
 
     def state(self) -> Tensors:
         """Return everything that later learning depends on, between two episodes."""
@@ -224,6 +230,7 @@ class Learner:
             **self._adam_actor.state("adam.actor"),
             **self._adam_critic.state("adam.critic"),
             **self._transitions.state(),
+            **self._rewards.state(),
         }
 
     def restore(self, state: Tensors) -> None:
@@ -234,6 +241,7 @@ class Learner:
         self._adam_actor.restore("adam.actor", state)
         self._adam_critic.restore("adam.critic", state)
         self._transitions.restore(state)
+        self._rewards.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:
         """Return what a trained agent needs to play: its actor and its critic."""

@@ -115,7 +115,7 @@ def targets(
     gamma: float,
     *,
     chooser: Tensor | None = None,
-    most: float = inf,
+    within: tuple[float, float] = (0.0, inf),
 ) -> Tensor:
     """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), [A, B].
 
@@ -129,7 +129,7 @@ def targets(
         gamma: the discount factor.
         chooser: a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez
             and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
-        most: a departure: Q' is cut to [0, ``most``], what rewards can add up to. The greedy set takes the clients
+        within: a departure: Q' is cut to these bounds, what rewards can add up to. The greedy set takes the clients
             whose Q is overestimated the most, and without bounds Q ends several times too high.
     """
     states = batch["next_state"]
@@ -137,7 +137,7 @@ def targets(
     q = networks.q(target.critic, states, markup)
     by = q if chooser is None else networks.q(chooser, states, markup)
     chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
-    return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
+    return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen).clip(*within)
 
 
 def soft_update(target: Weights, own: Weights, soft: float) -> None:

@@ -43,7 +43,8 @@ class MahdrlPaper(Policy):
             network, payments, hidden = (settings[name] for name in ("network", "payments", "hidden"))
             self._serial = settings.get("selection") == "serial"  # agents of earlier versions do not say
             size = (context.services, context.clients)
-            self._networks = Networks(network, payments, hidden, *size, serial=self._serial)
+            bias = settings.get("bias", 2.0)
+            self._networks = Networks(network, payments, hidden, *size, bias=bias, serial=self._serial)
         except KeyError as error:
             raise CheckpointError(f"{found.path}: was trained without the setting {error}; train it again") from error
         except (TypeError, ValueError) as error:

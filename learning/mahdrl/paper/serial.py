@@ -142,7 +142,9 @@ def best_client(q: Tensor, prices: Tensor, left: Tensor, free: Tensor) -> Tensor
     return zeros_like(q).scatter(2, best, 1.0) * fits
 
 
-def targets(networks: ActorCritic, target: Weights, batch: Batch, *, most: float = inf) -> Tensor:
+def targets(
+    networks: ActorCritic, target: Weights, batch: Batch, *, within: tuple[float, float] = (0.0, inf)
+) -> Tensor:
     """Eq. (11) in the sub-MDP: y = r + discount * max Q'(s', c', mu'(s')), [A, B].
 
     Args:
@@ -150,10 +152,10 @@ def targets(networks: ActorCritic, target: Weights, batch: Batch, *, most: float
         target: theta' and omega'.
         batch: the mini-batch; ``discount`` is 1 within a slot and gamma between slots, ``next_here`` says who can be
             picked in s', and ``budget`` what is left then.
-        most: what Q' is cut to; see ``equations.targets``.
+        within: what Q' is cut to; see ``equations.targets``.
     """
     states = batch["next_state"]
     markup = networks.markup(target.actor, states)
     q = networks.q(target.critic, states, markup)
     chosen = best_client(q, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
-    return batch["reward"] + batch["discount"] * (1.0 - batch["final"]) * mean_q(q, chosen).clip(0.0, most)
+    return batch["reward"] + batch["discount"] * (1.0 - batch["final"]) * mean_q(q, chosen).clip(*within)

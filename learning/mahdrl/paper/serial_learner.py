@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from des.records import Feedback, Observation, Offer, Status
+from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
 from fl.streams import stream
 from learning.checks import require_finite
@@ -54,9 +54,10 @@ class SerialLearner(Learner):
 
     def _store(self, agent: int, observation: Observation, offer: Offer, came: Feedback) -> None:
         """Store the picks of a slot: lines 10 and 11. A slot without a pick stores nothing."""
-        picks, gamma = self._slots[observation.service].picks, self.settings.discount
-        bids, left = observation.own_bids, observation.rounds - observation.round
-        over = came.status is Status.REACHED or left == 0
+        picks, bids = self._slots[observation.service].picks, observation.own_bids
+        over, earned = self._earned(agent, observation, came)
+        if earned is None:
+            return
         for pick in picks:
             last = pick is picks[-1]
             self._transitions.followed(
@@ -64,10 +65,9 @@ class SerialLearner(Learner):
             )
             chosen = np.zeros(len(bids))
             chosen[pick.client] = 1.0
-            reward = self._reward(observation.service, came, left if over else 0) if last else 0.0
             transition = {
-                "state": pick.state, "chosen": chosen, "markup": pick.markup, "reward": reward,
-                "discount": gamma if last else 1.0,
+                "state": pick.state, "chosen": chosen, "markup": pick.markup, "reward": earned if last else 0.0,
+                "discount": self.settings.discount if last else 1.0,
             }  # fmt: skip
             self._transitions.played(agent, came.accuracy, transition)
         if over and picks:
@@ -75,4 +75,4 @@ class SerialLearner(Learner):
             self._transitions.followed(agent, **nothing, final=1.0)
 
     def _targets(self, batch: Batch) -> Tensor:
-        return targets(self.networks, self.target_weights, batch, most=self.settings.highest_value)
+        return targets(self.networks, self.target_weights, batch, within=self.settings.values_within)

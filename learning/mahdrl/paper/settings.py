@@ -28,9 +28,13 @@ class Settings:
         replay: transitions kept for each agent; the paper's.
         batch: transitions in an update; the paper's.
         discount: gamma; the paper's.
+        centred: whether rewards are measured from the usual one in their round (see ``rewards``); ours. Not with
+            ``target="advantage"``, which compares with what is usual already.
         bounded: whether the value of the next state is cut to what rewards can add up to (see ``equations.targets``);
             ours.
         soft: varsigma of eq. (12); the paper's.
+        bias: subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 12 % (with 2)
+            or 0.7 % (with 5) above the bid, not 50 %; ours.
         actor_rate, critic_rate: learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep
             reinforcement learning", ICLR 2016).
         noise, reversion: the random process xi: its standard deviation per round, and its pull towards 0; those of
@@ -47,8 +51,10 @@ class Settings:
     replay: Count = 4000
     batch: Count = 32
     discount: Part = 0.95
+    centred: bool = False
     bounded: bool = True
     soft: Rate = 0.01
+    bias: NotNegative = 2.0
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
     noise: NotNegative = 0.2
@@ -58,15 +64,22 @@ class Settings:
     scale: Positive = 3.0
 
     def __post_init__(self) -> None:
-        """Refuse departures that the sub-MDP has no place for.
+        """Refuse departures that do not go together.
 
         Raises:
-            InputError: ``selection="serial"`` with another network or another target than the paper's.
+            InputError: ``selection="serial"`` with another network or another target than the paper's, or
+                ``centred=True`` with ``target="advantage"``.
         """
+        if self.centred and self.target == "advantage":
+            raise InputError("--option centred=true: target=advantage compares with what is usual already; choose one")
         if self.selection == "serial" and (self.network != "slots" or self.target != "td"):
             raise InputError("--option selection=serial: needs network=slots and target=td; leave the others out")
 
     @property
-    def highest_value(self) -> float:
-        """What the value of a next state is cut to: rewards of at most 1, discounted, cannot add up to more."""
-        return 1.0 / (1.0 - self.discount) if self.bounded and self.discount < 1 else float("inf")
+    def values_within(self) -> tuple[float, float]:
+        """Bounds of a next state's value: rewards of at most 1, discounted, cannot add up to more.
+
+        Centred rewards of both signs get as much room on either side, which they do not use up.
+        """
+        most = 1.0 / (1.0 - self.discount) if self.bounded and self.discount < 1 else float("inf")
+        return (-most if self.centred else 0.0), most

@@ -66,9 +66,12 @@ def test_what_follows_is_worth_no_more_than_it_can_be():
     after = batch(
         next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
     )
-    assert targets(Bids(), Weights(THETA, OMEGA), after, 0.9, most=5.0).item() == pytest.approx(1.0 + 0.9 * 5.0)
+    assert targets(Bids(), Weights(THETA, OMEGA), after, 0.9, within=(0.0, 5.0)).item() == pytest.approx(
+        1.0 + 0.9 * 5.0
+    )
     below = Weights(THETA, -OMEGA)
-    assert targets(Bids(), below, after, 0.9, most=5.0).item() == pytest.approx(1.0)
+    assert targets(Bids(), below, after, 0.9, within=(0.0, 5.0)).item() == pytest.approx(1.0)
+    assert targets(Bids(), below, after, 0.9, within=(-1.5, 5.0)).item() == pytest.approx(1.0 - 0.9 * 1.5)
 
 
 def test_nothing_follows_the_last_round():
@@ -147,7 +150,7 @@ def shape(clients=20, services=3):
 
 
 def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
-    networks = Networks("slots", "actor", (120, 60), services=2, clients=3)
+    networks = Networks("slots", "actor", (120, 60), services=2, clients=3, bias=2.0)
     seen = make_observation([[2.0, 4.0, 6.0], [1.0, 1.0, 1.0]], dqi=[0.1, 0.2, 0.3], budget=20.0)
     expected = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.05, 0.05, 0.05, 1.0]
     np.testing.assert_allclose(networks.encode(seen), expected, rtol=1e-6)
@@ -155,7 +158,7 @@ def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
 
 
 def test_payments_lie_between_the_bid_and_twice_the_bid():
-    networks = Networks("slots", "actor", (120, 60), services=3, clients=20)
+    networks = Networks("slots", "actor", (120, 60), services=3, clients=20, bias=2.0)
     weights = networks.initial(stream(0, "test"), 3)
     markup = networks.markup(100 * weights.actor, torch.randn(3, 50, networks.state))
     assert markup.min() >= 0
@@ -163,14 +166,14 @@ def test_payments_lie_between_the_bid_and_twice_the_bid():
 
 
 def test_without_learned_payments_every_client_is_paid_its_bid():
-    networks = Networks("slots", "bid", (120, 60), services=3, clients=20)
+    networks = Networks("slots", "bid", (120, 60), services=3, clients=20, bias=2.0)
     weights = networks.initial(stream(0, "test"), 3)
     assert networks.markup(weights.actor, torch.randn(3, 50, networks.state)).abs().max() == 0
 
 
 def test_in_mp_dqn_a_clients_q_depends_on_no_other_clients_payment():
     """P-DQN's critic gives each client the gradient of all payments; MP-DQN's, with the same weights, of its own."""
-    slots, passes = (Networks(kind, "actor", (12, 6), services=2, clients=4) for kind in ("slots", "passes"))
+    slots, passes = (Networks(kind, "actor", (12, 6), services=2, clients=4, bias=2.0) for kind in ("slots", "passes"))
     critic, states = slots.initial(stream(0, "test"), 1).critic, torch.rand(1, 5, slots.state)
     markup = torch.rand(1, 5, 4, requires_grad=True)
     for networks, others in ((slots, True), (passes, False)):

@@ -32,14 +32,20 @@ def test_the_shipped_agent_plays_the_papers_market():
 
 def test_the_shipped_agent_was_trained_with_the_defaults():
     described = json.loads(shipped("mahdrl-paper").with_suffix(".json").read_text())["settings"]
-    later = {"selection": "ranking", "fading": False}  # what there was no choice about when it was trained
+    later = {
+        "selection": "ranking",
+        "fading": False,
+        "centred": False,
+        "bias": 2.0,
+    }  # what there was no choice about when it was trained
     assert asdict(Settings()) | {"hidden": list(Settings().hidden)} == described | later
 
 
 def test_a_value_is_cut_to_what_discounted_rewards_of_one_add_up_to():
-    assert Settings(discount=0.75).highest_value == 4.0
-    assert Settings(discount=0.75, bounded=False).highest_value == float("inf")
-    assert Settings(discount=1.0).highest_value == float("inf")
+    assert Settings(discount=0.75).values_within == (0.0, 4.0)
+    assert Settings(discount=0.75, centred=True).values_within == (-4.0, 4.0)
+    assert Settings(discount=0.75, bounded=False).values_within == (0.0, float("inf"))
+    assert Settings(discount=1.0).values_within == (0.0, float("inf"))
 
 
 def test_a_setting_that_no_training_has_is_refused(tmp_path):

@@ -46,16 +46,16 @@ def test_the_target_is_the_best_client_that_fits_in_the_next_step():
     weights = Weights(torch.tensor([[0.5, 0.25]]), torch.tensor([[3.0, 1.0]]))
     after = {"next_state": [[2.0]], "next_bids": [[4.0, 4.0]]}
 
-    def target(most=float("inf"), budget=6.0, here=(1.0, 1.0), reward=0.0, discount=1.0, final=0.0):
+    def target(within=(0.0, float("inf")), budget=6.0, here=(1.0, 1.0), reward=0.0, discount=1.0, final=0.0):
         fields = batch(**after, next_here=[here], budget=[budget], reward=[reward], discount=[discount], final=[final])
-        return targets(Linear(), weights, fields, most=most).item()
+        return targets(Linear(), weights, fields, within=within).item()
 
     assert target() == pytest.approx(6.5)  # within a slot there is neither a reward nor a discount
     assert target(reward=1.0, discount=0.9) == pytest.approx(1.0 + 0.9 * 6.5)  # the last pick of a slot
     assert target(budget=5.9) == pytest.approx(2.5)  # the first is too dear for what is left
     assert target(here=(0.0, 1.0)) == pytest.approx(2.5)  # the first has been chosen
     assert target(budget=4.9) == 0.0  # nobody fits
-    assert target(most=5.0) == pytest.approx(5.0)
+    assert target(within=(0.0, 5.0)) == pytest.approx(5.0)
     assert target(reward=7.0, final=1.0) == 7.0
 
 
