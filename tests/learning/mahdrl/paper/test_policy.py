@@ -37,7 +37,7 @@ def test_the_shipped_agent_was_trained_with_the_defaults():
         "fading": False,
         "centred": False,
         "bias": 2.0,
-    }  # what there was no choice about when it was trained
+    }
     assert asdict(Settings()) | {"hidden": list(Settings().hidden)} == described | later
 
 
