@@ -217,9 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["play", "table"])
     parser.add_argument("--images", action="store_true", help="play on images instead of the surrogate")
-    parser.add_argument(
-        "--out", type=Path, help="the file; docs/results/algorithm1-trial.csv, or algorithm1-trial-images.csv"
-    )
+    parser.add_argument("--out", type=Path, help="the file of results; by default in docs/results")
     parser.add_argument("--agents", type=Path, default=Path("runs/algorithm1-trial"), help="folder of the trainings")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     arguments = parser.parse_args()
