@@ -292,7 +292,17 @@ def test_there_are_scripts_to_run() -> None:
         f"benchmarks/{name}.py"
         for name in (
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
-            *("algorithm1", "foresight", "lockstep", "market", "needs_rl", "regime", "tui_screens", "tui_soak"),
+            *(
+                "algorithm1",
+                "algorithm1_trial",
+                "foresight",
+                "lockstep",
+                "market",
+                "needs_rl",
+                "regime",
+                "tui_screens",
+                "tui_soak",
+            ),
             *("any_market", "freeze_suite", "policies", "reproduction", "situations", "tune_rivals"),
             *("further_seeds", "suite_pairs", "two_phases", "verify_mutations"),
         )
