@@ -71,6 +71,7 @@ def test_initial_models_are_those_that_the_docs_describe(run: Run, models: dict[
         assert np.array_equal(vector(initial(run.meta["seed"], name)), models[0, name])
 
 
+@pytest.mark.slow
 def test_each_round_of_training_and_averaging(run: Run, models: dict[tuple[int, str], np.ndarray]) -> None:
     """Each weight is the run's, unless a last bit decides: then it is with another last bit in the weights before."""
     apart = {}

@@ -146,7 +146,8 @@ def run_directory(folder: Path, policy: str) -> RunDirectory:
     return RunDirectory(path)
 
 
-@pytest.mark.parametrize("jobs", [*slow("1"), "2"])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_whatever_a_policy_does_fails_its_run_and_no_other(jobs: str, folder: Path) -> None:
     wanted = [word for name in [*CATCHABLE, *FATAL, "random"] for word in ("--policy", name)]
     done = shell.process("run", "market.toml", "--plugin", "mine.py", "--jobs", jobs, *wanted, cwd=folder)
@@ -449,7 +450,7 @@ class Idle(Policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [*slow("1"), "2"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_full_disk_fails_a_run_and_is_no_bad_input(jobs: str, folder: Path) -> None:
     """The plug-in stands for the disk: in the workers, as everywhere, what is written must reach it."""
     (folder / "disk.py").write_text(FULL_DISK)

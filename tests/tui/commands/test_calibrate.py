@@ -69,6 +69,7 @@ def test_dqi_writes_points_fits_table_and_figure(folder: Path) -> None:
     assert fit == json.loads((folder / "out" / "dqi.json").read_text())[0]
 
 
+@pytest.mark.slow
 def test_dqi_goes_on_where_it_was_killed_and_ends_with_the_same_bytes(folder: Path) -> None:
     points, again = folder / "out" / "dqi-points.csv", folder / "again"
     again.mkdir()

@@ -187,6 +187,7 @@ def test_crafted_logs_are_refused_or_shown_as_text(
             assert "<script" not in done.stdout.replace(r"\<script", "")
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_values_of_a_sweep_as_text(
     crafted: Callable[[str, str, str], Path], flmarket: Flmarket
 ) -> None:

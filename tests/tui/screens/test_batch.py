@@ -16,7 +16,6 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.announce import announce
 from support.screens import until
 from support.shell import CLI, flmarket
-from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
@@ -82,7 +81,8 @@ def running(scenario: Path, out: Path, *arguments: str) -> Iterator[subprocess.P
         process.wait()
 
 
-@pytest.mark.parametrize("size", [(120, 36), *slow(((80, 24),), ((200, 60),))])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (200, 60)])
 async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
     endless: Path, small: Path, size: tuple[int, int]
 ) -> None:

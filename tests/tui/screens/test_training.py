@@ -12,7 +12,6 @@ from textual.widgets import Static
 
 from support.screens import until
 from support.shell import CLI
-from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
@@ -52,7 +51,8 @@ def training(out: Path, episodes: int, *more: str) -> Iterator[subprocess.Popen[
         process.wait()
 
 
-@pytest.mark.parametrize("size", [(120, 36), *slow(((80, 24),), ((200, 60),))])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (200, 60)])
 async def test_follows_a_training_that_is_killed_and_resumed(tmp_path: Path, size: tuple[int, int]) -> None:
     log = tmp_path / "mine.csv"
     app = MarketApp(trainings=[log], out=tmp_path / "runs", folder=tmp_path)
