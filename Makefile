@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n $(shell $(PYTHON) -c "import os; print(1 + 
 test: $(VENV)/installed-dev  ## Set up and run the tests that are fast: about 5 minutes on 2 cores
 	$(PYTEST) -m "not slow"
 
-test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: about 15 minutes on 2 cores
+test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: about 11 minutes on 2 cores
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile full
 
 test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)

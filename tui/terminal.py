@@ -15,7 +15,7 @@ from typing import Any
 from textual.app import App
 from textual.drivers import linux_driver
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # Textual panics at input that is no UTF-8; what it decodes with is the only place at which it can be told to ignore it.
 _LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
@@ -23,7 +23,7 @@ linux_driver.getincrementaldecoder = lambda _: _LENIENT  # type: ignore[attr-def
 
 
 def heed(app: App[Any]) -> None:
-    """Let SIGTERM, SIGHUP and the end of the terminal end an app that has begun to run, and SIGTSTP suspend it."""
+    """Let signals and the end of the terminal end an app that has begun to run, and SIGTSTP suspend it."""
     loop = asyncio.get_running_loop()
 
     def end(number: signal.Signals) -> None:

@@ -11,13 +11,15 @@ from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory, State
 from support.shell import CLI, process
 from support.terminal import Terminal, alive
+from support.tiers import slow
 
 TERM, HUP, CONT = signal.SIGTERM, signal.SIGHUP, signal.SIGCONT
 
 
 @pytest.mark.parametrize(
     ("signals", "status"),
-    [pytest.param([TERM, CONT], 143, id="timeout"), pytest.param([HUP], 129, id="SIGHUP", marks=pytest.mark.slow)],
+    [([TERM, CONT], 143), *slow(([HUP], 129), ([signal.SIGINT], 130))],
+    ids=["timeout", "SIGHUP", "SIGINT"],
 )
 def test_a_signal_ends_the_app_which_leaves_the_terminal_as_it_was(
     signals: Sequence[signal.Signals], status: int, tmp_path: Path
