@@ -316,8 +316,8 @@ def spoilt(place: Path) -> str:
             "no dimension 0, not [8, 60]",
         ),
         (
-            lambda place: npz(place, pixels=np.zeros((8, 32, 32, 3), np.uint8)),
-            "its training images have the shape [6, 32, 32, 3]; channels come before height and width: "
+            lambda place: npz(place, pixels=np.zeros((8, 32, 32, 4), np.uint8)),
+            "its training images have the shape [6, 32, 32, 4]; channels come before height and width: "
             "images.transpose(0, 3, 1, 2)",
         ),
         (lambda place: npz(place, labels=[0, 1, 2]), "its labels have the length 3, for 8 images"),

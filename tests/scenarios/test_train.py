@@ -500,6 +500,9 @@ def test_who_learns_in_an_episode():
     seats = (names,)
     alone = Plan(seats=seats)
     assert [alone.learners(episode) for episode in (1, 2, 3, 4)] == [("b",), ("c",), ("d",), ("a",)]
+    several = [Plan(seats=seats * 2).learners(episode) for episode in range(1, 200)]
+    assert {len(learners) for learners in several} == {1}
+    assert several[4:] != several[:-4], "in several markets they are drawn, not in turn"
     assert Plan().learners(1) == (), "nobody named: all learn"
     pairs = [Plan(seats=seats, together=2).learners(episode) for episode in range(200)]
     assert all(len(set(pair)) == 2 for pair in pairs)
