@@ -29,6 +29,12 @@ def test_without_persistence_every_round_is_drawn_anew_as_in_the_paper() -> None
     assert (places(paper) == places(drifting)).all()
 
 
+@pytest.mark.parametrize("persistence", [0.0, 0.5])
+def test_a_pair_is_one_of_its_services(persistence: float) -> None:
+    found = places(holdings(services=3, persistence=persistence))
+    assert (found // PAIRS == np.arange(3)[:, None]).all()
+
+
 def test_data_that_always_lasts_is_the_same_in_every_round() -> None:
     world = holdings(persistence=1.0)
     found = places(world)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.mechanism import Book, clear
-from des.vcg import SIDES, VCG, optimum
+from des.vcg import SIDES, VCG, optimum, overspent
 from support.tiers import examples
 
 
@@ -19,6 +19,12 @@ def book_of(services, clients, payments, bids, budgets, cores):
 
     columns = (np.array(column, dtype=np.int64) for column in (services, clients, payments, bids, bids, budgets))
     return Book(*columns, cores, tie_order)
+
+
+def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget() -> None:
+    services, amounts, budgets = np.array([0, 1, 1, 1]), np.array([5, 3, 3, 3]), np.array([5, 5])
+    [(row, most)] = overspent(services, amounts, budgets, np.array([True, True, True, False]))
+    assert (row.tolist(), most) == ([0.0, 1.0, 1.0, 0.0], 1.0)
 
 
 @pytest.mark.parametrize("side", SIDES)

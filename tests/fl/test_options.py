@@ -51,3 +51,7 @@ def test_what_is_not_taken_and_what_is_missing_is_named(
 ) -> None:
     """Of a class that tells nothing of its arguments, creating it will show what is wrong."""
     assert list(option_problems(thing, options, given=1)) == problems
+
+
+def test_without_arguments_of_flmarket_all_are_options() -> None:
+    assert list(option_problems(Fixed, {"context": 1, "size": 1})) == []

@@ -14,9 +14,10 @@ def test_rounds_to_target_counts_from_one_and_censors_at_the_last_round():
 
 
 def test_every_service_has_its_own_target():
-    rounds, reached = RoundsToTarget.of_curves([[[0.5, 0.6], [0.5, 0.6]]], [0.5, 0.6])
-    assert rounds.tolist() == [[1, 2]]
-    assert reached.all()
+    curves = [[[0.5, 0.6, 0.7], [0.5, 0.6, 0.7], [0.5, 0.6, 0.7], [0.5, 0.6, 0.7]]]
+    rounds, reached = RoundsToTarget.of_curves(curves, [0.5, 0.6, 0.7, 0.8])
+    assert rounds.tolist() == [[1, 2, 3, 3]]
+    assert reached.tolist() == [[True, True, True, False]]
 
 
 def test_the_rounds_may_be_known_already():

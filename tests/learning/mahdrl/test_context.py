@@ -49,6 +49,15 @@ def test_beyond_what_was_trained_a_market_looks_like_the_nearest_that_was(make_o
     assert of(1) == of(7) < of(9) < of(79) < of(80) == pytest.approx(of(300), abs=0.01)
 
 
+def test_the_agreement_is_the_mean_over_the_rounds_so_far(make_observation):
+    nothing = Offer(np.zeros(0, np.int64), np.zeros(0))
+    memory = START
+    for dqi in (BIDS[0], -BIDS[0]):
+        memory = memory.after(make_observation(BIDS, dqi), nothing, np.zeros(0, np.bool_))
+    agreement = known(make_observation(BIDS, BIDS[0]), memory)["agreement"]
+    assert agreement == pytest.approx((1.0 - 1.0 + 1.0) / 3, abs=1e-6)
+
+
 def test_markets_without_numbers_to_divide_by(make_observation):
     for seen in (
         make_observation(np.zeros((3, 20)), DQI, budget=0.0),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learning.mahdrl.credit import Baseline, advantages, differences, progress
+from learning.mahdrl.credit import Baseline, Sizes, advantages, differences, progress
 
 
 def test_progress_is_bounded_where_nothing_is_wrong_any_more():
@@ -50,3 +50,11 @@ def test_a_service_that_left_is_held_in_the_baseline():
     baseline.deviations(0, np.array([1.0, 5.0]))
     np.testing.assert_allclose(baseline.mean[0], [1.0, 5.0, 5.0])
     assert len(baseline.deviations(0, np.array([2.0]))) == 1
+
+
+def test_gains_are_in_units_of_their_usual_size():
+    sizes = Sizes(2)
+    assert sizes.scaled(1, np.array([0.3, -0.3])).tolist() == [1.0, -1.0]
+    # The mean of the mean squares .09 and .27; what is more than three times as large as usual is cut.
+    np.testing.assert_allclose(sizes.scaled(1, np.array([0.9, *np.zeros(2)])), [0.9 / 0.18**0.5, 0.0, 0.0])
+    assert sizes.scaled(0, np.array([1.0, *np.zeros(99)])).max() == 3.0

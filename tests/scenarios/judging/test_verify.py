@@ -342,6 +342,12 @@ def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
     assert f"{where}: bid is {other['bid']}, but the run's seed draws {one['bid']}" in problems
 
 
+@pytest.mark.parametrize("client", ["0", "1"])
+def test_the_data_of_each_client_is_checked(client: str, run: Path) -> None:
+    change(run / "offers.csv", "dqi", "0.123456", lambda row: row["client"] == client)
+    assert any(f": client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
+
+
 def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> None:
     """DQI are the same on every machine: a last bit is a change, in a single row and in all rows alike."""
     with (run / "offers.csv").open(newline="") as file:

@@ -1,0 +1,15 @@
+"""A user without a home folder."""
+
+import pytest
+
+from fl.errors import InputError
+from fl.home import home
+
+
+def test_who_has_no_home_folder_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> None:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("pathlib.Path.home", unknown)
+    with pytest.raises(InputError, match=r"^this user has no home folder; set HOME to a folder that flmarket may "):
+        home()
