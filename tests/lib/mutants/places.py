@@ -35,6 +35,7 @@ ELSEWHERE = {
     "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
     "fl/extras.py": ("learning/mahdrl/test_board.py", "scenarios/judging/test_parquet.py"),
     "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
+    "learning/mahdrl/plan.py": TRAINING,
     "learning/mahdrl/ranges.py": ("learning/mahdrl/test_ranges.py", *TRAINING),
     "learning/mahdrl/states.py": TRAINING,
     "learning/mahdrl/trained.py": ("learning/mahdrl/test_trained.py", *TRAINING),

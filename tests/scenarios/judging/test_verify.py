@@ -348,6 +348,16 @@ def test_the_data_of_each_client_is_checked(client: str, run: Path) -> None:
     assert any(f": client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
 
 
+@pytest.mark.parametrize("client", ["0", "1"])
+def test_a_bid_follows_from_a_cost_with_noise(client: str, one_service: str, tmp_path: Path) -> None:
+    overrides = ["training.backend=surrogate", "training.local_epochs=2", "clients.cost.noise=0.3"]
+    [planned] = plan([parse(one_service, overrides=overrides)], [], [0], tmp_path, Shelf())
+    execute(planned, Shelf())
+    change(planned.directory.path / "offers.csv", "bid", "0.000001", lambda row: row["client"] == client)
+    problems = verify(planned.directory).problems
+    assert any(f": client {client}: the bid 0.000001 does not follow from" in problem for problem in problems)
+
+
 def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> None:
     """DQI are the same on every machine: a last bit is a change, in a single row and in all rows alike."""
     with (run / "offers.csv").open(newline="") as file:
