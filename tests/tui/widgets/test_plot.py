@@ -98,6 +98,7 @@ def test_an_axis_contains_its_numbers_and_does_not_waste_its_room(
 @given(
     numbers=st.lists(NUMBERS, min_size=2, max_size=30), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP])
 )
+@example(numbers=[1.0, -1e-05, 50001.0], cells=2, apart=UP)
 def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbers(
     numbers: list[float], cells: int, apart: range
 ) -> None:
@@ -105,12 +106,13 @@ def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbe
     for count in range(1, len(numbers) + 1):
         part = numbers[:count]
         low, high, step = limits = rounded(min(part), max(part))
-        steps.append((limits, axis(min(part), max(part), cells, apart)))
+        steps.append(((min(part), max(part)), limits, axis(min(part), max(part), cells, apart)))
         for limit in (low, high):
             assert limit / step == pytest.approx(round(limit / step), abs=1e-6)
-    for (before, picture), (after, next_picture) in pairwise(steps):
-        assert after[0] <= before[0] + 1e-6 * after[2]
-        assert after[1] >= before[1] - 1e-6 * after[2]
+    for (_, before, picture), ((least, most), after, next_picture) in pairwise(steps):
+        nothing = 1e-6 * after[2]  # a number that is beyond a limit by less needs no further one
+        assert after[0] <= before[0] + nothing or 0 < after[0] - least < nothing
+        assert after[1] >= before[1] - nothing or 0 < most - after[1] < nothing
         assert picture == next_picture or after != before
 
 
