@@ -65,7 +65,7 @@ def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_pat
 def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flmarket: Flmarket) -> None:
     """What it says to type works as it stands; cut short here."""
     told = in_terminal("run", "quickstart", "--rounds", "1", cwd=tmp_path)
-    steps = re.findall(r"^    \S+ (\w+ .*)$", told, re.M)
+    steps = re.findall(r"^    (?:'.+'|\S+) (\w+ .*)$", told, re.M)
     (run,) = tmp_path.glob("runs/*/as-configured/seed-0000")
     assert steps[0] == f"replay {run.relative_to(tmp_path)}"
     short = {"run": ("--rounds", "1", "--seed", "0", "--set", "training.backend=surrogate")}
