@@ -350,6 +350,7 @@ def test_after_an_edit_only_the_runs_of_the_edited_class_are_played_again(tmp_pa
         flmarket.run(scenario, "random", out=tmp_path, fresh="edited")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -270,6 +270,7 @@ def test_every_image_trains_alike_wherever_it_stands_in_the_batch(kernel: str) -
     assert np.mean([s for _, s in singles]) == pytest.approx(loss, abs=1e-12)
 
 
+@pytest.mark.slow
 @needs_extension
 @every_kernel
 def test_threads_get_the_bits_that_a_single_one_gets(kernel: str) -> None:

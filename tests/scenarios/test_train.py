@@ -60,7 +60,8 @@ def command(policy, out):
     return [*words, "--evaluate-every", "3", "--out", str(out), "-q"]
 
 
-@pytest.mark.parametrize("policy", ["mahdrl", *slow("mahdrl-paper")])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
 def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
     whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
     assert flmarket(*command(policy, whole)).returncode == 0

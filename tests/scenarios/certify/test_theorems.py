@@ -71,8 +71,10 @@ def test_no_gain_is_found_where_theory_has_none(
         ("fair-queue", {}, Shape(), "services"),  # as pay-as-offered
         ("posted-price", POSTED, Shape(), "services"),  # budgets: it would rather name the clients that it will get
         ("vcg", {}, Shape(2, 2), "services"),
-        ("vcg", {"side": "services"}, Shape(2, 2), "clients"),
-        ("vcg", {"side": "services"}, Shape(2, 2), "services"),  # budgets
+        *slow(
+            ("vcg", {"side": "services"}, Shape(2, 2), "clients"),
+            ("vcg", {"side": "services"}, Shape(2, 2), "services"),  # budgets
+        ),
     ],
 )
 def test_known_failures_are_found(mechanism: str, options: dict[str, Any], shape: Shape, side: Side) -> None:

@@ -54,6 +54,7 @@ def test_payoffs_and_gains_are_those_of_the_runs(small_league: MakeLeague, tmp_p
     assert found["lcfa", "lcfa"].gain.estimate == 0
 
 
+@pytest.mark.slow
 def test_games_in_lockstep_are_those_by_simpy(
     small_league: MakeLeague, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

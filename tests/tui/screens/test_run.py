@@ -265,6 +265,7 @@ async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_playe
     assert [(start.seed, start.fresh) for start, _ in chosen[0].starts] == [(1, False), (2, False)]
 
 
+@pytest.mark.slow
 async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: Path) -> None:
     app._scenario = str(small / "small.toml")
     async with app.run_test(size=(160, 48)) as pilot:

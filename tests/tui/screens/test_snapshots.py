@@ -148,7 +148,7 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], *slow(*((size,) for size in SIZES[1:]))])
 def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
     """In the small terminal who outbid whom, in the large one the summary."""
 
@@ -161,7 +161,7 @@ def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], *slow(*((size,) for size in SIZES[1:]))])
 def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         text = scenario_text.replace("rounds = 12", "rounds = 0")

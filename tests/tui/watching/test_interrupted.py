@@ -50,6 +50,7 @@ def notes(app: MarketApp) -> str:
     return " ".join(note.message for note in app._notifications)
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notified(
     small: Path, fake_runner: Runner
 ) -> None:

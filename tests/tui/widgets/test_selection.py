@@ -37,6 +37,7 @@ def looks(row: list[Segment]) -> set[tuple[object, bool]]:
     return {(style.bgcolor, bool(style.reverse)) for _, style, _ in row if style is not None}
 
 
+@pytest.mark.slow
 async def test_in_every_theme_the_chosen_row_has_one_background_that_can_be_seen(
     app: MarketApp, play_small: Play
 ) -> None:
