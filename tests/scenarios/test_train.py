@@ -26,7 +26,6 @@ from scenarios.running.batch import play_batch
 from scenarios.train import new_learner, place, plan_training, run
 from scenarios.training import Training, learned_rivals, open_table
 from support.shell import CLI, flmarket
-from support.tiers import slow
 
 
 def small(*overrides, **changes):
