@@ -14,14 +14,13 @@ t intervals over the market seeds; where an agent was trained several times, tra
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from mahdrl_table import matrix
 
-from fl.arrays import FloatArray
 from learning.intervals import Interval, holm, mean_band, mean_interval, paired_interval
 from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, read
@@ -43,6 +42,10 @@ SHOWN = {
 """The policies of the figure, and their labels: the paper's four, and ``mahdrl``."""
 PANELS = {"(b) fashion-mnist": 85, "(c) emnist": 97, "(d) mnist": 97}
 """The figure's panels, and the target accuracies of the scenario ``paper``, in %."""
+MEASURES = {
+    "auc": ("AUC, %", 2), "final": ("accuracy after the last round, %", 2), "rounds": ("rounds to target", 1),
+}  # fmt: skip
+"""Measures of Fig. 2, and the digits that they are told with."""
 KEYS = ["entrant", "market_seed", "service"]
 CURVES = Path("docs/results/reproduction-curves.csv")
 PICTURE = Path("docs/reproduction/fig2bcd-accuracy.svg")
@@ -108,27 +111,32 @@ def figure(frame: pd.DataFrame) -> Any:
 def policies(frame: pd.DataFrame) -> str:
     """Return the tables of Fig. 2: what each policy reaches, and how far it is from those in ``AGAINST``."""
     parts: Mapping[str, pd.DataFrame] = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
-    area = {
-        part: {str(name): matrix(one, "auc") for name, one in rows.groupby("entrant")} for part, rows in parts.items()
+    rows_of = {
+        part: {str(name): own for name, own in rows.groupby("entrant", sort=False)} for part, rows in parts.items()
     }
-    order = sorted(area[ALL], key=lambda name: -area[ALL][name].mean())
-    lines = [f"| AUC, % | n | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
-    for name in order:
-        trainings, markets = area[ALL][name].shape
-        size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
-        lines.append(f"| {' | '.join([name, size, *(_told(area[part][name], 2) for part in parts)])} |")
-    lines += ["", f"| rounds to target | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
-    for name in order:
-        lines.append(f"| {' | '.join([name, *(_rounds(rows[rows.entrant == name]) for rows in parts.values())])} |")
-    for base in AGAINST:
+    order = sorted(rows_of[ALL], key=lambda name: -rows_of[ALL][name].auc.mean())
+    lines = []
+    for measure, (label, digits) in MEASURES.items():
+        lines += [f"| {label} | n | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
+        for name in order:
+            trainings, markets = matrix(rows_of[ALL][name], measure).shape
+            size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
+            cells = [_told(rows_of[part][name], measure, digits) for part in parts]
+            lines.append(f"| {' | '.join([name, size, *cells])} |")
+        lines.append("")
+    for base, (measure, (label, digits)) in product(AGAINST, MEASURES.items()):
         tested = [(name, part) for name in order if name != base for part in parts]
-        gains = {key: paired_interval(area[key[1]][key[0]], area[key[1]][base]) for key in tested}
+        gains = {
+            (name, part): paired_interval(matrix(rows_of[part][name], measure), matrix(rows_of[part][base], measure))
+            for name, part in tested
+        }
         adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
-        lines += ["", f"| AUC minus {base}'s | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
+        lines += [f"| {label}, minus {base}'s | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
         for name in order:
             if name != base:
-                cells = [_gain(gains[name, part], adjusted[name, part], 2) for part in parts]
+                cells = [_gain(gains[name, part], adjusted[name, part], digits) for part in parts]
                 lines.append(f"| {' | '.join([name, *cells])} |")
+        lines.append("")
     return "\n".join(lines)
 
 
@@ -139,11 +147,12 @@ def sweeps(frame: pd.DataFrame) -> str:
         table, found = [], []
         for (sweep, entrant), rows in frame.groupby(["sweep", "entrant"]):
             own = rows[rows.service == OWN[str(sweep)]]
-            by_value = {float(value): matrix(one, measure) for value, one in own.groupby("value")}
+            by_value = {float(str(value)): one for value, one in own.groupby("value")}
             values = sorted(by_value)
             pairs = [(more, less) for less, more in pairwise(values)] + [(values[-1], values[0])]
-            gains = [paired_interval(by_value[more], by_value[less]) for more, less in pairs]
-            shown = ", ".join(f"{value:g}: {_told(by_value[value], digits)}" for value in values)
+            values_of = {value: matrix(one, measure) for value, one in by_value.items()}
+            gains = [paired_interval(values_of[more], values_of[less]) for more, less in pairs]
+            shown = ", ".join(f"{value:g}: {_told(by_value[value], measure, digits)}" for value in values)
             table.append((f"{sweep} | {entrant} | {measure} | {shown}", pairs, gains))
             found += [gain.p for gain in gains]
         adjusted = iter(holm(found))
@@ -156,16 +165,12 @@ def sweeps(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _rounds(rows: pd.DataFrame) -> str:
-    """Return the restricted mean with its interval, and in how many runs the target was met, if not in all."""
-    met = "" if rows.reached.all() else f" ({int(rows.reached.sum())} of {len(rows)})"
-    return f"{'> ' if met else ''}{_told(matrix(rows, 'rounds'), 1)}{met}"
-
-
-def _told(values: FloatArray, digits: int) -> str:
-    found = mean_interval(values)
+def _told(rows: pd.DataFrame, measure: str, digits: int) -> str:
+    """Return a mean with its interval; that of rounds is restricted where not all runs met the target, and says so."""
+    found = mean_interval(matrix(rows, measure))
     ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else ""
-    return f"{found.estimate:.{digits}f}{ends}"
+    met = "" if measure != "rounds" or rows.reached.all() else f" ({int(rows.reached.sum())} of {len(rows)})"
+    return f"{'> ' if met else ''}{found.estimate:.{digits}f}{ends}{met}"
 
 
 def _gain(gain: Interval, adjusted: float, digits: int) -> str:
@@ -193,7 +198,7 @@ def main() -> None:
     if arguments.what == "collect":
         collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")
     frame = pd.read_csv(arguments.out, dtype={"value": str})
-    print(policies(frame[frame.sweep.isna()]) + "\n\n" + sweeps(frame[frame.sweep.notna()]))
+    print(policies(frame[frame.sweep.isna()]) + "\n" + sweeps(frame[frame.sweep.notna()]))
 
 
 if __name__ == "__main__":
