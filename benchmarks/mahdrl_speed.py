@@ -8,6 +8,7 @@ CPU time, not wall time, so that a busy machine matters less; everything runs on
 import argparse
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -46,9 +47,9 @@ def main() -> None:
     together, apart = updates(SERVICES), sum(updates((name,)) for name in SERVICES)
     print(f"mahdrl-paper, one update of three agents: stacked {together * 1e3:.2f} ms, one by one {apart * 1e3:.2f} ms")
     print(f"  ratio {apart / together:.2f}")
-    for backend in ("surrogate", "real"):
+    for backend, policy in product(("surrogate", "real"), ("mahdrl", "mahdrl-paper")):
         try:
-            decisions(backend)
+            decisions(backend, policy)
         except InputError as error:  # no real images here
             print(f"{backend}: not measured: {error}")
 
@@ -68,12 +69,12 @@ def updates(services: tuple[str, ...]) -> float:
     return (time.process_time() - start) / 200
 
 
-def decisions(backend: str) -> None:
-    """Print what the shipped agent's decisions cost, compared with the rest of a round of the paper's market."""
+def decisions(backend: str, policy: str) -> None:
+    """Print what a shipped agent's decisions cost, compared with the rest of a round of the paper's market."""
     scenario = load("paper", [f"training.backend={backend}", "training.eval_samples=2000", f"rounds={ROUNDS}"])
     federation = build_federation(scenario, 0, Shelf(), workers=1)
     market = build_market(scenario, 0, federation)
-    agents = {spec.name: create("mahdrl", context(market, spec.name)) for spec in market.services}
+    agents = {spec.name: create(policy, context(market, spec.name)) for spec in market.services}
     deciding = 0.0
     start = time.process_time()
     while not market.finished:
@@ -86,7 +87,10 @@ def decisions(backend: str) -> None:
     federation.close()
     share = deciding / (deciding + rest)
     deciding, rest = deciding / ROUNDS * 1e3, rest / ROUNDS * 1e3
-    print(f"{backend}: three decisions {deciding:.2f} ms, the rest of the round {rest:.1f} ms: {share:.1%} of it all")
+    print(
+        f"{backend}, {policy}: three decisions {deciding:.2f} ms ({3e3 / deciding:.0f} a second), "
+        f"the rest of the round {rest:.1f} ms: {share:.1%} of it all"
+    )
 
 
 if __name__ == "__main__":
