@@ -1,4 +1,5 @@
-"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, and stacked against single updates.
+"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, updates of
+several agents stacked and one by one, and decisions.
 
     python benchmarks/mahdrl_speed.py [--episodes 20]
 
@@ -51,7 +52,7 @@ def main() -> None:
         try:
             decisions(backend, policy)
         except InputError as error:  # no real images here
-            print(f"{backend}: not measured: {error}")
+            print(f"{backend}, {policy}: not measured: {error}")
 
 
 def updates(services: tuple[str, ...]) -> float:

@@ -23,7 +23,7 @@ linux_driver.getincrementaldecoder = lambda _: _LENIENT  # type: ignore[attr-def
 
 
 def heed(app: App[Any]) -> None:
-    """Let signals and the end of the terminal end an app that has begun to run, and SIGTSTP suspend it."""
+    """Let ``_ENDING`` and the end of the terminal end an app that has begun to run, and SIGTSTP suspend it."""
     loop = asyncio.get_running_loop()
 
     def end(number: signal.Signals) -> None:

@@ -53,8 +53,11 @@ def test_truthful_clients_bid_their_costs() -> None:
     assert begun(Truthful()).bids(1, COSTS) is COSTS
 
 
-def test_a_fixed_markup_is_the_same_share_for_all_and_rounded_half_even() -> None:
+def test_the_default_markup_is_a_fifth_of_the_cost() -> None:
     assert begun(Markup()).bids(1, COSTS)[0, 0] == 2_400_000
+
+
+def test_a_fixed_markup_is_the_same_share_for_all_and_rounded_half_even() -> None:
     bids = begun(Markup(share=0.5)).bids(1, COSTS)
     assert bids.tolist() == [[3_000_000, 6_000_000, 1, 0], [9_000_000, 4_500_001, 7_500_000, 1_500_000]]
 

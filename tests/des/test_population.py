@@ -41,6 +41,6 @@ SPEC = PopulationSpec(4, 1, (20, 50), (0.0, 0.7), 0.05, 0.3)
         {"concentration": 1.0},
     ],
 )
-def test_where_rounds_are_more_than_draws_of_a_pair_they_are_not_fresh(change: dict[str, Any]) -> None:
+def test_rounds_that_depend_on_others_or_have_secrets_are_not_fresh(change: dict[str, Any]) -> None:
     assert Population(SPEC, [10], [PUBLISHED], seed=0).fresh
     assert not Population(replace(SPEC, **change), [10], [PUBLISHED], seed=0).fresh

@@ -11,5 +11,6 @@ def test_who_has_no_home_folder_is_told_what_to_do(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr("pathlib.Path.home", unknown)
-    with pytest.raises(InputError, match=r"^this user has no home folder; set HOME to a folder that flmarket may "):
+    told = r"^this user has no home folder; set HOME to a folder that flmarket may write to$"
+    with pytest.raises(InputError, match=told):
         home()

@@ -1,4 +1,4 @@
-"""Locks end with whoever holds them, and one is enough for a file."""
+"""A file is locked by one descriptor at a time, until that is closed."""
 
 from pathlib import Path
 

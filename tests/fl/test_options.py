@@ -53,5 +53,5 @@ def test_what_is_not_taken_and_what_is_missing_is_named(
     assert list(option_problems(thing, options, given=1)) == problems
 
 
-def test_without_arguments_of_flmarket_all_are_options() -> None:
+def test_flmarket_passes_no_arguments_unless_it_says_so() -> None:
     assert list(option_problems(Fixed, {"context": 1, "size": 1})) == []

@@ -59,7 +59,8 @@ class Axis:
 def rounded(low: float, high: float) -> tuple[float, float, float]:
     """Return limits around numbers, which change only at multiples of a step, and the step.
 
-    Limits of more numbers are never narrower: each step, of 1, 5, 10, 50 and so on, is a multiple of those before it.
+    Limits of more numbers are never narrower, but for what is next to nothing beside the step: each step, of 1, 5, 10,
+    50 and so on, is a multiple of those before it.
     """
     span = max(high - low, LEAST * max(abs(low), abs(high))) or 1.0
     power = 10.0 ** floor(log10(span / 10))

@@ -52,9 +52,10 @@ def test_a_service_that_left_is_held_in_the_baseline():
     assert len(baseline.deviations(0, np.array([2.0]))) == 1
 
 
-def test_gains_are_in_units_of_their_usual_size():
+def test_gains_are_in_units_of_their_usual_size_and_at_most_three_of_them():
     sizes = Sizes(2)
     assert sizes.scaled(1, np.array([0.3, -0.3])).tolist() == [1.0, -1.0]
-    # The mean of the mean squares .09 and .27; what is more than three times as large as usual is cut.
+    # The mean of the mean squares .09 and .27.
     np.testing.assert_allclose(sizes.scaled(1, np.array([0.9, *np.zeros(2)])), [0.9 / 0.18**0.5, 0.0, 0.0])
+    # Ten times as large as usual.
     assert sizes.scaled(0, np.array([1.0, *np.zeros(99)])).max() == 3.0
