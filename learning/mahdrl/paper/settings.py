@@ -10,15 +10,14 @@ from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Hyper-parameters of Algorithm 1. The defaults are the paper's, or chosen by us where the paper prints none.
+    """Hyper-parameters of Algorithm 1: the paper's where it prints them, and else those that won docs' trial.
 
-    With ``network="clients"``, ``target="advantage"`` and ``payments="bid"`` nothing is left of Algorithm 1 that keeps
-    it from learning; docs/mahdrl.md says what each switch is worth.
+    docs/decisions/algorithm1.md has the trial, and a table of what is ours and what it is worth.
 
     Attributes:
-        network: ``slots`` (the paper's) maps the state to one output per client, as P-DQN does; ``passes`` is MP-DQN's
-            critic, of which each output sees its own client's payment alone; ``clients`` is one network that all
-            clients share.
+        network: ``clients``, ours, is one network that all clients share; ``slots`` maps the state to one output per
+            client, as P-DQN does; ``passes`` is MP-DQN's critic, of which each output sees its own client's payment
+            alone.
         payments: ``actor`` (the paper's), or ``bid``: no payment is learned.
         selection: how serial selection is read. ``ranking``: one Q for each client, and clients by falling Q;
             ``serial``: a sub-MDP in each slot, with one client a step (see ``serial``).
@@ -28,22 +27,22 @@ class Settings:
         replay: transitions kept for each agent; the paper's.
         batch: transitions in an update; the paper's.
         discount: gamma; the paper's.
-        centred: whether rewards are measured from the usual one in their round (see ``rewards``); ours. Not with
-            ``target="advantage"``, which compares with what is usual already.
+        centred: whether rewards are measured from the usual one in their round (see ``rewards``); ours. It must be off
+            with ``target="advantage"``, which compares with what is usual already.
         bounded: whether the value of the next state is cut to what rewards can add up to (see ``equations.targets``);
             ours.
         soft: varsigma of eq. (12); the paper's.
-        bias: subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 12 % (with 2)
-            or 0.7 % (with 5) above the bid, not 50 %; ours.
+        bias: subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above
+            the bid (with 2: 12 %), not 50 %; ours.
         actor_rate, critic_rate: learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep
             reinforcement learning", ICLR 2016).
-        noise, reversion: the random process xi: its standard deviation per round, and its pull towards 0; those of
-            DDPG.
+        noise, reversion: the random process xi: its standard deviation per round, which is ours, and its pull towards
+            0, which is DDPG's, as the process is.
         fading: whether xi shrinks as epsilon does; the paper has no schedule for either.
         horizon, scale: the advantage's; see ``credit.advantages``.
     """
 
-    network: Network = "slots"
+    network: Network = "clients"
     payments: Payments = "actor"
     selection: Literal["ranking", "serial"] = "ranking"
     target: Literal["td", "double", "advantage"] = "td"
@@ -51,13 +50,13 @@ class Settings:
     replay: Count = 4000
     batch: Count = 32
     discount: Part = 0.95
-    centred: bool = False
+    centred: bool = True
     bounded: bool = True
     soft: Rate = 0.01
-    bias: NotNegative = 2.0
+    bias: NotNegative = 5.0
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
-    noise: NotNegative = 0.2
+    noise: NotNegative = 0.05
     reversion: Part = 0.15
     fading: bool = False
     horizon: Count = 10
@@ -71,9 +70,11 @@ class Settings:
                 ``centred=True`` with ``target="advantage"``.
         """
         if self.centred and self.target == "advantage":
-            raise InputError("--option centred=true: target=advantage compares with what is usual already; choose one")
+            raise InputError(
+                "--option target=advantage: compares with what is usual already; add --option centred=false"
+            )
         if self.selection == "serial" and (self.network != "slots" or self.target != "td"):
-            raise InputError("--option selection=serial: needs network=slots and target=td; leave the others out")
+            raise InputError("--option selection=serial: needs --option network=slots, and target=td")
 
     @property
     def values_within(self) -> tuple[float, float]:

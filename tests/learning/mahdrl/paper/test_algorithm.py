@@ -189,7 +189,7 @@ def test_in_mp_dqn_a_clients_q_depends_on_no_other_clients_payment():
 
 def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
     names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings())
+    learner = Learner(names, shape(), 0, Settings(centred=False))
     market = make_market(names, rounds=6, target=0.11, speed=0.5)  # met by all in the first round
     learner.begin(1)
     observations = market.open_round()
@@ -204,7 +204,7 @@ def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
 
 def test_what_is_stored_is_the_whole_continuous_action(make_market):
     names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings())
+    learner = Learner(names, shape(), 0, Settings(centred=False))
     market = make_market(names, rounds=2)
     learner.begin(1)
     while not market.finished:
@@ -249,7 +249,8 @@ def test_without_learned_payments_none_are_explored(make_market):
 @pytest.mark.parametrize("target", ["td", "double", "advantage"])
 def test_it_plays_and_learns_through_episodes(make_market, network, target):
     names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings(network=network, target=target, hidden=(16, 8)))
+    settings = Settings(network=network, target=target, centred=target != "advantage", hidden=(16, 8))
+    learner = Learner(names, shape(), 0, settings)
     before = learner.weights.critic.detach().clone()
     for episode in (1, 2, 3):
         market = make_market(names, seed=episode)

@@ -20,7 +20,7 @@ from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
 
 NAMES = ("s0", "s1", "s2")
-SERIAL = Settings(selection="serial", hidden=(16, 8))
+SERIAL = Settings(network="slots", selection="serial", centred=False, hidden=(16, 8))
 
 
 def learner(settings=SERIAL, seed=0):
@@ -128,7 +128,7 @@ def test_the_rewards_of_a_slot_come_with_its_last_pick(make_market):
 
 
 def test_it_learns_and_the_policy_plays_what_was_learned(make_market, tmp_path):
-    agent = learner(Settings(selection="serial"))
+    agent = learner(Settings(network="slots", selection="serial"))
     before = agent.weights.critic.detach().clone()
     for episode in (1, 2):
         market = make_market(NAMES, seed=episode)
@@ -161,14 +161,16 @@ def test_it_learns_and_the_policy_plays_what_was_learned(make_market, tmp_path):
     assert market.finished
 
 
-@pytest.mark.parametrize("departure", [{"network": "clients"}, {"target": "double"}, {"target": "advantage"}])
+@pytest.mark.parametrize(
+    "departure", [{"network": "clients"}, {"target": "double"}, {"target": "advantage", "centred": False}]
+)
 def test_departures_that_the_sub_mdp_has_no_place_for_are_refused(departure):
-    with pytest.raises(InputError, match="selection=serial: needs network=slots and target=td; leave the others out"):
-        Settings(selection="serial", **departure)
+    with pytest.raises(InputError, match="selection=serial: needs --option network=slots, and target=td"):
+        Settings(**{"network": "slots", "selection": "serial"} | departure)
 
 
 def test_noise_that_fades_shrinks_with_epsilon(make_market):
-    fading, steady = learner(Settings(selection="serial", fading=True)), learner(Settings(selection="serial"))
+    fading, steady = (learner(Settings(network="slots", selection="serial", fading=fades)) for fades in (True, False))
     seen = make_market(NAMES).open_round()
     for agent in (fading, steady):
         agent.begin(1)
