@@ -22,7 +22,7 @@ NAME = "mahdrl-paper"
 class MahdrlPaper(Policy):
     """Our reading of the paper's Algorithm 1, trained."""
 
-    summary = "learned: our reading of the paper's Algorithm 1; fits only the market it was trained in"
+    summary = "learned: the paper's Algorithm 1, as we read it; plays only the services that it was trained for"
 
     def __init__(self, context: PolicyContext, *, checkpoint: str | None = None) -> None:
         """Load the agent of one service.
@@ -40,10 +40,9 @@ class MahdrlPaper(Policy):
         found.require_settings([setting.name for setting in fields(Settings)])
         settings = found.settings
         try:
-            network, payments, hidden = (settings[name] for name in ("network", "payments", "hidden"))
-            self._serial = settings.get("selection") == "serial"  # agents of earlier versions do not say
+            network, payments, hidden, bias = (settings[name] for name in ("network", "payments", "hidden", "bias"))
+            self._serial = settings["selection"] == "serial"
             size = (context.services, context.clients)
-            bias = settings.get("bias", 2.0)
             self._networks = Networks(network, payments, hidden, *size, bias=bias, serial=self._serial)
         except KeyError as error:
             raise CheckpointError(f"{found.path}: was trained without the setting {error}; train it again") from error

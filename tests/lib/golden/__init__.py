@@ -35,7 +35,7 @@ SETTINGS = {
 """The scenarios, and what is set in them."""
 
 ONLY_IN_PAPER = "mahdrl-paper"
-"""Its agents fit the market that they were trained in."""
+"""Its agents play the services that they were trained for."""
 
 
 class Case(NamedTuple):

@@ -1,6 +1,7 @@
-"""`mahdrl-paper` in a market: the agent that comes with flmarket plays the paper's, and no other."""
+"""`mahdrl-paper` in a market: the agent that comes with flmarket plays the services that it was trained for."""
 
 import json
+from dataclasses import asdict
 from shutil import copy
 
 import numpy as np
@@ -29,6 +30,12 @@ def test_the_shipped_agent_plays_the_papers_market():
     assert all(len(report.feedback[name].served) > 0 for report in offers for name in report.feedback)
 
 
+def test_the_shipped_agent_was_trained_with_the_defaults():
+    described = json.loads(shipped("mahdrl-paper").with_suffix(".json").read_text())
+    assert asdict(Settings()) | {"hidden": list(Settings().hidden)} == described["settings"]
+    assert (described["backend"], described["plan"]["episodes"], described["plan"]["seed"]) == ("surrogate", 200, 0)
+
+
 def test_a_value_is_cut_to_what_discounted_rewards_of_one_add_up_to():
     assert Settings(discount=0.75).values_within == (-4.0, 4.0)
     assert Settings(discount=0.75, centred=False).values_within == (0.0, 4.0)
@@ -48,19 +55,24 @@ def test_a_setting_that_no_training_has_is_refused(tmp_path):
         seat(market, {spec.name: "mahdrl-paper" for spec in market.services}, {"mnist": options})
 
 
-def test_it_fits_no_other_market():
+def test_one_network_for_all_clients_plays_any_number_of_them():
     market = paper("clients.count=21")
-    with pytest.raises(CheckpointError, match=r"tensor 'actor' has shape .*, not"):
-        seat(market, dict.fromkeys([spec.name for spec in market.services], "mahdrl-paper"))
+    play(market, seat(market, dict.fromkeys([spec.name for spec in market.services], "mahdrl-paper")))
+    assert market.finished
+
+
+def test_it_plays_no_service_that_it_was_not_trained_for(make_context):
+    with pytest.raises(CheckpointError, match="has agents for mnist, fashion-mnist, emnist, but none for service 's0'"):
+        create("mahdrl-paper", make_context())
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (None, "has no settings; restore it or train again"),
-        ({"network": "slots", "hidden": [120, 60]}, "was trained without the setting 'payments'; train it again"),
+        ({"network": "clients", "hidden": [120, 60]}, "was trained without the setting 'payments'; train it again"),
         (
-            {"network": "slots", "hidden": [120, 60], "payments": "much"},
+            {"network": "clients", "hidden": [120, 60], "payments": "much", "bias": 5.0, "selection": "ranking"},
             "was trained with invalid settings: payments must be actor or bid, not 'much'; train it again",
         ),
     ],
