@@ -1,0 +1,180 @@
+"""The scenarios of the golden values: every key of docs/scenario.md that changes a log stands in at least two of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+QUICK = {"training.backend": "surrogate", "rounds": 8}
+"""Nothing is trained, for a few rounds: some hundredths of a second."""
+
+TRAINED = {"rounds": 3, "training.eval_samples": 200}
+"""Networks are trained, on images that come with flmarket."""
+
+
+class Case(NamedTuple):
+    """A scenario, and what is changed in it.
+
+    Attributes:
+        scenario: a built-in one.
+        changes: by dotted key.
+    """
+
+    scenario: str
+    changes: Mapping[str, Any]
+
+
+HERE = Path(__file__).parent
+AGENT = "docs/results/suite/agents/mahdrl-seed{}.safetensors"
+POLICIES = {
+    "paper's": ("lcfa", "hqfa", "random"), "bandits": ("ucb", "oort", "bwk"), "pacing": ("pacing", "resolving", "mirror"),
+    "market": ("worth", "outbid", "fmore"), "informed": ("d-first", "oracle", "dearest"),
+    "others": ("contribution", "stackelberg", "greedy"), "learned": ("mahdrl", "mahdrl-single", "mahdrl-paper"),
+}  # fmt: skip
+
+
+def _played(policies: tuple[str, str, str]) -> dict[str, Any]:
+    services = ("mnist", "fashion-mnist", "emnist")
+    return {f"services.{name}.policy": policy for name, policy in zip(services, policies, strict=True)}
+
+
+CASES: Mapping[str, Case] = {
+    **{f"{name} policies": Case("paper", QUICK | _played(policies)) for name, policies in POLICIES.items()},
+    "a small market": Case(
+        "paper",
+        QUICK | _played(("hqfa", "mahdrl", "pacing"))
+        | {"dqi": "fitted", "clients.count": 7, "clients.cores": 1, "clients.data_size": [50, 150], "clients.emd": [0.3, 0.9]},
+    ),
+    "a large market": Case(
+        "crowd",
+        {"rounds": 4, "training.backend": "noiseless", "clients.count": 90, "clients.cores": 3, "clients.data_size": [120],
+         "clients.cost.per_emd": 0.2},
+    ),
+    "costs": Case("paper", QUICK | {"clients.cost.per_sample": 0.05, "clients.cost.per_emd": -0.5, "clients.emd": [0.5]}),
+    "noisy costs": Case(
+        "paper", QUICK | _played(("lcfa", "greedy", "outbid"))
+        | {"clients.cost.noise": 0.3, "clients.cost.per_sample": 0.1, "clients.cost.per_emd": 2.0},
+    ),
+    "secrets": Case(
+        "private", QUICK | _played(("mahdrl", "outbid", "hqfa"))
+        | {"market.bids": "own", "market.dqi": "rank", "market.dqi_noise": 0.4, "clients.cost.noise": 0.9},
+    ),
+    "own bids": Case(
+        "paper", QUICK | _played(("outbid", "mahdrl", "stackelberg")) | {"market.bids": "own", "market.dqi_noise": 0.1}
+    ),
+    "ranks": Case("paper", QUICK | _played(("hqfa", "ucb", "fmore")) | {"market.dqi": "rank", "dqi": "fitted"}),
+    "label mixes": Case("paper", QUICK | {"clients.emd": [], "clients.label_mix.dirichlet": 0.3, "clients.cost.per_emd": 0.5}),
+    "even label mixes": Case(
+        "scarce", QUICK | {"clients.emd": [], "clients.label_mix.dirichlet": 10, "clients.cost.per_emd": 0.5}
+    ),
+    "lasting data": Case(
+        "paper", QUICK | _played(("oort", "contribution", "bwk"))
+        | {"clients.lasting.persistence": 0.8, "clients.lasting.drift": 0.1},
+    ),
+    "lasting label mixes": Case(
+        "paper", QUICK
+        | {"clients.emd": [], "clients.label_mix.dirichlet": 1, "clients.cost.per_emd": 0.1,
+           "clients.lasting.persistence": 1.0, "clients.lasting.drift": 0.3},
+    ),
+    "slow clients": Case(
+        "paper", QUICK
+        | {"clients.speed": [0.25, 1, 4], "timeline.seconds_per_sample": 0.02, "timeline.upload_seconds": 1.5,
+           "timeline.slot": 9, "timeline.deadline": 6},
+    ),
+    "slots without a deadline": Case(
+        "scarce", QUICK
+        | {"clients.speed": [1, 2], "timeline.seconds_per_sample": 0.01, "timeline.upload_seconds": 0.25,
+           "timeline.slot": 4},
+    ),
+    "a deadline without slots": Case(
+        "paper", QUICK | {"timeline.deadline": 0.75, "clients.departure_rate": 0.2, "clients.speed": [1, 3]}
+    ),
+    "departures": Case("scarce", QUICK | {"clients.departure_rate": 0.4, "timeline.seconds_per_sample": 0.01}),
+    "offline clients": Case("paper", QUICK | {"clients.availability": str(HERE / "some.csv")}),
+    "few clients are there": Case("scarce", QUICK | {"clients.availability": str(HERE / "few.csv"), "clients.count": 12}),
+    "markups": Case(
+        "paper", QUICK | {"clients.behaviour.kind": "markup", "clients.behaviour.options.share": [0.1, 0.6]}
+    ),
+    "learning clients": Case(
+        "scarce", QUICK | {"clients.behaviour.kind": "adaptive", "clients.behaviour.options.exploration": 0.5}
+    ),
+    "misreports": Case(
+        "quickstart", TRAINED
+        | {"clients.behaviour.kind": "misreport", "clients.behaviour.options": {"size": 0.5, "emd": -0.5, "share": 0.6}},
+    ),
+    "rings": Case("paper", QUICK | {"clients.behaviour.kind": "ring", "clients.behaviour.options": {"size": 3, "cover": 0.1}}),
+    "uniform prices": Case("mechanisms", {"rounds": 5, "sweep": {"market.mechanism": ["uniform-price", "vcg"]}}),
+    "fair queue": Case("scarce", QUICK | {"market.mechanism": "fair-queue", "market.options.weight": 0.5}),
+    "iterated": Case("scarce", QUICK | {"market.mechanism": "iterated", "market.options.steps": 3}),
+    "posted prices": Case(
+        "paper", QUICK | _played(("fmore", "worth", "hqfa"))
+        | {"market.mechanism": "posted-price", "market.options": {"price_per_sample": 0.03, "step": 0.1}},
+    ),
+    "score auction": Case(
+        "paper", QUICK | _played(("fmore", "worth", "hqfa"))
+        | {"market.mechanism": "score-auction", "market.options.payment": "second-score"},
+    ),
+    "proportional share": Case("scarce", QUICK | {"market.mechanism": "proportional-share"}),
+    "vcg of clients": Case("scarce", QUICK | {"market.mechanism": "vcg", "market.options.side": "clients"}),
+    "a changing world": Case("changing", {"rounds": 12, "services.mnist-one.total_budget": 55, "services.fashion-late.arrival": 4}),
+    "total budgets": Case(
+        "paper", QUICK | _played(("bwk", "mirror", "resolving"))
+        | {"services.mnist.total_budget": 60, "services.emnist.total_budget": 31.5, "services.emnist.arrival": 3},
+    ),
+    "budgets and targets": Case(
+        "paper", {"training.backend": "surrogate", "rounds": 25}
+        | {"services.mnist.budget": 31, "services.emnist.budget": 7.5, "services.mnist.target_accuracy": 0.8,
+           "services.emnist.target_accuracy": 0.6, "services.mnist.reward_base": 7, "services.emnist.reward_base": 300},
+    ),
+    "an agent": Case(
+        "paper", QUICK
+        | {"services.mnist.policy": "mahdrl", "services.mnist.checkpoint": AGENT.format(0),
+           "services.mnist.policy_options": {"payments": "bid"}, "services.emnist.policy": "mahdrl",
+           "services.emnist.checkpoint": AGENT.format(3), "services.mnist.dataset": "fashion-mnist"},
+    ),
+    "options of policies": Case(
+        "scarce", QUICK
+        | {"services.mnist-rich.policy": "pacing", "services.mnist-rich.policy_options": {"rate": 0.2},
+           "services.emnist-poor.policy": "resolving", "services.emnist-poor.policy_options": {"haste": 1.5},
+           "services.mnist-rich.dataset": "emnist-digits"},
+    ),
+    "interventions": Case(
+        "paper", QUICK
+        | {"interventions": [
+            {"round": 2, "key": "services.mnist.budget", "value": 9},
+            {"round": 3, "key": "clients.offline", "value": [0, 5, 6]},
+            {"round": 4, "key": "services.emnist.policy", "value": {"policy": "oort"}},
+            {"round": 5, "key": "market.mechanism", "value": "uniform-price"},
+            {"round": 6, "key": "clients.cores", "value": 1}]},
+    ),
+    "more interventions": Case(
+        "scarce", QUICK
+        | {"interventions": [
+            {"round": 3, "key": "market.mechanism", "value": {"mechanism": "fair-queue", "options": {"weight": 0.9}}},
+            {"round": 5, "key": "clients.offline", "value": [1, 2, 3, 4]}]},
+    ),
+    "a sweep": Case("paper", QUICK | {"rounds": 3, "sweep": {"clients.cores": [1, 3], "services.mnist.budget": [10, 20]}}),
+    "a list of runs": Case(
+        "paper", QUICK
+        | {"rounds": 3, "runs": [{"dqi": "fitted", "services.mnist.policy": "lcfa"}, {"clients.count": 5}]},
+    ),
+    "runs in a sweep": Case(
+        "quickstart", {"training.backend": "surrogate", "rounds": 3}
+        | {"sweep": {"clients.cores": [1, 2]}, "runs": [{"services.digits.policy": "ucb"}, {"clients.count": 9}]},
+    ),
+    "training": Case(
+        "quickstart", TRAINED
+        | {"training.model": "mlp", "training.local_epochs": 1, "training.batch_size": 20, "training.learning_rate": 0.1,
+           "training.momentum": 0.5, "training.validation": 0.2, "training.kernel": "reference"},
+    ),
+    "training by data set": Case(
+        "quickstart", TRAINED
+        | {"training.by_dataset": {"strokes": {"momentum": 0.2, "model": "mlp"}, "digits": {"batch_size": 7}},
+           "training.validation": 0, "training.learning_rate": 0.02},
+    ),
+    "training with other images": Case(
+        "quickstart", TRAINED
+        | {"training.eval_samples": 50, "training.batch_size": 16, "training.local_epochs": 3, "training.momentum": 0.9,
+           "training.kernel": "reference", "training.model": "mlp",
+           "training.by_dataset": {"scribbles": {"learning_rate": 0.01}}},
+    ),
+}  # fmt: skip
