@@ -1,4 +1,4 @@
-"""The scenarios of the golden values: every key of docs/scenario.md that changes a log stands in at least two of them."""
+"""The scenarios of the golden values: every key of docs/scenario.md that changes a log stands in at least two."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,9 +26,10 @@ class Case(NamedTuple):
 HERE = Path(__file__).parent
 AGENT = "docs/results/suite/agents/mahdrl-seed{}.safetensors"
 POLICIES = {
-    "paper's": ("lcfa", "hqfa", "random"), "bandits": ("ucb", "oort", "bwk"), "pacing": ("pacing", "resolving", "mirror"),
-    "market": ("worth", "outbid", "fmore"), "informed": ("d-first", "oracle", "dearest"),
-    "others": ("contribution", "stackelberg", "greedy"), "learned": ("mahdrl", "mahdrl-single", "mahdrl-paper"),
+    "paper's": ("lcfa", "hqfa", "random"), "bandits": ("ucb", "oort", "bwk"),
+    "pacing": ("pacing", "resolving", "mirror"), "market": ("worth", "outbid", "fmore"),
+    "informed": ("d-first", "oracle", "dearest"),
+    "others": ("contribution", "stackelberg", "greedy"), "learned": ("mahdrl", "mahdrl-single", "hqfa"),
 }  # fmt: skip
 
 
@@ -42,14 +43,17 @@ CASES: Mapping[str, Case] = {
     "a small market": Case(
         "paper",
         QUICK | _played(("hqfa", "mahdrl", "pacing"))
-        | {"dqi": "fitted", "clients.count": 7, "clients.cores": 1, "clients.data_size": [50, 150], "clients.emd": [0.3, 0.9]},
+        | {"dqi": "fitted", "clients.count": 7, "clients.cores": 1, "clients.data_size": [50, 150],
+           "clients.emd": [0.3, 0.9]},
     ),
     "a large market": Case(
         "crowd",
-        {"rounds": 4, "training.backend": "noiseless", "clients.count": 90, "clients.cores": 3, "clients.data_size": [120],
-         "clients.cost.per_emd": 0.2},
+        {"rounds": 4, "training.backend": "noiseless", "clients.count": 90, "clients.cores": 3,
+         "clients.data_size": [120], "clients.cost.per_emd": 0.2},
     ),
-    "costs": Case("paper", QUICK | {"clients.cost.per_sample": 0.05, "clients.cost.per_emd": -0.5, "clients.emd": [0.5]}),
+    "costs": Case(
+        "paper", QUICK | {"clients.cost.per_sample": 0.05, "clients.cost.per_emd": -0.5, "clients.emd": [0.5]}
+    ),
     "noisy costs": Case(
         "paper", QUICK | _played(("lcfa", "greedy", "outbid"))
         | {"clients.cost.noise": 0.3, "clients.cost.per_sample": 0.1, "clients.cost.per_emd": 2.0},
@@ -62,7 +66,9 @@ CASES: Mapping[str, Case] = {
         "paper", QUICK | _played(("outbid", "mahdrl", "stackelberg")) | {"market.bids": "own", "market.dqi_noise": 0.1}
     ),
     "ranks": Case("paper", QUICK | _played(("hqfa", "ucb", "fmore")) | {"market.dqi": "rank", "dqi": "fitted"}),
-    "label mixes": Case("paper", QUICK | {"clients.emd": [], "clients.label_mix.dirichlet": 0.3, "clients.cost.per_emd": 0.5}),
+    "label mixes": Case(
+        "paper", QUICK | {"clients.emd": [], "clients.label_mix.dirichlet": 0.3, "clients.cost.per_emd": 0.5}
+    ),
     "even label mixes": Case(
         "scarce", QUICK | {"clients.emd": [], "clients.label_mix.dirichlet": 10, "clients.cost.per_emd": 0.5}
     ),
@@ -90,7 +96,9 @@ CASES: Mapping[str, Case] = {
     ),
     "departures": Case("scarce", QUICK | {"clients.departure_rate": 0.4, "timeline.seconds_per_sample": 0.01}),
     "offline clients": Case("paper", QUICK | {"clients.availability": str(HERE / "some.csv")}),
-    "few clients are there": Case("scarce", QUICK | {"clients.availability": str(HERE / "few.csv"), "clients.count": 12}),
+    "few clients are there": Case(
+        "scarce", QUICK | {"clients.availability": str(HERE / "few.csv"), "clients.count": 12}
+    ),
     "markups": Case(
         "paper", QUICK | {"clients.behaviour.kind": "markup", "clients.behaviour.options.share": [0.1, 0.6]}
     ),
@@ -99,9 +107,12 @@ CASES: Mapping[str, Case] = {
     ),
     "misreports": Case(
         "quickstart", TRAINED
-        | {"clients.behaviour.kind": "misreport", "clients.behaviour.options": {"size": 0.5, "emd": -0.5, "share": 0.6}},
+        | {"clients.behaviour.kind": "misreport",
+           "clients.behaviour.options": {"size": 0.5, "emd": -0.5, "share": 0.6}},
     ),
-    "rings": Case("paper", QUICK | {"clients.behaviour.kind": "ring", "clients.behaviour.options": {"size": 3, "cover": 0.1}}),
+    "rings": Case(
+        "paper", QUICK | {"clients.behaviour.kind": "ring", "clients.behaviour.options": {"size": 3, "cover": 0.1}}
+    ),
     "uniform prices": Case("mechanisms", {"rounds": 5, "sweep": {"market.mechanism": ["uniform-price", "vcg"]}}),
     "fair queue": Case("scarce", QUICK | {"market.mechanism": "fair-queue", "market.options.weight": 0.5}),
     "iterated": Case("scarce", QUICK | {"market.mechanism": "iterated", "market.options.steps": 3}),
@@ -115,7 +126,9 @@ CASES: Mapping[str, Case] = {
     ),
     "proportional share": Case("scarce", QUICK | {"market.mechanism": "proportional-share"}),
     "vcg of clients": Case("scarce", QUICK | {"market.mechanism": "vcg", "market.options.side": "clients"}),
-    "a changing world": Case("changing", {"rounds": 12, "services.mnist-one.total_budget": 55, "services.fashion-late.arrival": 4}),
+    "a changing world": Case(
+        "changing", {"rounds": 12, "services.mnist-one.total_budget": 55, "services.fashion-late.arrival": 4}
+    ),
     "total budgets": Case(
         "paper", QUICK | _played(("bwk", "mirror", "resolving"))
         | {"services.mnist.total_budget": 60, "services.emnist.total_budget": 31.5, "services.emnist.arrival": 3},
@@ -137,6 +150,12 @@ CASES: Mapping[str, Case] = {
            "services.emnist-poor.policy": "resolving", "services.emnist-poor.policy_options": {"haste": 1.5},
            "services.mnist-rich.dataset": "emnist-digits"},
     ),
+    "one service learns": Case(
+        "scarce", QUICK
+        | {"services.mnist-poor.policy": "mahdrl", "services.mnist-poor.checkpoint": AGENT.format(2),
+           "services.mnist-poor.budget": 17, "services.mnist-poor.reward_base": 3,
+           "services.fashion-rich.target_accuracy": 0.2},
+    ),
     "interventions": Case(
         "paper", QUICK
         | {"interventions": [
@@ -152,7 +171,9 @@ CASES: Mapping[str, Case] = {
             {"round": 3, "key": "market.mechanism", "value": {"mechanism": "fair-queue", "options": {"weight": 0.9}}},
             {"round": 5, "key": "clients.offline", "value": [1, 2, 3, 4]}]},
     ),
-    "a sweep": Case("paper", QUICK | {"rounds": 3, "sweep": {"clients.cores": [1, 3], "services.mnist.budget": [10, 20]}}),
+    "a sweep": Case(
+        "paper", QUICK | {"rounds": 3, "sweep": {"clients.cores": [1, 3], "services.mnist.budget": [10, 20]}}
+    ),
     "a list of runs": Case(
         "paper", QUICK
         | {"rounds": 3, "runs": [{"dqi": "fitted", "services.mnist.policy": "lcfa"}, {"clients.count": 5}]},
@@ -163,8 +184,9 @@ CASES: Mapping[str, Case] = {
     ),
     "training": Case(
         "quickstart", TRAINED
-        | {"training.model": "mlp", "training.local_epochs": 1, "training.batch_size": 20, "training.learning_rate": 0.1,
-           "training.momentum": 0.5, "training.validation": 0.2, "training.kernel": "reference"},
+        | {"training.model": "mlp", "training.local_epochs": 1, "training.batch_size": 20,
+           "training.learning_rate": 0.1, "training.momentum": 0.5, "training.validation": 0.2,
+           "training.kernel": "reference"},
     ),
     "training by data set": Case(
         "quickstart", TRAINED
@@ -178,3 +200,14 @@ CASES: Mapping[str, Case] = {
            "training.by_dataset": {"scribbles": {"learning_rate": 0.01}}},
     ),
 }  # fmt: skip
+
+TRAININGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "mahdrl": ("mahdrl", {}),
+    "mahdrl as shipped": (
+        "mahdrl", {"budget": True, "context": True, "curve": True, "lots": True, "hindsight": True, "members": 2}
+    ),
+    "Algorithm 1 with slots": (
+        "mahdrl-paper", {"network": "slots", "payments": "actor", "noise": 0.2, "centred": False, "bias": 2.0}
+    ),
+}  # fmt: skip
+"""Trainings by name: the policy and its options."""

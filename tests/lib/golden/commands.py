@@ -1,4 +1,4 @@
-"""The numbers that commands print and write, apart from the words around them, and verify's verdicts on damaged logs."""
+"""The numbers that commands print, apart from the words around them, and verify's verdicts on damaged logs."""
 
 import csv
 import io
@@ -15,7 +15,8 @@ Shell = Callable[..., str]
 
 SHORT = ("--set", "training.backend=surrogate", "--rounds", "8", "--quiet")
 PLAYED = (
-    ("run", "paper", *SHORT, "--policy", "random", "--policy", "hqfa", "--policy", "mahdrl", "--seeds", "4", "--out", "a"),
+    ("run", "paper", *SHORT, "--policy", "random", "--policy", "hqfa", "--policy", "mahdrl", "--seeds", "4",
+     "--out", "a"),
     ("run", "scarce", *SHORT, "--policy", "outbid", "--policy", "pacing", "--seeds", "3", "--out", "b"),
     ("run", "interests", "--rounds", "6", "--quiet", "--set", "sweep={}", "--set", "runs=[]",
      "--set", "clients.behaviour.kind=misreport", "--set", "clients.behaviour.options.size=0.5", "--out", "c"),
@@ -33,6 +34,8 @@ ASKED = {
     "verify": ("verify", "a", "b", "c"),
     "league": ("league", "scarce", "--policy", "hqfa", "--policy", "outbid", "--policy", "dearest", "--seeds", "2",
                "--rounds", "6", "--quiet", "--set", "training.backend=surrogate"),
+    "suite": ("suite", "hqfa", "--markets", "starved,contested-outbid", "--seed", "7101", "--mode", "resident",
+              "--quiet", "--out", "s"),
     "certificate": ("certify", "uniform-price", "--markets", "4", "--tries", "20", "--quiet"),
 }  # fmt: skip
 """Commands by what they are about; ``{a}`` stands for the first run in that folder."""
@@ -41,7 +44,7 @@ ASKED = {
 def numbers(text: str) -> list[str]:
     """Return all numbers in a text, in order; of words and paths with digits in them, none."""
     found = re.findall(r"(?<![\w./-])[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?(?![\w/])", text)
-    return [canonical(number.replace(",", "").removeprefix("+")) for number in found]
+    return [canonical(number.replace(",", "")) for number in found]
 
 
 def first_run(folder: Path) -> Path:
