@@ -25,10 +25,6 @@ class DatasetError(InputError):
     """A data set cannot be used; the message names it, its file or folder if it has one, and says what to do."""
 
 
-class FileError(Exception):
-    """A file cannot be read or is not what it should be; the message says what is wrong, without the file's name."""
-
-
 class Shape(NamedTuple):
     """The size of an image: channels (1 for grey, 3 for colour), then height and width in pixels."""
 
@@ -50,8 +46,7 @@ class DatasetInfo:
         labels: how many there are (L).
         shape: the shape of every image.
         train_size, test_size: images in each split.
-        rarest_label: training images of the label that has the fewest. A cautious lower bound for ``emnist-byclass``
-            and ``emnist-bymerge``, the two downloaded ones that are not balanced by construction.
+        rarest_label: training images of the label that has the fewest.
         source: ``embedded`` needs no network; ``download`` is fetched once; ``plug-in`` and ``file`` are a user's own.
         licence: the licence of the images.
     """

@@ -1,9 +1,8 @@
 """Downloads through torchvision: which files a data set consists of, and fetching them. No other module imports it.
 
-torchvision knows the addresses and checks the archives' checksums; ``fl.idx``, ``fl.records`` and ``fl.matlab`` read
-the files. As torchvision takes any file that is present for a good one, a download goes into a temporary folder first,
-and its files move to their place once all of them are complete. An interrupted download leaves nothing that could be
-mistaken for data.
+torchvision knows the addresses and checks the archives' checksums; ``fl.readers`` reads the files. As torchvision takes
+any file that is present for a good one, a download goes into a temporary folder first, and its files move to their
+place once all of them are complete. An interrupted download leaves nothing that could be mistaken for data.
 
 torchvision's own CIFAR files are Python pickles, which its class unpickles. The same images are published as plain
 records beside them; those are what is downloaded here, with the checksum that the data set's page gives.
@@ -14,7 +13,7 @@ import shutil
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +24,10 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
+from fl import readers
+from fl.arrays import AnyArray
 from fl.files import replacing
 
 RECEIPT = "flmarket.sha256"
@@ -57,6 +60,10 @@ class Files(ABC):
     def fetch(self, sets: Any, root: Path) -> None:
         """Download the files into ``root / folder``, through ``torchvision.datasets``."""
 
+    @abstractmethod
+    def parse(self, data: bytes) -> Iterable[AnyArray]:
+        """Return the arrays of a file: images [n, ...], labels [n] from 0, or both; what is wrong raises anything."""
+
 
 @dataclass(frozen=True)
 class RawFiles(Files):
@@ -65,17 +72,17 @@ class RawFiles(Files):
     Attributes:
         source: torchvision's class, which also names the folder.
         files: training images, training labels, test images, test labels.
-        requests: arguments with which that class downloads all of them.
+        split: EMNIST's, which torchvision's class is asked for.
         first_label: the lowest label in the files.
         transposed: images are stored with rows and columns exchanged, as in the NIST files that EMNIST was made of.
     """
 
     source: str
     files: tuple[str, str, str, str]
-    requests: tuple[Mapping[str, Any], ...] = ({"train": False},)
+    split: str | None = None
     first_label: int = 0
     transposed: bool = False
-    patterns: ClassVar[tuple[str, ...]] = ("*-ubyte", "*-idx2-int")
+    patterns: ClassVar[tuple[str, ...]] = ("*-ubyte",)
 
     @property
     def folder(self) -> Path:
@@ -84,8 +91,15 @@ class RawFiles(Files):
 
     def fetch(self, sets: Any, root: Path) -> None:
         """See ``Files.fetch``."""
-        for request in self.requests:
-            getattr(sets, self.source)(root, download=True, **request)
+        named = {} if self.split is None else {"split": self.split}
+        getattr(sets, self.source)(root, download=True, train=False, **named)
+
+    def parse(self, data: bytes) -> Iterable[AnyArray]:
+        """See ``Files.parse``."""
+        array = readers.idx(data)
+        if array.ndim == 1:
+            return (array.astype(np.int16) - self.first_label,)
+        return (array.transpose(0, 2, 1) if self.transposed else array,)
 
 
 @dataclass(frozen=True)
@@ -97,14 +111,12 @@ class RecordFiles(Files):
         name: the folder in the archive, and here.
         files: training files, then the test file.
         md5: the archive's checksum, as its page gives it.
-        labels_before: labels of a record before the one that counts.
     """
 
     source: str
     name: str
     files: tuple[str, ...]
     md5: str
-    labels_before: int = 0
     patterns: ClassVar[tuple[str, ...]] = ("*.bin",)
 
     @property
@@ -126,6 +138,10 @@ class RecordFiles(Files):
                         with content, (root / self.folder / file).open("wb") as target:
                             shutil.copyfileobj(content, target)
 
+    def parse(self, data: bytes) -> Iterable[AnyArray]:
+        """See ``Files.parse``."""
+        return readers.records(data)
+
 
 @dataclass(frozen=True)
 class MatlabFiles(Files):
@@ -144,6 +160,10 @@ class MatlabFiles(Files):
         for split in ("train", "test"):
             url, file, md5 = sets.SVHN.split_list[split]
             sets.utils.download_url(url, root / self.folder, file, md5)
+
+    def parse(self, data: bytes) -> Iterable[AnyArray]:
+        """See ``Files.parse``."""
+        return readers.matlab(data)
 
 
 def _mnist_like(source: str) -> RawFiles:
@@ -167,48 +187,25 @@ def _emnist(split: str, first_label: int = 0) -> RawFiles:
             f"emnist-{split}-test-images-idx3-ubyte",
             f"emnist-{split}-test-labels-idx1-ubyte",
         ),
-        requests=({"split": split, "train": False},),
+        split=split,
         first_label=first_label,
         transposed=True,
     )
 
 
-RAW_FILES: Mapping[str, RawFiles] = MappingProxyType(
+FILES: Mapping[str, Files] = MappingProxyType(
     {
         "mnist": _mnist_like("MNIST"),
         "fashion-mnist": _mnist_like("FashionMNIST"),
         "kmnist": _mnist_like("KMNIST"),
-        "qmnist": RawFiles(
-            "QMNIST",
-            (
-                "qmnist-train-images-idx3-ubyte",
-                "qmnist-train-labels-idx2-int",
-                "qmnist-test-images-idx3-ubyte",
-                "qmnist-test-labels-idx2-int",
-            ),
-            requests=({"what": "train"}, {"what": "test"}),
-        ),
         "emnist-letters": _emnist("letters", first_label=1),
-        **{f"emnist-{split}": _emnist(split) for split in ("digits", "balanced", "byclass", "bymerge", "mnist")},
-    }
-)
-
-
-FILES: Mapping[str, Files] = MappingProxyType(
-    {
-        **RAW_FILES,
+        "emnist-digits": _emnist("digits"),
+        "emnist-balanced": _emnist("balanced"),
         "cifar-10": RecordFiles(
             "CIFAR10",
             "cifar-10-batches-bin",
             (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"),
             md5="c32a1d4ab5d03f1284b67883e8d87530",
-        ),
-        "cifar-100": RecordFiles(
-            "CIFAR100",
-            "cifar-100-binary",
-            ("train.bin", "test.bin"),
-            md5="03b5dce01913d631647c71ecec9e9cb8",
-            labels_before=1,
         ),
         "svhn": MatlabFiles(),
     }

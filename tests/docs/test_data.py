@@ -47,7 +47,7 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
                 done = flmarket(*words, cwd=folder, env={"FLMARKET_FITS": str(folder / "own")})
                 assert done.returncode == 0, line + "\n" + done.stdout + done.stderr
                 printed[line.removeprefix("$ ")] = done.stdout + done.stderr
-    assert "cifar-100" in printed["flmarket datasets"]
+    assert "cifar-10" in printed["flmarket datasets"]
     assert (
         "  pets/:0.3: resnet8, local_epochs 1, batch_size 10, learning_rate 0.05, momentum 0 (model as the scenario "
         "says, the rest by default: flmarket has no fits of it)\n"

@@ -53,10 +53,10 @@ def test_own_fits_are_found_and_go_before_those_that_ship(own: Path) -> None:
 
 def test_adding_replaces_the_same_data_set_and_of_curves_the_same_regime(own: Path) -> None:
     add(own / "dqi.json", [entry(value=1.0)])
-    add(own / "dqi.json", [entry(value=2.0), entry(dataset="qmnist")])
+    add(own / "dqi.json", [entry(value=2.0), entry(dataset="svhn")])
     assert [(fit.dataset, fit.parameters["eta1"]) for fit in read(own / "dqi.json")] == [
         ("kmnist", 2.0),
-        ("qmnist", 1.0),
+        ("svhn", 1.0),
     ]
     other = Regime("cnn", 2, 10, 0.05, 0.0)
     add(own / "surrogate.json", [entry("surrogate"), entry("surrogate", regime=other)])
@@ -66,9 +66,9 @@ def test_adding_replaces_the_same_data_set_and_of_curves_the_same_regime(own: Pa
 
 
 def test_the_same_fits_make_the_same_file_in_whatever_order_they_come(own: Path) -> None:
-    kmnist, qmnist = entry(dataset="kmnist"), entry(dataset="qmnist")
-    add(own / "one" / "dqi.json", [replace(kmnist, parameters={"eta2": 2.0, "eta1": 1.0}), qmnist])
-    add(own / "other" / "dqi.json", [qmnist])
+    kmnist, svhn = entry(dataset="kmnist"), entry(dataset="svhn")
+    add(own / "one" / "dqi.json", [replace(kmnist, parameters={"eta2": 2.0, "eta1": 1.0}), svhn])
+    add(own / "other" / "dqi.json", [svhn])
     add(own / "other" / "dqi.json", [replace(kmnist, parameters={"eta1": 1.0, "eta2": 2.0})])
     assert (own / "one" / "dqi.json").read_bytes() == (own / "other" / "dqi.json").read_bytes()
 
