@@ -1,8 +1,8 @@
 """Forks: a run continued from one of its rounds with something changed, and what that came to.
 
 A fork is an ordinary run of the run's scenario with further ``[[interventions]]``, so ``verify``, ``report`` and a
-second ``flmarket run`` of its scenario.toml work as for any other. The rounds that it shares with the run are not
-played again for each fork (``scenarios.running.prefix``).
+second ``flmarket run`` of its scenario.toml work as for any other. It starts from the run's newest checkpoint, if there
+is one from before its round, and its rounds before that are compared with the run's.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,9 @@ from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.plugins import require_same_plugins
-from scenarios.running.batch import play_batch, threads
-from scenarios.running.observer import Progress
+from scenarios.running.batch import play_batch
+from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
-from scenarios.running.prefix import Prefix, last_known, original_of, place, require_same_rounds, shared_rounds
-from scenarios.running.progress import reporter
 from scenarios.running.runner import Run
 from scenarios.trial import require_playable
 
@@ -189,36 +187,10 @@ def fork(
         for run in todo:
             with run.directory.locked():
                 run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
-    if round_ > 1 and todo:
-        with reporter(quiet=not progress, silent=not progress, words=words) as observer:
-            prefix = _shared(original, round_ - 1, shelf, out, observer, threads(1, workers))
-        if prefix is not None:
-            for run in todo:
-                place(prefix, run, shelf)
+    for run in todo:
+        begin_fork(original.run, run, round_ - 1, shelf)
     play_batch(scenarios, policies, [seed], out, jobs=jobs, workers=workers, progress=progress, words=words)
     return [_compared(original, run, round_, changes) for run, changes in zip(runs, wishes, strict=True)]
-
-
-def _shared(original: Original, last: int, shelf: Shelf, out: Path, observer: Any, workers: int) -> Prefix | None:
-    """Return the rounds that all forks share; they are played if no checkpoint holds them."""
-    run = original.run
-
-    def playing(first: int) -> None:
-        observer.note(f"playing rounds {first} to {last} of the run once, for all forks from round {last + 1} on")
-        observer.started(run)
-
-    prefix = shared_rounds(
-        run,
-        last,
-        shelf,
-        out=out,
-        workers=workers,
-        observers=[lambda report: observer.round_done(run, Progress.of(report))],
-        playing=playing,
-    )
-    if prefix is not None:
-        require_same_rounds(prefix.tables(), run.directory)
-    return prefix
 
 
 def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fork:

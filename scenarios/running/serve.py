@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
@@ -19,8 +20,9 @@ from fl.cores import usable_cores
 from fl.crash import guarded, outcome
 from fl.errors import InputError, RunError
 from learning.play import Stopped
-from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.loader import ScenarioError, dumps, parse, settled
 from scenarios.logs.columns import round_text
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
 from scenarios.running.apart import apart_from_user
@@ -132,8 +134,8 @@ class Server:
         # Not at the top: they bring torch, and a bad scenario is reported before that.
         from fl.datasets import Dataset, load
         from scenarios.build import Shelf
+        from scenarios.running.origin import begin_fork, original_of
         from scenarios.running.planning import plan
-        from scenarios.running.prefix import begin_fork
         from scenarios.running.runner import execute
         from scenarios.running.watch import CreateWatched
 
@@ -170,18 +172,12 @@ class Server:
         create = CreateWatched(record)
         fresh = start.fresh
         if start.origin is not None and start.hurry:
-
-            def replayed(report: RoundReport) -> None:
-                text = f"replaying round {report.round} of the {start.hurry} shared with the original"
-                self._send("opening", text=text)
-                if report.round < start.hurry:
-                    control.wait(report.round)  # leaves if it is to
-
-            origin = Path(start.origin)
-            begun = begin_fork(
-                origin, run, start.hurry, shelf, fresh=fresh, workers=workers, observers=[replayed], create=create
-            )
-            fresh = fresh and not begun
+            if fresh:
+                with run.directory.locked():
+                    run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
+            with suppress(InputError):  # such as an original without a checkpoint
+                begun = begin_fork(original_of(RunDirectory(Path(start.origin))), run, start.hurry, shelf)
+                fresh = fresh and not begun
         execute(
             run,
             shelf,

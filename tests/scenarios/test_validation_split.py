@@ -24,7 +24,7 @@ from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError, 
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
-from scenarios.running.prefix import original_of, shared_rounds
+from scenarios.running.origin import original_of
 from scenarios.running.runner import Run, execute
 from support.runs import interrupt, reseal
 
@@ -151,14 +151,6 @@ def test_a_run_that_was_interrupted_comes_to_the_same_bytes(
     execute(run, shelf, workers=2)
     for name in (SCENARIO, "rounds.csv", "offers.csv", "events.csv"):
         assert (run.directory.path / name).read_bytes() == (with_split.directory.path / name).read_bytes()
-
-
-def test_forks_share_the_first_rounds_with_both_accuracies(with_split: Run, tmp_path: Path, shelf: Shelf) -> None:
-    shared = shared_rounds(original_of(with_split.directory), 3, shelf, out=tmp_path, workers=0)
-    assert shared is not None
-    rounds = ROUNDS.path(with_split.directory.path).read_bytes()
-    assert rounds.startswith(shared.tables()["rounds"])
-    assert shared.tables()["rounds"].count(b"\n") == 1 + 3 * 2
 
 
 # What is checked
@@ -291,9 +283,7 @@ def test_a_sweep_over_splits_where_nothing_is_held_out_is_refused(shelf: Shelf, 
 # Runs of earlier versions
 
 
-def test_a_run_from_before_there_were_splits_is_read_verified_and_forked(
-    play: Play, shelf: Shelf, tmp_path: Path
-) -> None:
+def test_a_run_from_before_there_were_splits_is_read_and_verified(play: Play, shelf: Shelf) -> None:
     run = earlier(play("training.validation=0"))
     assert verify(run.directory).problems == []
     assert rerun(run.directory, shelf) == []
@@ -301,7 +291,6 @@ def test_a_run_from_before_there_were_splits_is_read_verified_and_forked(
     assert not is_split(original_of(run.directory).scenario)
     [result] = read([run.directory.path])
     assert result.reported is result.accuracy
-    assert shared_rounds(original_of(run.directory), 2, shelf, out=tmp_path, workers=0) is not None
 
 
 def test_a_run_from_before_there_were_splits_is_complete(play: Play, shelf: Shelf) -> None:
