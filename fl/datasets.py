@@ -80,14 +80,10 @@ class ListedDataset:
     problem: str | None = None
 
 
-def listing(broken: Mapping[str, str] | None = None) -> list[ListedDataset]:
-    """Return all data sets, with the reason for what cannot be used. Imports plug-ins, but loads no images.
-
-    Args:
-        broken: see ``Registry.listing``.
-    """
+def listing() -> list[ListedDataset]:
+    """Return all data sets, with the reason for what cannot be used. Imports plug-ins, but loads no images."""
     listed = []
-    for entry in DATASETS.listing(broken):
+    for entry in DATASETS.listing():
         if isinstance(entry.thing, Source):
             known = entry.thing.info
             listed.append(ListedDataset(entry.name, known.source, known.description, known))

@@ -133,12 +133,8 @@ class Registry(Generic[T]):
                     return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
 
-    def listing(self, broken: Mapping[str, str] | None = None) -> list[Listed[T]]:
-        """Return everything there is, with the reason for what cannot be used. Imports all of it; never fails.
-
-        Args:
-            broken: by name, why an entry point must not be imported here: it would end this process.
-        """
+    def listing(self) -> list[Listed[T]]:
+        """Return everything there is, with the reason for what cannot be used. Imports all of it."""
         listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
         listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
@@ -146,7 +142,6 @@ class Registry(Generic[T]):
             source, problem, thing = package(entry) or "an unknown package", self._refusal(entry.name), None
             if problem is None and entry.name in taken:  # nobody can use it, so it is not imported
                 problem = f"the name is registered by {taken[entry.name]}"
-            problem = problem or (broken or {}).get(entry.name)
             try:
                 thing = None if problem else self._load_entry(entry)
             except PluginError as error:

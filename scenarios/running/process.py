@@ -10,9 +10,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from select import select
 from typing import IO, Any, Self
 
 from fl.errors import RunError
@@ -21,9 +20,6 @@ from scenarios.running.record import Doing, Record
 
 GRACE = 5.0
 """Seconds that a worker gets to end before it is killed."""
-
-_TICK = 0.2
-"""Seconds between two looks at a process that has not answered."""
 
 _LAST_WORDS = 400
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -73,33 +69,6 @@ class Worker:
         """End the process at once, if it has not ended yet."""
         self._process.kill()
         self.stop()
-
-    def answers(self, order: str, limit: float, notify: Callable[[str], None]) -> bool:
-        """Send an order that is answered by one line, and wait for it. Call this before ``listen``.
-
-        Args:
-            order: see ``worker``.
-            limit: seconds that anything it does may take; a process that is at it for longer is ended.
-            notify: called with a line about what takes long.
-
-        Returns:
-            whether the answer came. If not, the process is gone, and ``obituary`` returns the reason.
-        """
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
-        self.send(order)
-        noted = None
-        while not self.lost:
-            if select([self._process.stdout], [], [], _TICK)[0]:
-                return bool(self._process.stdout.readline())
-            if (doing := self.doing) is None:
-                continue
-            if doing.seconds > limit:
-                self.kill(f"{doing.what} did not return within {limit:g} s")
-                break
-            if doing.slow and noted != doing.since:
-                noted = doing.since
-                notify(doing.slow)
-        return False
 
     def prepare(self, datasets: Sequence[str]) -> None:
         """Let the process load data sets, and what trains on them, while this one does the same to plan runs."""

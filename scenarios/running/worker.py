@@ -7,8 +7,7 @@ It reads one line of JSON for each run, and writes one for each round and one fo
     {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
-``{"do": "load", ...}`` loads plug-ins, and ``{"do": "check", ...}`` reads and checks a scenario file: the end says no
-more than that the process survived. ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
+``{"do": "prepare", ...}`` loads data sets early, and is not answered.
 
 What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
 it never outlives whoever started it, and loses no more than the work since the last checkpoint.
@@ -20,35 +19,28 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from des.rows import RoundReport
 from fl.crash import guarded
-from fl.datasets import info
-from fl.datasets import load as load_dataset
 from fl.errors import InputError, RunError
-from fl.plugins import summary
-from learning.policy import agent_digest, load
 from scenarios.build import Shelf
-from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse
-from scenarios.loader import load as load_scenario
+from scenarios.loader import dumps, parse
 from scenarios.logs.directory import Fresh, RunDirectory
-from scenarios.plugins import REGISTRIES, packed, unpack
+from scenarios.plugins import packed, unpack
 from scenarios.running.apart import apart_from_user
 from scenarios.running.observer import Progress
 from scenarios.running.parent import end_with_parent
 from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.watch import CreateWatched
-from scenarios.trial import obstacles, require_playable
+from scenarios.trial import require_playable
 
 
 def order(run: Run, *, workers: int, fresh: Fresh) -> str:
@@ -74,29 +66,6 @@ def order(run: Run, *, workers: int, fresh: Fresh) -> str:
 def trial(scenario: Scenario) -> str:
     """Return the line that asks whether a scenario can be played."""
     return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
-
-
-def loading(
-    plugins: Sequence[Mapping[str, str]] = (),
-    policies: Sequence[tuple[str, str | None]] = (),
-    datasets: Sequence[str] = (),
-    imports: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Return the line that asks to load plug-ins.
-
-    Args:
-        plugins: files, as ``scenarios.plugins.unpack`` takes them.
-        policies: names of policies, each with its checkpoint.
-        datasets: names of data sets.
-        imports: kinds and names of whatever is to be imported.
-    """
-    asked = {"plugins": plugins, "imports": imports, "policies": policies, "datasets": datasets}
-    return json.dumps({"do": "load", **asked})
-
-
-def checking(source: str, overrides: Sequence[str], *, create: bool) -> str:
-    """Return the line that asks to check a scenario file, and on demand to create what a run of it creates."""
-    return json.dumps({"do": "check", "source": source, "overrides": overrides, "create": create, "plugins": packed()})
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -131,12 +100,7 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
             for package in asked["plugins"]:
                 with record.doing(f"loading {package.get('path') or package['thing']}"):
                     unpack([package])
-            if asked["do"] == "load":
-                _import(asked["imports"], record)
-                _load(asked["policies"], asked["datasets"], record)
-            elif asked["do"] == "check":
-                _check(asked["source"], asked["overrides"], create if asked["create"] else None, record)
-            elif asked["do"] == "try":
+            if asked["do"] == "try":
                 require_playable(parse(asked["scenario"]), shelf, create)
             else:
                 execute(
@@ -154,38 +118,6 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
             end["error"], end["kind"] = message_of(error), "run"
         send(end)
-
-
-def _import(things: Iterable[tuple[str, str]], record: Record) -> None:
-    """Import plug-ins. What is wrong with one is reported by whoever needs it."""
-    registries = {registry.kind: registry for registry in REGISTRIES}
-    for kind, name in things:
-        with suppress(BaseException):
-            with record.doing(f"importing {kind} {name!r}"):
-                thing = registries[kind].load(name)
-            with record.doing(f"{kind} {name!r}: summary"):
-                summary(thing)
-
-
-def _load(policies: Iterable[tuple[str, str | None]], datasets: Iterable[str], record: Record) -> None:
-    """Load plug-ins. What is wrong with one is reported by whoever needs it."""
-    for name, checkpoint in policies:
-        with suppress(BaseException):
-            with record.doing(f"importing policy {name!r}"):
-                load(name)
-            with record.doing(f"policy {name!r}: agent_digest()"):
-                agent_digest(name, checkpoint)
-    for name in datasets:
-        with suppress(BaseException), record.doing(f"making data set {name!r}"):
-            info(name)
-
-
-def _check(source: str, overrides: Sequence[str], create: CreateWatched | None, record: Record) -> None:
-    """Check a scenario file. What is wrong with it is reported by whoever does the same after this."""
-    shelf = Shelf(partial(load_dataset, download=False))
-    tried = partial(obstacles, shelf, create=create) if create else None
-    with record.doing(f"checking {source}"), suppress(ScenarioError):
-        load_scenario(source, overrides, catalogue=replace(installed(), obstacles=tried))
 
 
 def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:

@@ -165,7 +165,7 @@ def test_validate_accepts_what_run_starts(
         patch.setenv("FLMARKET_DATA", str(folder / "data"))
         patch.chdir(folder)
         flmarket.load_plugin("plugins.py")
-        validated = shell.flmarket("validate", "generated.toml", "--plugin", "plugins.py", cwd=folder, rehearse=True)
+        validated = shell.flmarket("validate", "generated.toml", "--plugin", "plugins.py", cwd=folder)
         event(f"exit status {validated.returncode}")
         assert (validated.returncode == 0) == starts(Path("generated.toml"), Path(out, "runs")), (chosen, validated)
 

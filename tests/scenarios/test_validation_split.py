@@ -23,8 +23,8 @@ from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError, State
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
-from scenarios.running.planning import plan
 from scenarios.running.origin import original_of
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 from support.runs import interrupt, reseal
 

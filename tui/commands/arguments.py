@@ -10,12 +10,10 @@ import typer
 from fl.errors import InputError
 from fl.tracking import hide
 from scenarios.running.seeds import parse_seeds
-from tui.commands.console import note
 
 if TYPE_CHECKING:
     from scenarios.file.checks import Catalogue
     from scenarios.file.schema import Scenario
-    from scenarios.running.rehearsal import Rehearsal
 
 Sources = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.")]
 Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
@@ -81,7 +79,6 @@ def load_all(
     rounds: int | None = None,
     *,
     catalogue: "Catalogue | None" = None,
-    rehearsal: "Rehearsal | None" = None,
 ) -> "list[Scenario]":
     """Load all scenarios, so that the problems of all files are shown at once.
 
@@ -90,17 +87,13 @@ def load_all(
         assignments: ``--set`` options.
         rounds: the ``--rounds`` option.
         catalogue: see ``loader.load``.
-        rehearsal: a process that loads them first, as they may call plug-ins.
 
     Raises:
         ScenarioError: at least one has problems.
-        InputError: a plug-in ended the process of the rehearsal.
     """
     from scenarios.loader import Problem, ScenarioError, load
 
     overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
-    if rehearsal:
-        rehearsal.check(sources, overrides, create=catalogue is not None and catalogue.obstacles is not None)
     scenarios: list[Scenario] = []
     problems: list[Problem] = []
     for source in sources:
@@ -118,27 +111,13 @@ def load_all(
     return scenarios
 
 
-def load_plugins(files: list[Path] | None, rehearsal: "Rehearsal | None" = None, *, datasets: bool = False) -> None:
-    """Load the files of ``--plugin``, in another process first: one that ends or hangs its process does so there.
-
-    Args:
-        files: the files, if any.
-        rehearsal: the other process, if the command has one; otherwise it ends here.
-        datasets: make their data sets there, too: the command may make any of them.
-
-    Raises:
-        InputError: a plug-in cannot be used.
-    """
+def load_plugins(files: list[Path] | None) -> None:
+    """Load the files of ``--plugin``, if any; a PluginError names the file and the line of what cannot be used."""
     if files:
         from scenarios.plugins import load_plugin
-        from scenarios.running.rehearsal import Rehearsal
 
-        with Rehearsal(notify=note) as own:
-            (rehearsal or own).load(files)
-            for file in files:
-                load_plugin(file)
-            if datasets:
-                (rehearsal or own).datasets()
+        for file in files:
+            load_plugin(file)
 
 
 def check_policies(names: list[str]) -> None:

@@ -38,7 +38,7 @@ def calibrate_dqi(
     from scenarios.build import Shelf
     from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
     scenario = _load(source, assignments or [])
     _announce(out, "dqi")
@@ -63,7 +63,7 @@ def calibrate_surrogate(
     from scenarios.build import Shelf
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     plan = SurrogatePlan(runs, held_out, workers or usable_cores())
     scenario = _load(source, assignments or [])
     _announce(out, "surrogate")

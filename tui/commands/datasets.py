@@ -8,12 +8,11 @@ def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
 
-    from fl.datasets import DATASETS, data_root, listing
-    from scenarios.running.rehearsal import broken
+    from fl.datasets import data_root, listing
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
-    for entry in listing(broken(DATASETS)[DATASETS.kind]):
+    for entry in listing():
         sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded
         if (known := entry.info) is not None:
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")

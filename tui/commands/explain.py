@@ -28,7 +28,7 @@ def explain(
 
     if csv is not None:
         require_place(csv)
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     found = Explanation(read_whole(RunDirectory(run_directory(run))), round_, service)
     if csv is not None:  # first, as whoever reads the rest may stop reading
         write_rows(csv, COLUMNS, found.table())

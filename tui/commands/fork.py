@@ -59,7 +59,7 @@ def fork(
     from scenarios.judging.differences import COLUMNS
     from scenarios.logs.outside import require_place
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     given = [_parsed(text) for text in assignments]
     wishes: list[dict[str, Any]] = [{key: value} for key, value in given] if each else [dict(given)]
     if not each and len(wishes[0]) < len(given):

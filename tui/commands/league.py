@@ -63,20 +63,15 @@ def league(
     One service plays a policy, all others play another one, every seat in turn, in the same markets for all. On the
     surrogate this takes minutes; with real training every game takes as long as a run.
     """
-    from scenarios.running.rehearsal import Rehearsal
-
     chosen_seeds, names = seeds_of(seeds, seed, range(10)), policy or []
     if len(dict.fromkeys(names)) < 2:
         raise InputError("a league needs at least two policies; give --policy for each")
-    with Rehearsal(notify=note) as rehearsal:
-        from scenarios.file.policy_choice import PolicyChoice, parted
-
-        load_plugins(plugin, rehearsal)
-        rehearsal.policies(map(parted, [*names, *(exploit or [])]))
-        check_policies([*names, *(exploit or [])])
-        (scenario,) = load_all([source], assignments or [], rounds, rehearsal=rehearsal)
+    load_plugins(plugin)
+    check_policies([*names, *(exploit or [])])
+    (scenario,) = load_all([source], assignments or [], rounds)
 
     from scenarios.build import Shelf
+    from scenarios.file.policy_choice import PolicyChoice
     from scenarios.judging.drawing import save
     from scenarios.league.league import ORACLE, League
     from scenarios.league.picture import picture

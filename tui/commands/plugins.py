@@ -11,16 +11,14 @@ def plugins(plugin: Plugins = None) -> None:
     from fl.dataset import Source
     from fl.plugins import line_about, summary
     from scenarios.plugins import REGISTRIES
-    from scenarios.running.rehearsal import broken
 
     def what_it_is(thing: object) -> str:
         return thing.info.description if isinstance(thing, Source) else summary(thing)
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")
-    unusable = broken(*REGISTRIES)
     for registry in REGISTRIES:
-        for entry in registry.listing(unusable[registry.kind]):
+        for entry in registry.listing():
             table.add_row(registry.kind, entry.name, entry.source, line_about(entry, what_it_is))
         table.add_section()
     stdout().print(table)

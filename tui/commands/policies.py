@@ -10,11 +10,10 @@ def policies(plugin: Plugins = None) -> None:
 
     from fl.plugins import PluginError, line_about
     from learning.policy import POLICIES, is_privileged
-    from scenarios.running.rehearsal import broken
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does")
-    for entry in POLICIES.listing(broken(POLICIES)[POLICIES.kind]):
+    for entry in POLICIES.listing():
         privileged, text = "", line_about(entry)
         if entry.thing:
             try:

@@ -14,5 +14,5 @@ def replay(
     plugin: Plugins = None,
 ) -> None:
     """Watch a run again, round by round, in the terminal user interface."""
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     start(str(run_directory(run)), Path("runs"))

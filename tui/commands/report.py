@@ -60,7 +60,7 @@ def report(
     if figures is not None:
         require_folder_place(figures)
     bounds = bounds or bounds_csv is not None
-    load_plugins(plugin, datasets=bounds)  # tables mark privileged policies
+    load_plugins(plugin)  # tables mark privileged policies
     damaged: list[str] = []
     found = read(runs, damaged.append)
     limits = None

@@ -79,27 +79,21 @@ def run(
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address is for --engine ray")
     with ExitStack() as stack:
-        # It imports what it needs while this process reads and checks what to play. On Ray it tries plug-ins only.
-        first = stack.enter_context(Worker()) if (engine == "local" or plugin) and not dry_run else None
+        # It imports what it needs while this process reads and checks what to play.
+        first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
         from scenarios.build import images_of
-        from scenarios.file.policy_choice import parted
-        from scenarios.file.switches import services_over_time
         from scenarios.loader import points
         from scenarios.running.batch import BatchFailed, play_batch
-        from scenarios.running.rehearsal import Rehearsal
         from tui.commands.results import print_next_steps, print_results
 
-        rehearsal = stack.enter_context(Rehearsal(first, note))
-        load_plugins(plugin, rehearsal)
-        rehearsal.policies(map(parted, policy or []))
+        load_plugins(plugin)
         check_policies(policy or [])
-        scenarios = load_all(sources, assignments or [], rounds, rehearsal=rehearsal)
+        scenarios = load_all(sources, assignments or [], rounds)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
-        rehearsal.policies((it.policy, it.checkpoint) for market in markets for _, it in services_over_time(market))
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
             return
-        if first and engine == "local":
+        if first:
             first.prepare(sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:

@@ -118,22 +118,17 @@ def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) ->
     Raises:
         InputError: a file cannot be used or has no such policy, or there are several policies for one file.
     """
-    from scenarios.file.policy_choice import parted
-    from scenarios.running.rehearsal import Rehearsal
-
     if out.suffix == ".json" and len(policies) > 1:
         raise InputError(f"--out {out}: is one file for {len(policies)} policies; name a folder")
     if file := next((policy for policy in policies if policy.endswith(".py")), None):
         raise InputError(f"{file}: is a file; name one of its policies, too: {file}:NAME")
     asked = [_FILE.fullmatch(policy) for policy in policies]
     files = dict.fromkeys([*(plugins or ()), *(Path(it["file"]) for it in asked if it)])
-    with Rehearsal(notify=note) as rehearsal:
-        load_plugins(list(files), rehearsal)
-        names = [
-            policy if it is None else _registered(it["file"], it["name"]) + (it["checkpoint"] or "")
-            for policy, it in zip(policies, asked, strict=True)
-        ]
-        rehearsal.policies(map(parted, names))
+    load_plugins(list(files))
+    names = [
+        policy if it is None else _registered(it["file"], it["name"]) + (it["checkpoint"] or "")
+        for policy, it in zip(policies, asked, strict=True)
+    ]
     return list(dict.fromkeys(names))
 
 

@@ -86,18 +86,11 @@ def train(
         raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
     chosen_seeds = seeds_of(seeds, seed, [0])
 
-    from learning.mahdrl.selves import ITSELF
     from scenarios.drawn import drawn
-    from scenarios.file.policy_choice import parted
-    from scenarios.running.rehearsal import Rehearsal
 
     backends = [] if backend is None else [f"training.backend={backend}"]
-    with Rehearsal(notify=note) as rehearsal:
-        load_plugins(plugin, rehearsal)
-        scenarios = load_all(sources or [], [*(assignments or []), *backends], rehearsal=rehearsal)
-        services = [service for scenario in scenarios for service in scenario.services]
-        named = [parted(rival) for rival in rivals or () if rival != ITSELF]
-        rehearsal.policies([*named, *((it.policy, it.checkpoint) for it in services)])
+    load_plugins(plugin)
+    scenarios = load_all(sources or [], [*(assignments or []), *backends])
     scenarios += drawn(draw_seed, draw, backend or "surrogate") if draw else []
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")

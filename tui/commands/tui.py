@@ -25,7 +25,7 @@ def tui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port for --web, on the loopback address.")] = 8000,
 ) -> None:
     """Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs."""
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     if web:
         _serve(what, out, port, plugin or [])
     else:

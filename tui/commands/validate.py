@@ -15,14 +15,12 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from scenarios.file.checks import installed
     from scenarios.file.settled import regimes_of
     from scenarios.loader import points
-    from scenarios.running.rehearsal import Rehearsal
     from scenarios.trial import absent, obstacles
 
     shelf = Shelf(partial(load, download=False))
-    with Rehearsal(notify=note) as rehearsal:
-        load_plugins(plugin, rehearsal)
-        catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
-        scenarios = load_all(sources, assignments or [], catalogue=catalogue, rehearsal=rehearsal)
+    load_plugins(plugin)
+    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+    scenarios = load_all(sources, assignments or [], catalogue=catalogue)
 
     played = [[point.scenario for point in points(scenario)] for scenario in scenarios]
     for source, scenario, markets in zip(sources, scenarios, played, strict=True):

@@ -45,7 +45,7 @@ def value(
     numbers = _numbers(round_, rounds)
     if csv is not None:
         require_place(csv)
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     directory = RunDirectory(run_directory(run))
     found = list(values(directory, service, numbers, Shelf(), workers=usable_cores()))
     if csv is not None:  # first, as whoever reads the rest may stop reading

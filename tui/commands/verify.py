@@ -28,7 +28,7 @@ def verify(
     """
     from scenarios.logs.finding import find_interrupted, find_runs
 
-    load_plugins(plugin, datasets=True)
+    load_plugins(plugin)
     found = [*find_runs(runs), *find_interrupted(runs)]
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")

@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--plugin", type=Path, action="append")
     parser.add_argument("what", nargs="?")
     arguments = parser.parse_args()
-    load_plugins(arguments.plugin, datasets=True)
+    load_plugins(arguments.plugin)
     opening = resolve(arguments.what)._asdict()
     collect_rarely()
     app = MarketApp(**opening, out=arguments.out, settings=settings_file())

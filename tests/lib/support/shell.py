@@ -11,7 +11,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 from scenarios.plugins import REGISTRIES
-from scenarios.running.rehearsal import Rehearsal
 from tui.cli import main
 
 CLI = [sys.executable, "-P", "-m", "tui.cli"]
@@ -21,20 +20,17 @@ Done = subprocess.CompletedProcess[str]
 
 
 def flmarket(
-    *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, rehearse: bool = False
+    *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Done:
     """Run ``flmarket arguments`` in this process, which has imported torch long ago; it knows no plug-ins.
 
-    What a shell would show as a traceback is raised here. Plug-ins are loaded without a process that does so first,
-    unless they are to be rehearsed.
+    What a shell would show as a traceback is raised here.
     """
     out, err, status = io.StringIO(), io.StringIO(), 0
     with ExitStack() as shell:
         shell.enter_context(chdir(cwd or Path.cwd()))
         shell.enter_context(patch.dict(os.environ, env or {}))
         shell.enter_context(patch.object(sys, "argv", ["flmarket", *arguments]))
-        if not rehearse:
-            shell.enter_context(patch.object(Rehearsal, "_try"))
         for registry in REGISTRIES:
             shell.enter_context(patch.object(registry, "_registered", {}))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
