@@ -6,9 +6,11 @@ Processes and machines that play runs for this one are sent the files as text.
 
 import base64
 import hashlib
+import inspect
 import os
 import pickle
 import sys
+import sysconfig
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -23,8 +25,8 @@ from des.behaviours import BEHAVIOURS
 from des.mechanisms import MECHANISMS
 from fl.blame import Foreign, describe
 from fl.datasets import DATASETS
-from fl.definition import UnknowableError, digest, users_modules
 from fl.errors import InputError
+from fl.installation import PACKAGES, ROOT
 from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
@@ -186,9 +188,7 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     import cloudpickle
 
     # A module beside the user's script cannot be imported by the other process, which has no such folder on its path.
-    modules = [
-        module for module in users_modules() if module.__name__ not in cloudpickle.list_registry_pickle_by_value()
-    ]
+    modules = [it for it in _own_modules() if it.__name__ not in cloudpickle.list_registry_pickle_by_value()]
     advice = "; put it into a file and load that as a plug-in, or play one run at a time"
     try:
         with Foreign(partial(_not_sent, thing, advice=advice)):
@@ -200,6 +200,23 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
             if module.__name__ in cloudpickle.list_registry_pickle_by_value():
                 cloudpickle.unregister_pickle_by_value(module)
     return {"thing": thing, "pickle": content, **_record(found)}
+
+
+def _is_plain(name: str, value: object) -> bool:
+    return isinstance(value, int | float | str) and not name.startswith("__")
+
+
+def _own_modules() -> list[ModuleType]:
+    """Return the imported modules whose files are neither installed nor Python's nor flmarket's."""
+    places = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    installed = [Path(place).resolve() for place in places] + [ROOT / name for name in PACKAGES]
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name != "__main__"
+        and (file := getattr(module, "__file__", None) or "").endswith(".py")
+        and not any(Path(file).resolve().is_relative_to(place) for place in installed)
+    ]
 
 
 def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
@@ -266,16 +283,30 @@ def _is_file(record: Mapping[str, str]) -> bool:
 
 
 def _record(found: Registration) -> dict[str, str]:
-    """Return what meta.json records of a registration: of one without a file, the digest of its definition."""
+    """Return what meta.json records of a registration: of one without a file, the digest of its own definition."""
     if found.origin is not None:
         return dict(found.origin.record)
     if found.record is not None:
         return dict(found.record)
     try:
-        sha256 = digest(found.thing)
-    except UnknowableError:  # never taken as the same as another one
-        sha256 = hashlib.sha256(uuid4().bytes).hexdigest()
-    return {"file": found.source, "sha256": sha256}
+        text = _definition(found.thing)
+    except (OSError, TypeError):  # typed at a prompt: never taken as the same as another one
+        text = uuid4().hex
+    return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _definition(thing: Any) -> str:
+    """Return the source text of a class or function, and the numbers and words that its functions use from around it.
+
+    Raises:
+        OSError, TypeError: the text is not known.
+    """
+    values = dict(vars(thing)) if isinstance(thing, type) else {"": thing}
+    for function in filter(inspect.isfunction, list(values.values())):
+        around = inspect.getclosurevars(function)
+        values |= {**around.globals, **around.nonlocals}
+    plain = [f"{name} = {value!r}" for name, value in sorted(values.items()) if _is_plain(name, value)]
+    return "\n".join([inspect.getsource(thing), *plain])
 
 
 def _registered(thing: str) -> Registration | None:

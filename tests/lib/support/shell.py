@@ -19,9 +19,7 @@ CLI = [sys.executable, "-P", "-m", "tui.cli"]
 Done = subprocess.CompletedProcess[str]
 
 
-def flmarket(
-    *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
-) -> Done:
+def flmarket(*arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
     """Run ``flmarket arguments`` in this process, which has imported torch long ago; it knows no plug-ins.
 
     What a shell would show as a traceback is raised here.
