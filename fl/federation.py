@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from fl.arrays import AnyArray, Float32Array, FloatArray, UInt32Array
+from fl.arrays import AnyArray, Float32Array, UInt32Array
 from fl.batched import ClientData
 from fl.blame import Foreign, blame, represent
 from fl.draws import draw_key, subsets
@@ -166,31 +166,6 @@ class RealFederation(Federation):
             )
             for service, own in by_service.items()
         }
-
-    def leave_one_out(self, round_: int, jobs: Sequence[TrainingJob]) -> FloatArray:
-        """Train a round of one service as ``train_round`` does, and see what it would have been without each client.
-
-        Every client trains once, and the updates of the others are averaged: a client costs one more evaluation.
-
-        Args:
-            round_: the round, from 1.
-            jobs: all jobs of one service, at least one.
-
-        Returns:
-            [jobs] the accuracy without the client of each job; without any other client the model stays as it was.
-
-        Raises:
-            Diverged: a loss or a model is no longer finite.
-        """
-        learner = self._learners[jobs[0].service]
-        before, trained, without = learner.parameters, self._train(round_, jobs), np.empty(len(jobs))
-        for left in range(len(jobs)):
-            others = [(job, trained[index][0]) for index, job in enumerate(jobs) if index != left]
-            learner.parameters = _merged(others) if others else before
-            [without[left]] = self._measure([(learner, learner.loop)])
-        learner.parameters = before
-        self._aggregate(round_, jobs, trained)
-        return without
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any."""

@@ -31,11 +31,9 @@ from tui.commands.run import run
 from tui.commands.scenarios import scenarios
 from tui.commands.streams import guard_streams
 from tui.commands.suite import suite
-from tui.commands.trace import trace
 from tui.commands.train import train
 from tui.commands.tui import tui
 from tui.commands.validate import validate
-from tui.commands.value import value
 from tui.commands.verify import verify
 
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -110,9 +108,7 @@ _LISTED = (
     certify,
     league,
     explain,
-    value,
     fork,
-    trace,
     policies,
     datasets,
     plugins,

@@ -119,28 +119,6 @@ def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
     assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
 
 
-def test_leaving_a_client_out_is_training_the_others(federation_of) -> None:
-    own = [each for each in JOBS if each.service == "alpha"]
-    played, found = federation_of("alpha"), federation_of("alpha")
-    for round_ in (1, 2):
-        expected = []
-        for left in own:
-            others = federation_of("alpha")
-            others.restore(played.state())
-            expected.append(others.train_round(round_, [each for each in own if each is not left])["alpha"].accuracy)
-        played.train_round(round_, own)
-        assert found.leave_one_out(round_, own).tolist() == expected
-        assert found.accuracy("alpha") == played.accuracy("alpha")
-        assert (found.state()["alpha/model"] == played.state()["alpha/model"]).all()
-
-
-def test_without_its_only_client_a_model_stays_as_it_was(federation_of) -> None:
-    federation = federation_of("alpha")
-    before = federation.accuracy("alpha")
-    assert federation.leave_one_out(1, [job("alpha", 3, 90)]).tolist() == [before]
-    assert federation.accuracy("alpha") != before
-
-
 def test_the_number_of_workers_changes_no_bit(federation_of) -> None:
     alone = history(federation_of("alpha", "beta", workers=0), JOBS)
     for workers in (1, 2):

@@ -1,0 +1,56 @@
+"""Convert FedScale's trace of when phones are idle, charging and online to a file for `clients.availability`.
+
+    python examples/fedscale_trace.py client_behave_trace --rounds 80 --seconds 600 --clients 20 --out there.csv
+
+The public file is a pickle of `{client: {"active": [...], "inactive": [...], "finish_time": ...}}`, in seconds: a
+client is there from each time in `active` to the one at the same place in `inactive`, and all of it begins again at
+`finish_time`. Anything but dictionaries, lists, numbers and text is refused, so nothing in the file is executed.
+Source: Lai et al., "FedScale: benchmarking model and system performance of federated learning at scale", ICML 2022.
+"""
+
+import argparse
+import csv
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Plain(pickle.Unpickler):
+    """Reads pickles of plain values."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse whatever would be imported."""
+        raise pickle.UnpicklingError(f"the file asks for {module}.{name}; a trace holds plain values")
+
+
+def intervals(trace: dict[str, Any], rounds: int, seconds: float) -> list[tuple[int, int]]:
+    """Return the first and last round of each stretch in which a client is there when rounds begin."""
+    now = np.fmod(np.arange(rounds) * seconds, trace["finish_time"])[:, None]
+    there = ((np.array(trace["active"]) <= now) & (now <= np.array(trace["inactive"]))).any(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
+    return [(int(first) + 1, int(after)) for first, after in edges.reshape(-1, 2)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True, help="length of a round")
+    parser.add_argument("--clients", type=int, help="clients to take, the first that are ever there; all if not given")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    with arguments.file.open("rb") as file:
+        traces = Plain(file).load()
+    stretches = (intervals(trace, arguments.rounds, arguments.seconds) for trace in traces.values())
+    found = [it for it in stretches if it][: arguments.clients]
+    with arguments.out.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["client", "from", "to"])
+        writer.writerows((client, *stretch) for client, own in enumerate(found) for stretch in own)
+    print(f"{arguments.out}: {len(found)} clients")
+
+
+if __name__ == "__main__":
+    main()

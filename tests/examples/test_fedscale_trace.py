@@ -1,0 +1,42 @@
+"""FedScale's traces of when phones are there, converted to a file that a scenario can name."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import flmarket
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "fedscale_trace.py"
+PHONES = {
+    # One of the public file's, as its readers quote it.
+    3834: {
+        "inactive": [65881, 133574, 208292, 276575, 295006, 356236, 400906, 475099],
+        "finish_time": 518400,
+        "active": [12788, 100044, 188992, 271372, 276663, 352625, 356267, 441193],
+    },
+    7: {"inactive": [3601], "finish_time": 518400, "active": [3599]},  # between rounds
+    12: {"inactive": [518400], "finish_time": 518400, "active": [0]},
+}
+
+
+def convert(folder: Path, content: object) -> "subprocess.CompletedProcess[str]":
+    (folder / "phones").write_bytes(pickle.dumps(content))
+    command = [sys.executable, SCRIPT, "phones", "--rounds", "40", "--seconds", "14400", "--out", "there.csv"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_client_is_there_if_it_is_when_the_round_begins(tmp_path: Path) -> None:
+    done = convert(tmp_path, PHONES)
+    assert done.stdout == "there.csv: 2 clients\n", done.stderr
+    lines = (tmp_path / "there.csv").read_text().splitlines()
+    assert lines[:3] == ["client,from,to", "0,2,5", "0,8,10"]
+    assert lines[-1] == "1,1,40"
+    trace = {"clients.availability": str(tmp_path / "there.csv"), "clients.count": 2}
+    flmarket.load("paper", trace | {"training.backend": "surrogate", "rounds": 40})
+
+
+def test_what_a_pickle_would_run_is_refused(tmp_path: Path) -> None:
+    done = convert(tmp_path, Path("anything"))
+    assert done.returncode != 0
+    assert "a trace holds plain values" in done.stderr
