@@ -52,6 +52,7 @@ def values(directory: Path, service: str, rounds: int) -> pd.DataFrame:
 
 
 def main() -> None:
+    """Print the values of the run that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("service")

@@ -34,6 +34,7 @@ def intervals(trace: dict[str, Any], rounds: int, seconds: float) -> list[tuple[
 
 
 def main() -> None:
+    """Convert the file that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--rounds", type=int, required=True)
