@@ -9,7 +9,6 @@ from typing import NamedTuple
 from des.market import Market
 from fl.errors import InputError
 from learning.evaluation import Entrant
-from learning.lockstep.templates import LockstepError, curves_of
 from learning.policy import Policy, is_privileged
 from learning.seats import MarketFactory
 from scenarios.build import Shelf, agents_of, backend_of, build_policy
@@ -20,9 +19,6 @@ from scenarios.loader import digest, with_policy
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import versions
 from scenarios.seats import require_no_switches, require_one_point
-
-ORACLE = "oracle"
-"""The privileged policy that gains are shown beside."""
 
 
 class Game(NamedTuple):
@@ -46,7 +42,7 @@ class League:
 
     Attributes:
         scenario: the market.
-        played: the scenario with each policy in all seats, by the policy's label; all that a game may name.
+        played: the scenario with each policy in all seats, by the policy's label.
         policies: labels of those that are in the league.
         seeds: the markets' seeds.
     """
@@ -57,16 +53,13 @@ class League:
     seeds: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, scenario: Scenario, policies: Iterable[str], seeds: Sequence[int], beside: Iterable[str] = ()
-    ) -> "League":
+    def of(cls, scenario: Scenario, policies: Iterable[str], seeds: Sequence[int]) -> "League":
         """Return the league of some policies.
 
         Args:
             scenario: its services' own policies are not used.
             policies: ``NAME`` or ``NAME:CHECKPOINT``.
             seeds: the markets'.
-            beside: policies that visit and are not in the league.
 
         Raises:
             InputError: the scenario has one service, or several points; or a policy or the mechanism changes in the
@@ -81,7 +74,7 @@ class League:
         require_one_point(scenario, "a league is played in", "give one value in a file of your own")
         chosen = [PolicyChoice.parse(policy) for policy in policies]
         played: dict[str, Scenario] = {}
-        for choice in [*chosen, *(PolicyChoice.parse(policy) for policy in beside)]:
+        for choice in chosen:
             played.setdefault(choice.label, with_policy(scenario, str(choice)))
         labels = tuple(dict.fromkeys(choice.label for choice in chosen))
         return cls(scenario, played, labels, tuple(seeds))
@@ -130,19 +123,6 @@ class League:
     def factory(self, shelf: Shelf, *, workers: int = 1) -> MarketFactory:
         """Return what makes the market from a seed."""
         return market_factory(self.scenario, shelf, workers=workers)
-
-    def why_one_by_one(self, shelf: Shelf) -> str | None:
-        """Return why the market cannot be played in lockstep; None if it can."""
-        if self.trains:
-            return "it trains models"
-        market = self.factory(shelf)(0)
-        try:
-            curves_of(market)
-        except LockstepError as error:
-            return str(error)
-        finally:
-            market.close()
-        return None
 
     def identity(self, shelf: Shelf) -> dict[str, str]:
         """Return what the results of games depend on, as digests: of the market, and of each policy by its label."""

@@ -1,18 +1,11 @@
-"""Plays the games of a league: in lockstep where the market allows it, otherwise one after another by SimPy."""
+"""Plays the games of a league, one after another or in several processes."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 
-import numpy as np
-
-from fl.arrays import FloatArray
 from fl.tracking import counting
-from learning import evaluation
-from learning.lockstep.markets import Lockstep
-from learning.lockstep.play import TOGETHER, play, seating
-from learning.seats import MarketFactory
-from learning.statistics import area_under_curve
+from learning.evaluation import evaluate
 from scenarios.build import Shelf
 from scenarios.league.league import Game, League
 from scenarios.league.record import Record
@@ -22,8 +15,8 @@ from scenarios.running.fanout import as_they_end
 ENDED = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
 """Why a league is not played to its end."""
 
-Played = list[tuple[Game, list[float]]]
-"""Games, and the AUC of all services in each."""
+Played = tuple[Game, list[float]]
+"""A game, and the AUC of all services in it."""
 
 
 def play_games(
@@ -35,7 +28,7 @@ def play_games(
     jobs: int = 1,
     workers: int = 1,
 ) -> None:
-    """Play the games that the record does not have. Those that are played together, or one by one, are kept when over.
+    """Play the games that the record does not have; each is kept when it is over.
 
     Args:
         league: who plays where.
@@ -51,23 +44,18 @@ def play_games(
     due = [game for game in games if not record.has(game)]
     if not due:
         return
-    lockstep = league.why_one_by_one(shelf) is None
-    size = TOGETHER if lockstep else 1
-    batches = [due[start : start + size] for start in range(0, len(due), size)]
-    done = 0
-    task = partial(_play, league, lockstep=lockstep, workers=workers)
-    with counting("games", len(due)) as step, closing(_results(task, batches, shelf, jobs)) as results:
-        for played in results:
-            record.add(played)
-            done += len(played)
+    task = partial(_play, league, workers=workers)
+    with counting("games", len(due)) as step, closing(_results(task, due, shelf, jobs)) as results:
+        for done, played in enumerate(results, start=1):
+            record.add([played])
             step(done)
     record.sort()
 
 
 def _results(
-    task: Callable[..., Played], batches: Sequence[Sequence[Game]], shelf: Shelf, jobs: int
+    task: Callable[..., Played], games: Sequence[Game], shelf: Shelf, jobs: int
 ) -> Generator[Played, None, None]:
-    """Yield the results of batches, each as soon as it is over.
+    """Yield the results of games, each as soon as it is over.
 
     With plug-ins, one job has a process of its own, too, which is all that they can end.
 
@@ -75,30 +63,14 @@ def _results(
         RunError: a process ended.
     """
     sent = packed()
-    if not sent and (jobs == 1 or len(batches) == 1):
-        yield from (task(batch, shelf) for batch in batches)
+    if not sent and (jobs == 1 or len(games) == 1):
+        yield from (task(game, shelf) for game in games)
         return
-    for _, played in as_they_end(task, batches, jobs, sent, ENDED):
+    for _, played in as_they_end(task, games, jobs, sent, ENDED):
         yield played
 
 
-def _play(league: League, games: Sequence[Game], shelf: Shelf | None = None, *, lockstep: bool, workers: int) -> Played:
+def _play(league: League, game: Game, shelf: Shelf | None = None, *, workers: int) -> Played:
     factory = league.factory(shelf or Shelf(), workers=workers)
-    played = _together(league, games, factory) if lockstep else _one_by_one(league, games, factory)
-    return [(game, auc.tolist()) for game, auc in zip(games, played, strict=True)]
-
-
-def _together(league: League, games: Sequence[Game], factory: MarketFactory) -> FloatArray:
-    """Return the AUC [game, M] of games in lockstep."""
-    seatings = [seating(factory, game.seed, game.visitor, league.entrant(game)) for game in games]
-    markets = Lockstep([factory] * len(games), [game.seed for game in games])
-    arrivals = [spec.arrival for spec in markets.kinds.markets[0].services]
-    return area_under_curve(play(markets, seatings)[:, 0], arrivals)
-
-
-def _one_by_one(league: League, games: Sequence[Game], factory: MarketFactory) -> FloatArray:
-    """Return the AUC [game, M] of games that SimPy plays."""
-    found = [
-        evaluation.evaluate(factory, {game.visitor: league.entrant(game)}, [game.seed]).auc()[0, 0] for game in games
-    ]
-    return np.array(found)
+    found = evaluate(factory, {game.visitor: league.entrant(game)}, [game.seed])
+    return game, found.auc()[0, 0].tolist()

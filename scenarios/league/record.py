@@ -14,13 +14,9 @@ from fl.files import append_own, asked_for, write_rows
 from fl.locks import alone_in
 from fl.names import suggest
 from scenarios.league.league import Game, League
-from scenarios.league.lines import read_lines
 from scenarios.logs.outside import require_outside_runs
 
 COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
-
-RESPONSES = "responses.csv"
-"""The best responses of the same league; see ``scenarios.league.exploits``."""
 
 ABOUT = "league.json"
 
@@ -64,11 +60,11 @@ class Record:
     def _known(self, identity: Mapping[str, str]) -> dict[str, str]:
         """Return what the folder's games depend on, those that are to be played included. Errors as when it is made."""
         about = self._folder / ABOUT
-        there = [path for path in (self._games, self._folder / RESPONSES) if path.exists()]
+        there = self._games.exists()
         if not about.exists():
             if there:
                 raise InputError(
-                    f"{there[0]}: without {ABOUT} it does not say which league's it is; choose another folder with "
+                    f"{self._games}: without {ABOUT} it does not say which league's it is; choose another folder with "
                     "--out"
                 )
             return dict(identity)
@@ -110,8 +106,22 @@ class Record:
         Args:
             known: what league.json says, and so the policies that may have played.
         """
-        remedy = "remove the line, and the same command plays the game again"
-        found = read_lines(self._games, COLUMNS, lambda row: self._game(row, known), remedy)
+        found: dict[Game, float] = {}
+        if self._games.exists():
+            try:
+                lines = self._games.read_text(encoding="utf-8").split("\n")[:-1]
+            except (OSError, ValueError) as error:
+                raise InputError(f"{self._games}: cannot be read: {error}; choose another folder with --out") from error
+            if lines and lines[0] != ",".join(COLUMNS):
+                raise InputError(f"{self._games}:1: is not a league's; choose another folder with --out")
+            for number, line in enumerate(lines[1:], start=2):
+                try:
+                    game, auc = self._game(line.split(","), known)
+                    if found.setdefault(game, auc) != auc:
+                        raise ValueError("an earlier line says otherwise")  # noqa: TRY301
+                except ValueError as error:
+                    remedy = "remove the line, and the same command plays the game again"
+                    raise InputError(f"{self._games}:{number}: {error}; {remedy}") from None
         write_rows(self._games, COLUMNS, ((*game, found[game]) for game in sorted(found)))
         return found
 

@@ -8,10 +8,8 @@ from fl.counting import counted
 from fl.files import write_rows
 from learning.intervals import Interval, holm
 from scenarios.league.crossplay import Cell
-from scenarios.league.exploits import Exploit
 from scenarios.league.league import League
 from scenarios.league.ratings import Rating
-from scenarios.league.rule import NAMES
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """The heads of its columns, and its rows."""
@@ -29,14 +27,12 @@ class Standing:
         cells: its cross-play, resident by resident.
         ratings: the best first.
         cycle: three policies that beat each other in a circle, and the clearest interval of the narrowest victory.
-        exploits: of those policies that were asked for.
     """
 
     league: League
     cells: Sequence[Cell]
     ratings: Sequence[Rating]
     cycle: tuple[tuple[str, str, str], Interval] | None
-    exploits: Sequence[Exploit]
 
     @property
     def adjusted(self) -> dict[tuple[str, str], float]:
@@ -96,21 +92,6 @@ def gains_table(standing: Standing) -> Table:
     return ("visitor", *map(standing.name, order)), rows
 
 
-def exploits_table(standing: Standing) -> Table:
-    """Return how far policies can be exploited."""
-    rows: list[tuple[str, ...]] = [
-        (
-            standing.name(it.resident),
-            f"{it.own.estimate:.4f}",
-            _signed(it.gain),
-            "" if it.visitor is None else f"{it.visitor.visitor}: {_signed(it.visitor.gain)}",
-            _signed(it.oracle.gain),
-        )
-        for it in standing.exploits
-    ]
-    return ("policy", "AUC of all", "trained best response", "best of the league", "oracle*"), rows
-
-
 def sentences(standing: Standing) -> Iterator[str]:
     """Yield what the tables leave unsaid."""
     if any(standing.league.is_privileged(label) for label in standing.league.policies):
@@ -157,22 +138,6 @@ def write(standing: Standing, folder: Path) -> list[Path]:
             ],
         ),
     }  # fmt: skip
-    if standing.exploits:
-        files["exploitability.csv"] = (
-            (
-                "policy", "privileged", "seeds", *_columns("own"), *_columns("payoff"), *_columns("gain"), "trained",
-                "visitor", *_columns("visitor_gain"), *_columns("oracle_gain"), *NAMES,
-            ),
-            [
-                (
-                    it.resident, league.is_privileged(it.resident), seeds, *_numbers(it.own), *_numbers(it.payoff),
-                    *_numbers(it.gain), _known(it.response.trained),
-                    *(("", "", "", "") if it.visitor is None else (it.visitor.visitor, *_numbers(it.visitor.gain))),
-                    *_numbers(it.oracle.gain), *map(_known, it.response.weights),
-                )
-                for it in standing.exploits
-            ],
-        )  # fmt: skip
     for name, (columns, rows) in files.items():
         write_rows(folder / name, columns, rows)
     return [folder / name for name in files]

@@ -303,7 +303,7 @@ def test_there_are_scripts_to_run() -> None:
                 "tui_screens",
                 "tui_soak",
             ),
-            *("any_market", "freeze_suite", "policies", "reproduction", "situations", "tune_rivals"),
+            *("any_market", "freeze_suite", "reproduction", "situations", "tune_rivals"),
             *("further_seeds", "suite_pairs", "two_phases", "verify_mutations"),
         )
     }

@@ -33,18 +33,6 @@ def league(
     ] = None,
     seeds: Annotated[str | None, seeds_option("The markets' seeds", "0 to 9")] = None,
     seed: Seed = None,
-    exploit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:CHECKPOINT]", help="Search for a best response to a policy of the league. Repeatable."
-        ),
-    ] = None,
-    generations: Annotated[int, typer.Option(min=1, help="With --exploit: generations of the search.")] = 12,
-    population: Annotated[int, typer.Option(min=2, help="With --exploit: rules in each generation.")] = 32,
-    training_markets: Annotated[
-        int, typer.Option(min=1, help="With --exploit: markets in which each rule plays every seat.")
-    ] = 2,
-    search_seed: Annotated[int, typer.Option(min=0, help="With --exploit: seed of the search.")] = 0,
     rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,
     assignments: Assignments = None,
     plugin: Plugins = None,
@@ -58,7 +46,7 @@ def league(
     figures: Figures = None,
     quiet: Quiet = False,
 ) -> None:
-    """Let policies visit each other: who exploits whom, how do they rate, and how far can each be exploited?
+    """Let policies visit each other: who exploits whom, and how do they rate?
 
     One service plays a policy, all others play another one, every seat in turn, in the same markets for all. On the
     surrogate this takes minutes; with real training every game takes as long as a run.
@@ -67,42 +55,26 @@ def league(
     if len(dict.fromkeys(names)) < 2:
         raise InputError("a league needs at least two policies; give --policy for each")
     load_plugins(plugin)
-    check_policies([*names, *(exploit or [])])
+    check_policies(names)
     (scenario,) = load_all([source], assignments or [], rounds)
 
     from scenarios.build import Shelf
-    from scenarios.file.policy_choice import PolicyChoice
     from scenarios.judging.drawing import save
-    from scenarios.league.league import ORACLE, League
+    from scenarios.league.league import League
     from scenarios.league.picture import picture
     from scenarios.league.report import write
-    from scenarios.league.response import Search
-    from scenarios.league.standing import play_league, silent
+    from scenarios.league.standing import play_league
     from scenarios.logs.outside import require_folder_place
     from scenarios.running.batch import threads  # brings torch
 
-    exploited = [PolicyChoice.parse(name, "--exploit").label for name in exploit or []]
-    made = League.of(scenario, names, chosen_seeds, [ORACLE] if exploited else [])
-    for label in exploited:
-        if label not in made.policies:
-            raise InputError(f"--exploit {label}: is not in the league; name it with --policy, too")
+    made = League.of(scenario, names, chosen_seeds)
     if figures is not None:
         require_folder_place(figures)
-    report = silent if quiet else note
-    if made.trains:
+    if made.trains and not quiet:
         count = len(list(made.games()))
-        report(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
+        note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
     try:
-        standing = play_league(
-            made,
-            out,
-            Shelf(),
-            exploited=list(dict.fromkeys(exploited)),
-            search=Search(generations, population, training_markets, search_seed),
-            jobs=jobs,
-            workers=threads(jobs, workers),
-            report=report,
-        )
+        standing = play_league(made, out, Shelf(), jobs=jobs, workers=threads(jobs, workers))
     except KeyboardInterrupt:
         note("interrupted; the same command plays the rest")
         raise
@@ -119,7 +91,7 @@ def _show(standing: "Standing") -> None:
     from rich import box
     from rich.table import Table
 
-    from scenarios.league.report import exploits_table, gains_table, ratings_table, sentences, title
+    from scenarios.league.report import gains_table, ratings_table, sentences, title
 
     console = stdout()
     result(title(standing))
@@ -127,8 +99,6 @@ def _show(standing: "Standing") -> None:
         "Ratings at the equilibrium of the meta-game": ratings_table(standing),
         "Gains: what the visitor gets more than the resident in the same seats": gains_table(standing),
     }
-    if standing.exploits:
-        parts["Exploitability, lower bounds: gains among services that all play the policy"] = exploits_table(standing)
     for heading, (columns, rows) in parts.items():
         table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
         for place, name in enumerate(columns):

@@ -1,4 +1,4 @@
-"""Games of a league: who plays whom, in lockstep or not, once."""
+"""Games of a league: who plays whom, once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,19 +54,6 @@ def test_payoffs_and_gains_are_those_of_the_runs(small_league: MakeLeague, tmp_p
     assert found["lcfa", "lcfa"].gain.estimate == 0
 
 
-@pytest.mark.slow
-def test_games_in_lockstep_are_those_by_simpy(
-    small_league: MakeLeague, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    league = small_league("hqfa", "oracle", "pacing", seeds=[5])
-    together = played(league, tmp_path / "a").auc
-    monkeypatch.setattr(League, "why_one_by_one", lambda *_: "this test says so")
-    assert played(league, tmp_path / "b").auc == together
-    monkeypatch.undo()
-    monkeypatch.setattr(playing, "TOGETHER", 4)
-    assert played(league, tmp_path / "c", jobs=2).auc == together
-
-
 def test_what_has_been_played_is_not_played_again(
     small_league: MakeLeague, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +64,7 @@ def test_what_has_been_played_is_not_played_again(
     games.write_text("".join(lines[:8]) + lines[8][:-5])  # killed in the middle of a line
     again: list[Game] = []
     true = playing._play
-    monkeypatch.setattr(playing, "_play", lambda *args, **how: again.extend(args[1]) or true(*args, **how))
+    monkeypatch.setattr(playing, "_play", lambda *args, **how: again.append(args[1]) or true(*args, **how))
     assert played(league, tmp_path / "a").auc == whole
     assert 0 < len(again) < len(list(league.games()))
     assert sorted(games.read_text().splitlines()) == sorted("".join(lines).splitlines())
@@ -140,12 +127,6 @@ def test_games_that_this_league_cannot_have_are_refused(
         file.write(line + "\n")
     with pytest.raises(InputError, match=rf"games\.csv:\d+: {problem}"):
         played(league, tmp_path)
-
-
-def test_best_responses_of_nobody_knows_which_market_are_refused(small_league: MakeLeague, tmp_path: Path) -> None:
-    (tmp_path / "responses.csv").write_text("resident\n")  # games.csv and league.json have been removed
-    with pytest.raises(InputError, match=r"responses\.csv: without league\.json it does not say which league's"):
-        played(small_league("hqfa", "lcfa", seeds=[0]), tmp_path)
 
 
 def test_a_description_nested_too_deeply_is_refused(small_league: MakeLeague, tmp_path: Path) -> None:

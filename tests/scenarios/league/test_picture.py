@@ -61,7 +61,7 @@ def make_standing(small_league: Callable[..., League]) -> MakeStanding:
             for b, a in product(sorted(order), repeat=2)
         ]
         ratings = [Rating(it, float(i == 0), interval(-0.1 * i), 0.5) for i, it in enumerate(order)]
-        return Standing(league, cells, ratings, None, [])
+        return Standing(league, cells, ratings, None)
 
     return make
 

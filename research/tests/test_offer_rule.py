@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers
 
 from des.records import Observation
 from fl.streams import stream_key
 from learning.heuristics import HighQualityFirst, LowCostFirst, QualityPerCost
 from learning.outbid import OutbidBids
 from learning.policy import Policy, PolicyContext
-from scenarios.league.rule import NAMES, STARTS, WIDTH, Seen, Weights, offers
 
 CONTEXT = PolicyContext("s1", 3, 12, 2, 80, 20.0, 0.97, 60.0)
 

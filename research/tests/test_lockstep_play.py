@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
+import lockstep_play as play
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from des.offers import OfferError
 from des.records import Feedback, Observation, Offer
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
-from learning.lockstep import play
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError

@@ -1,8 +1,8 @@
 """How much sooner policies are evaluated in lockstep than one market after another, on the surrogate.
 
-    python benchmarks/policies.py [--scenario paper] [--policies hqfa greedy oort mahdrl] [--seeds 12] [--repeats 5]
+    python research/policies_in_lockstep.py [--policies hqfa greedy oort mahdrl] [--seeds 12] [--repeats 5]
 
-One process: CPU time of ``learning.lockstep.play.evaluate`` and of ``learning.evaluation.evaluate``, whose results are
+One process: CPU time of ``lockstep_play.evaluate`` and of ``learning.evaluation.evaluate``, whose results are
 the same. All services play the same policy. Both take turns in every repeat, and medians are shown.
 """
 
@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+from lockstep_play import evaluate as together
+
 from learning.evaluation import Results, everywhere
 from learning.evaluation import evaluate as one_by_one
-from learning.lockstep.play import evaluate as together
 from scenarios.factory import market_factory
 from scenarios.loader import load
 
