@@ -1,8 +1,7 @@
 r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the same worlds, and writes CSV and tables.
 
     python benchmarks/mahdrl.py paper --seeds 5 --markets 20 --out docs/results/mahdrl-surrogate.csv
-    python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl share=false" "mahdrl-paper target=double" \
-        --out ablation.csv
+    python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl share=false" --out parts.csv
     python benchmarks/mahdrl.py scarce --rotate --rivals hqfa random --agents-of "mahdrl" "mahdrl | payments=bid" \
         --seeds 5 --out scarce.csv
 
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mahdrl_table import summary
+from mahdrl_table import MEASURES, summary
 
 from learning.evaluation import evaluate, lineup
 from learning.mahdrl.plan import Plan
@@ -32,29 +31,6 @@ from scenarios.train import run
 from scenarios.training import Training
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "dearest", "d-first", "oracle")
-ABLATION = (
-    "mahdrl",
-    "mahdrl weighted=false",
-    "mahdrl stop=false",
-    "mahdrl standardise=false",
-    "mahdrl schedule=false",
-    "mahdrl budget=true",
-    "mahdrl count=false",
-    "mahdrl served=false",
-    "mahdrl average=1.0",
-    "mahdrl share=false",
-    "mahdrl payments=bid",
-    "mahdrl horizon=10",
-    "mahdrl difference=true",
-    "mahdrl-paper",
-    "mahdrl-paper bounded=false",
-    "mahdrl-paper target=double",
-    "mahdrl-paper payments=bid",
-    "mahdrl-paper network=clients hidden=[64,32]",
-    "mahdrl-paper network=clients hidden=[64,32] target=advantage",
-    "mahdrl-paper network=clients hidden=[64,32] target=advantage payments=bid",
-)
-"""`mahdrl` without each of its parts, and the steps between it and Algorithm 1."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +66,12 @@ def main() -> None:
     scenario, played = load(arguments.scenario, changes), load(arguments.scenario, [*changes, *arguments.played_on])
     shelf = Shelf()
     seats = [service.name for service in scenario.services] if arguments.rotate else [None]
-    agents = [Agent.parse(name) for name in (ABLATION if arguments.agents_of == ["all"] else arguments.agents_of)]
+    agents = [Agent.parse(name) for name in arguments.agents_of]
     seeds = parse_seeds(arguments.seeds)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     with arguments.out.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["entrant", "training_seed", "market_seed", "service", "auc", "rounds_to_target", "reached"])
+        writer.writerow(["entrant", "training_seed", "market_seed", "service", *MEASURES, "reached"])
         for name in arguments.heuristics:
             play(writer, played, shelf, name, "", {"policy": name}, seats, arguments)
         for seed, path in enumerate(arguments.trained):
@@ -149,7 +125,8 @@ def play(
         for at in range(arguments.markets):
             for m, service in enumerate(results.services):
                 if seat in {None, service}:
-                    values = (f"{auc[at, m]:.6f}", rounds[0, at, m], int(reached[0, at, m]))
+                    final = results.reported[0, at, -1, m]
+                    values = (f"{auc[at, m]:.6f}", f"{final:.6f}", rounds[0, at, m], int(reached[0, at, m]))
                     writer.writerow([name, seed, at, service, *values])
 
 
@@ -159,9 +136,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--agents", type=Path, default=Path("runs/agents"))
     parser.add_argument("--backend", default="surrogate", choices=["surrogate", "real"])
-    parser.add_argument(
-        "--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="agents; `all`: the ablation"
-    )
+    parser.add_argument("--agents-of", nargs="*", default=["mahdrl", "mahdrl-paper"], help="agents to train")
     parser.add_argument("--heuristics", nargs="*", default=list(HEURISTICS))
     parser.add_argument(
         "--trained", nargs="*", type=Path, default=[], help="agents that are there already, by training seed from 0"

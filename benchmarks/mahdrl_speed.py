@@ -16,9 +16,11 @@ import torch
 
 from fl.errors import InputError
 from fl.streams import stream
+from learning.mahdrl import checkpoint
 from learning.mahdrl.paper import algorithm, settings
 from learning.mahdrl.plan import Plan
 from learning.mahdrl.shape import Shape
+from learning.mahdrl.trained import shipped
 from learning.policy import create
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market
@@ -48,6 +50,10 @@ def main() -> None:
     together, apart = updates(SERVICES), sum(updates((name,)) for name in SERVICES)
     print(f"mahdrl-paper, one update of three agents: stacked {together * 1e3:.2f} ms, one by one {apart * 1e3:.2f} ms")
     print(f"  ratio {apart / together:.2f}")
+    for policy in ("mahdrl", "mahdrl-paper"):
+        tensors, description = checkpoint.read(shipped(policy), "agent")
+        each = sum(values.size for values in tensors.values()) // len(description["agents"] or [policy])
+        print(f"{policy}, the agent that comes with flmarket: {each:,} parameters for each service")
     for backend, policy in product(("surrogate", "real"), ("mahdrl", "mahdrl-paper")):
         try:
             decisions(backend, policy)

@@ -8,6 +8,7 @@ training seed and a market seed gives one. The interval is a t interval in which
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +20,43 @@ from learning.intervals import paired_interval
 AGENT = "mahdrl"
 """The entrant with which the others are compared."""
 
+MEASURES = {
+    "auc": ("AUC", 4),
+    "final": ("accuracy after the last round", 4),
+    "rounds_to_target": ("rounds to target", 1),
+}
+"""Their titles, and the digits that they are told with."""
+
 
 def summary(path: Path, service: str | None = None) -> str:
-    """Return a Markdown table of each entrant: mean AUC, its worst training seed, and `mahdrl`'s AUC minus its own."""
+    """Return a Markdown table of what each entrant reaches, and of `mahdrl` minus it in all measures."""
     frame = pd.read_csv(path)
     if service is not None:
         frame = frame[frame.service == service]
-    scores: dict[str, Any] = {name: matrix(rows) for name, rows in frame.groupby("entrant", sort=False)}
-    best = AGENT if AGENT in scores else None
+    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    measures = [measure for measure in MEASURES if measure in frame]  # accuracies after the last round came later
     title = "policy" if service is None else f"policy, {service}"
-    lines = [f"| {title} | AUC | worst training seed | minus |", "|---|---|---|---|"]
-    for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
-        against = ""
-        if best not in (None, name) and (len(values) == 1 or len(values) == len(scores[best])):
-            interval = paired_interval(scores[best], values)
-            against = f"{interval.estimate:+.4f}"
-            if interval.known:
-                against += f" [{interval.low:+.4f}, {interval.high:+.4f}]"
+    titles = [title, "AUC", "worst training seed", *(f"minus, {MEASURES[measure][0]}" for measure in measures)]
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for name, rows in sorted(entrants.items(), key=lambda item: -float(item[1].auc.mean())):
+        values = matrix(rows)
         worst = f"{values.mean(axis=1).min():.4f} of {len(values)}" if len(values) > 1 else ""
-        shown = name.replace("|", "\\|")
-        lines.append(f"| {shown} | {values.mean():.4f} | {worst} | {against} |")
+        gains = [_minus(entrants, name, measure) for measure in measures]
+        cells = [name.replace("|", "\\|"), f"{values.mean():.4f}", worst, *gains]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _minus(entrants: Mapping[str, pd.DataFrame], name: str, measure: str) -> str:
+    """Return `mahdrl` minus an entrant, with its interval; nothing where they cannot be paired."""
+    if AGENT not in entrants or name == AGENT:
+        return ""
+    own, other = matrix(entrants[AGENT], measure), matrix(entrants[name], measure)
+    if len(other) not in (1, len(own)):
+        return ""
+    gain, digits = paired_interval(own, other), MEASURES[measure][1]
+    ends = f" [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]" if gain.known else ""
+    return f"{gain.estimate:+.{digits}f}{ends}"
 
 
 def matrix(rows: pd.DataFrame, measure: str = "auc") -> Any:

@@ -1,19 +1,22 @@
-r"""The tables and the curves of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
+r"""The tables and the figures of docs/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
 
-    python benchmarks/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b
+    python benchmarks/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b fig3-paper
     python benchmarks/reproduction.py table
-    python benchmarks/reproduction.py figure fig2
+    python benchmarks/reproduction.py figures fig2 fig3-paper
+    python benchmarks/reproduction.py figures --logs agents/mahdrl-paper-seed*.csv
 
 `collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
-accuracy on the test images. Then it prints what is on the page, as `table` does. `figure` keeps the accuracy after each
-round of the policies in ``SHOWN``, and draws Fig. 2 (b) to (d); without runs it draws what was kept. Intervals are 95 %
-t intervals over the market seeds; where an agent was trained several times, training seeds are crossed with them
-(`learning.intervals`). Differences are paired by seed, and their p-values adjusted by Holm's method within each table.
+accuracy on the test images. Then it prints what is on the page, as `table` does. `figures` keeps the accuracy after
+each round of the runs that are shown, in place of what it kept of them before, or the logs of trainings, and draws all
+figures. Intervals are 95 % t intervals over the market seeds; where an agent was trained several times, training seeds
+are crossed with them (`learning.intervals`). Differences are paired by seed, and their p-values adjusted by Holm's
+method within each table.
 """
 
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,8 @@ from scenarios.judging.results import RunResult, read
 from scenarios.judging.styles import style
 
 COLUMNS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service", "auc", "final", "rounds", "reached"]
-SHIPPED = {"mahdrl": 4}
-"""The training seed of the agent that comes with flmarket, whose sisters are in docs/results/suite/agents."""
+SHIPPED = {"mahdrl": 4, "mahdrl-paper": 0}
+"""The training seeds of the agents that come with flmarket."""
 SERVICES = ("mnist", "fashion-mnist", "emnist")
 ALL = "all three"
 AGAINST = ("random", "dearest")
@@ -36,19 +39,22 @@ AGAINST = ("random", "dearest")
 OWN = {f"services.{name}.budget": name for name in SERVICES} | {"clients.cores": "mnist"}
 """Sweeps of Fig. 3, and the service whose results the paper shows."""
 SHOWN = {
-    "mahdrl": "mahdrl (ours)", "mahdrl-paper": "mahdrl-paper (Algorithm 1)", "random": "Random", "hqfa": "HQFA",
-    "lcfa": "LCFA",
+    "mahdrl-paper": "mahdrl-paper (Algorithm 1)", "random": "Random", "hqfa": "HQFA", "lcfa": "LCFA",
+    "mahdrl": "mahdrl (ours)", "dearest": "dearest (one line)",
 }  # fmt: skip
-"""The policies of the figure, and their labels: the paper's four, and ``mahdrl``."""
+"""The policies of Fig. 2, and their labels: the paper's four, and what else one could play."""
 PANELS = {"(b) fashion-mnist": 85, "(c) emnist": 97, "(d) mnist": 97}
-"""The figure's panels, and the target accuracies of the scenario ``paper``, in %."""
+"""The panels of Fig. 2, and the target accuracies of the scenario ``paper``, in %."""
+SWEEPS = {"services.emnist.budget": "(a) emnist, by its budget", "clients.cores": "(b) mnist, by cores K"}
+"""The panels of Fig. 3."""
 MEASURES = {
     "auc": ("AUC, %", 2), "final": ("accuracy after the last round, %", 2), "rounds": ("rounds to target", 1),
 }  # fmt: skip
 """Measures of Fig. 2, and the digits that they are told with."""
-KEYS = ["entrant", "market_seed", "service"]
+KEYS = ["sweep", "value", "entrant", "market_seed", "service"]
 CURVES = Path("docs/results/reproduction-curves.csv")
-PICTURE = Path("docs/reproduction/fig2bcd-accuracy.svg")
+TRAININGS = Path("docs/results/mahdrl-paper-trainings.csv")
+PICTURES = Path("docs/reproduction")
 
 
 def collected(runs: Sequence[RunResult]) -> pd.DataFrame:
@@ -77,35 +83,78 @@ def _entrant(policy: str) -> tuple[str, str]:
 
 def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
     """Return a line for each service of each run that is shown: its accuracy after each round, in %."""
-    rows = [
-        (run.policy, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
-        for run in runs
-        for m, name in enumerate(run.setting.services)
-        if run.policy in SHOWN and not run.setting.sweep
-    ]
-    rounds = [str(n) for n in range(1, len(rows[0]) - 2)]
-    return pd.DataFrame(rows, columns=[*KEYS, *rounds]).sort_values(KEYS)
+    rows = []
+    for run in runs:
+        ((sweep, value),) = run.setting.sweep.items() or [("", "")]
+        entrant, training = _entrant(run.policy)
+        if entrant not in SHOWN or training not in ("", str(SHIPPED.get(entrant))):
+            continue
+        rows += [
+            (sweep, value, entrant, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
+            for m, name in enumerate(run.setting.services)
+            if not sweep or OWN[sweep] == name
+        ]
+    rounds = [str(n) for n in range(1, len(rows[0]) - len(KEYS) + 1)]
+    return pd.DataFrame(rows, columns=[*KEYS, *rounds], dtype=str)
 
 
-def figure(frame: pd.DataFrame) -> Any:
+def by_policy(frame: pd.DataFrame) -> Any:
     """Return Fig. 2 (b) to (d) as a matplotlib figure."""
+    picture = _figure(9, 3.4)
+    for panel, (title, target) in zip(picture.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        own = frame[frame.sweep.isna() & (frame.service == title.split()[-1])]
+        for index, (name, label) in enumerate(SHOWN.items()):
+            _draw(panel, own[own.entrant == name].drop(columns=KEYS), label, index)
+        _finish(panel, title, target)
+    picture.axes[0].set_ylabel("test accuracy, %")
+    picture.legend(*picture.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return picture
+
+
+def by_value(frame: pd.DataFrame) -> Any:
+    """Return Fig. 3 as a matplotlib figure: Algorithm 1, trained for each value."""
+    picture = _figure(7, 3.1)
+    for panel, (sweep, title) in zip(picture.subplots(1, len(SWEEPS)), SWEEPS.items(), strict=True):
+        own = frame[(frame.sweep == sweep) & (frame.entrant == "mahdrl-paper")]
+        for index, value in enumerate(sorted(own.value.unique())):
+            _draw(panel, own[own.value == value].drop(columns=KEYS), f"{value:g}", index)
+        _finish(panel, title, 97)
+        panel.legend(loc="lower right")
+    picture.axes[0].set_ylabel("test accuracy, %")
+    return picture
+
+
+def by_episode(frame: pd.DataFrame) -> Any:
+    """Return how the reward grows over the episodes of trainings, as a matplotlib figure."""
+    picture = _figure(6, 3)
+    panel = picture.subplots()
+    for index, (phase, label) in enumerate((("train", "while it explores"), ("evaluate", "evaluations"))):
+        rows = frame[frame.phase == phase].pivot_table("reward", "training_seed", "episode")
+        _draw(panel, rows, label, index)
+    panel.set(xlabel="episode", ylabel="mean of r / Omega^target", xlim=(1, frame.episode.max()))
+    panel.legend(loc="lower right")
+    return picture
+
+
+def _figure(width: float, height: float) -> Any:
     import matplotlib.figure
 
-    picture = matplotlib.figure.Figure(figsize=(9, 3.3), layout="constrained")
-    for panel, (title, target) in zip(picture.subplots(1, len(PANELS)), PANELS.items(), strict=True):
-        for index, (name, label) in enumerate(SHOWN.items()):
-            own = (frame.entrant == name) & (frame.service == title.split()[-1])
-            rows = frame[own].drop(columns=KEYS)
-            mean, low, high = mean_band(rows)
-            rounds = rows.columns.astype(int)
-            panel.plot(rounds, mean, label=label, linewidth=1.6, **style(index))
-            panel.fill_between(rounds, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
-        panel.axhline(target, color="black", linestyle=(0, (6, 4)), linewidth=0.8)
-        panel.annotate(f"target {target} %", (80, target), (0, 2), textcoords="offset points", ha="right", va="bottom")
-        panel.set(title=title, xlabel="round", xlim=(1, 80), ylim=(target - 32, target + 3))
-    picture.axes[0].set_ylabel("test accuracy, %")
-    picture.legend(*picture.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(SHOWN))
-    return picture
+    return matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
+
+
+def _draw(panel: Any, rows: pd.DataFrame, label: str, index: int) -> None:
+    """Draw the mean of the rows and its interval."""
+    mean, low, high = mean_band(rows)
+    at = rows.columns.astype(int)
+    panel.plot(at, mean, label=label, linewidth=1.6, **style(index))
+    panel.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
+
+
+def _finish(panel: Any, title: str, target: float) -> None:
+    """Add the target to a panel of accuracies, and its axes."""
+    panel.axhline(target, color="black", linestyle=(0, (6, 4)), linewidth=0.8)
+    panel.annotate(f"target {target} %", (80, target), (0, 2), textcoords="offset points", ha="right", va="bottom")
+    panel.set(title=title, xlabel="round", xlim=(1, 80), ylim=(target - 32, target + 3))
 
 
 def policies(frame: pd.DataFrame) -> str:
@@ -143,7 +192,7 @@ def policies(frame: pd.DataFrame) -> str:
 def sweeps(frame: pd.DataFrame) -> str:
     """Return the tables of Fig. 3: what the named service reaches with each value, and the values compared."""
     lines = ["| sweep | policy | measure | by value | differences, seed by seed |", "|---" * 5 + "|"]
-    for measure, digits in (("auc", 2), ("rounds", 1)):
+    for measure, (_, digits) in MEASURES.items():
         table, found = [], []
         for (sweep, entrant), rows in frame.groupby(["sweep", "entrant"]):
             own = rows[rows.service == OWN[str(sweep)]]
@@ -180,25 +229,40 @@ def _gain(gain: Interval, adjusted: float, digits: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["collect", "table", "figure"])
+    parser.add_argument("what", choices=["collect", "table", "figures"])
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, to collect or to draw")
+    parser.add_argument("--logs", nargs="*", type=Path, default=[], help="logs of trainings to draw, by seed from 0")
     parser.add_argument("--out", type=Path, default=Path("docs/results/reproduction.csv"))
     arguments = parser.parse_args()
     if arguments.what == "collect" and not arguments.runs:
         parser.error("collect: name the folders of the runs")
     # One by one: sweeps of other budgets begin with the same runs.
     runs = [run for folder in arguments.runs for run in read([folder])]
-    if arguments.what == "figure":
-        if runs:
-            curves(runs).to_csv(CURVES, index=False, lineterminator="\n")
-        drawn = Figure(PICTURE.stem, "", lambda: figure(pd.read_csv(CURVES)))
-        [content] = images(drawn, ["svg"])
-        PICTURE.write_bytes(content)
+    if arguments.what == "figures":
+        draw(runs, arguments.logs)
         return
     if arguments.what == "collect":
         collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")
     frame = pd.read_csv(arguments.out, dtype={"value": str})
     print(policies(frame[frame.sweep.isna()]) + "\n" + sweeps(frame[frame.sweep.notna()]))
+
+
+def draw(runs: Sequence[RunResult], logs: Sequence[Path]) -> None:
+    """Keep what is new, and draw all figures."""
+    if runs:
+        frame = pd.concat([curves(runs), pd.read_csv(CURVES, dtype=str, keep_default_na=False)])
+        frame = frame.drop_duplicates(KEYS).sort_values(KEYS)
+        frame.to_csv(CURVES, index=False, lineterminator="\n")
+    if logs:
+        read_logs = [pd.read_csv(log).assign(training_seed=seed) for seed, log in enumerate(logs)]
+        columns = ["training_seed", "episode", "phase", "reward", "auc", "markup"]
+        pd.concat(read_logs)[columns].to_csv(TRAININGS, index=False, lineterminator="\n")
+    for name, picture, kept in (
+        ("fig2bcd-accuracy", by_policy, CURVES), ("fig3-accuracy", by_value, CURVES),
+        ("training-reward", by_episode, TRAININGS),
+    ):  # fmt: skip
+        [content] = images(Figure(name, "", partial(picture, pd.read_csv(kept))), ["svg"])
+        (PICTURES / f"{name}.svg").write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -293,7 +293,7 @@ def test_there_are_scripts_to_run() -> None:
         for name in (
             *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
             *(
-                "algorithm1",
+                "algorithm1_ablation",
                 "algorithm1_trial",
                 "foresight",
                 "lockstep",
@@ -351,12 +351,16 @@ def test_the_tables_of_the_reproduction_are_what_their_script_prints() -> None:
 
 
 def test_the_curves_of_the_reproduction_are_those_of_its_tables() -> None:
-    """If this fails: python benchmarks/reproduction.py figure fig2"""
-    curves = pd.read_csv(ROOT / "docs/results/reproduction-curves.csv").set_index(["entrant", "market_seed", "service"])
-    table = pd.read_csv(ROOT / "docs/results/reproduction.csv")
-    shipped = table.training_seed.isna() | (table.training_seed == 4)
-    table = table[table.sweep.isna() & shipped].set_index(curves.index.names)
-    assert len(curves) == 5 * 10 * 3
+    """If this fails: python benchmarks/reproduction.py figures fig2 fig3-paper"""
+    keys = ["sweep", "value", "entrant", "market_seed", "service"]
+    curves, table = (
+        pd.read_csv(ROOT / f"docs/results/{name}.csv", keep_default_na=False, dtype={"80": str})
+        for name in ("reproduction-curves", "reproduction")
+    )
+    shipped = table.entrant.map({"mahdrl": "4", "mahdrl-paper": "0"}).fillna("")
+    table = table[table.training_seed.astype(str) == shipped].set_index(keys)
+    curves = curves.set_index(keys).astype(float)
+    assert (curves.index.get_level_values("sweep") == "").sum() == 6 * 10 * 3
     assert (curves.mean(axis=1) - table.auc[curves.index]).abs().max() < 1e-4
     assert (curves["80"] == table.final[curves.index]).all()
 

@@ -157,7 +157,7 @@ def test_a_policy_knows_its_market(make_market):
     assert (known.budget, known.target_accuracy, known.reward_base) == (12.5, 0.97, 100.0)
 
 
-# mahdrl-paper's networks fit only the market they were trained in; tests/learning/mahdrl plays it there.
+# mahdrl-paper has agents for the services of the paper's market alone; tests/learning/mahdrl plays it there.
 @pytest.mark.parametrize("policy", [name for name in names() if name != "mahdrl-paper"])
 @pytest.mark.parametrize(
     "market",
