@@ -10,17 +10,20 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.app import SystemCommand
+from rich.text import Text
+from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.events import InputEvent
 from textual.filter import LineFilter
+from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
 from fl.counting import counted
+from fl.crash import crash_line
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
-from tui.steady import SteadyApp
 from tui.terminal import heed
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
@@ -37,8 +40,12 @@ _STYLED, _PRINTABLE = Styled(), Printable()
 ScrollBar.renderer = ThinBar
 
 
-class MarketApp(SteadyApp):
-    """flmarket in the terminal."""
+class MarketApp(App[None]):
+    """flmarket in the terminal.
+
+    Attributes:
+        crashed: whether an exception has ended the app.
+    """
 
     TITLE = "flmarket"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]
@@ -76,6 +83,7 @@ class MarketApp(SteadyApp):
             settings: the file in which the app remembers settings between starts; None if it is not to.
         """
         super().__init__()
+        self.crashed = False
         self._scenario, self._run_path = scenario, run
         self._batch, self._trainings = batch, trainings
         self.out, self.folder = out, folder or Path()
@@ -111,9 +119,17 @@ class MarketApp(SteadyApp):
             return
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
-    def is_live(self) -> bool:
-        """Return whether processes of this app are playing runs."""
-        return self._runs is not None and bool(self._runs.running())
+    async def _dispatch_message(self, message: Message) -> None:
+        if self.screen_stack or not isinstance(message, InputEvent):  # else a key that was pressed as the app ended
+            await super()._dispatch_message(message)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the app with the line of a crash report. Textual would print the values of all variables."""
+        self.crashed = True
+        cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
+        line = Text(crash_line(cause if isinstance(cause, BaseException) else error))
+        error.__rich__ = lambda: line  # type: ignore[attr-defined]
+        super()._handle_exception(error)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""

@@ -1,0 +1,37 @@
+"""An exception in a screen ends the app with one line and the path of a report; live runs resume from checkpoints."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.events import Key
+
+from support.screens import watching
+from tui.app import MarketApp
+from tui.screens.market import MarketScreen
+from tui.watching.session import Session
+
+
+def fail(*_: object, **__: object) -> Any:
+    raise ZeroDivisionError("by a test")
+
+
+async def test_an_exception_ends_the_app(
+    app: MarketApp, play_small: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where crash reports go
+    monkeypatch.setattr(MarketScreen, "action_export", fail)
+    with pytest.raises(ZeroDivisionError) as caught:
+        async with watching(app, play_small()) as (pilot, _):
+            await pilot.press("x")
+    assert app.crashed
+    assert "this is a defect of flmarket: ZeroDivisionError: by a test" in str(caught.value.__rich__())  # type: ignore[attr-defined]
+
+
+async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.pause()
+    assert not app.screen_stack
+    await app._dispatch_message(Key("x", "x"))
+    assert not app.crashed
