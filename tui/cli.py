@@ -70,9 +70,6 @@ def _end(number: int, *_: object) -> None:
 
 def _say(line: str) -> None:
     from tui.commands.console import stderr
-    from tui.commands.streams import reopen_stderr
-
-    reopen_stderr()
     stderr().print(line, style="red", highlight=False, soft_wrap=True)
 
 

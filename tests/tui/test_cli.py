@@ -19,7 +19,7 @@ from support.tiers import slow
 DOOR = [sys.executable, "-P", "-m", "tui.cli"]
 COMMANDS = (
     "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain",
-    "trace", "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
+    "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
 )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Standard output and error that fail in a way that can be reported: closed by the reader, or onto a full disk."""
 
 import ctypes
-import errno
 import io
 import os
 import sys
@@ -29,45 +28,20 @@ class _Results(io.TextIOWrapper):
 
 
 class _Progress(io.TextIOWrapper):
-    """Standard error: a write that fails is forgotten, as progress is not worth a run.
-
-    Attributes:
-        spare: another descriptor of the same file, in case that a plug-in closes standard error.
-    """
-
-    spare: int | None = None
+    """Standard error: a write that fails is forgotten, as progress is not worth a run."""
 
     def write(self, text: str) -> int:
         try:
             return super().write(text)
-        except OSError as error:
-            self._recover(error)
+        except OSError:
+            _discard(_ERR)
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
-        except OSError as error:
-            self._recover(error)
-
-    def _recover(self, error: OSError) -> None:
-        """Open what was closed again, and write what is still to be written; or let it vanish."""
-        if error.errno == errno.EBADF and self.spare is not None:
-            os.dup2(self.spare, _ERR, inheritable=True)
-            with suppress(OSError):
-                super().flush()
-                return
-        _discard(_ERR)
-
-
-def reopen_stderr() -> None:
-    """Let standard error be what it was when the process began, whatever a plug-in has made of its descriptor.
-
-    Called when the process ends with an error: something else may have got the descriptor of what was closed.
-    """
-    if isinstance(sys.stderr, _Progress) and sys.stderr.spare is not None:
-        with suppress(OSError):
-            os.dup2(sys.stderr.spare, _ERR)
+        except OSError:
+            _discard(_ERR)
 
 
 def guard_streams() -> None:
@@ -87,8 +61,6 @@ def guard_streams() -> None:
         raise OutputError("standard output is closed; send it to a file, or to /dev/null")
     sys.stdout = sys.__stdout__ = _replaced(sys.stdout, _Results)  # type: ignore[misc,assignment]
     sys.stderr = sys.__stderr__ = _replaced(sys.stderr, _Progress)  # type: ignore[misc,assignment]
-    if isinstance(sys.stderr, _Progress):
-        sys.stderr.spare = os.dup(_ERR)
 
 
 def finish_streams() -> None:
