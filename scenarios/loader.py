@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
+from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.names import unknown, unknown_plugin
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, installed
-from scenarios.file.earlier import before_splits
 from scenarios.file.overrides import Overrides
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
@@ -136,8 +136,10 @@ def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
         scenario: resolved: one point of its sweep, with ``--set`` and ``--rounds``.
         extra: what else decides the outcome, by name: digests of data and checkpoints.
     """
-    text = before_splits(dumps(settled(scenario)))
-    content = text + "\0" + json.dumps(extra or {}, sort_keys=True)
+    resolved = settled(scenario)
+    if not BACKENDS[scenario.training.backend].trains:  # then no images are held out, whatever the key says
+        resolved = resolved.model_copy(update={"training": resolved.training.model_copy(update={"validation": 0.0})})
+    content = resolved.model_dump_json() + "\0" + json.dumps(extra or {}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 

@@ -70,6 +70,7 @@ def _end(number: int, *_: object) -> None:
 
 def _say(line: str) -> None:
     from tui.commands.console import stderr
+
     stderr().print(line, style="red", highlight=False, soft_wrap=True)
 
 

@@ -7,8 +7,6 @@ from fl.errors import InputError
 from scenarios.logs.directory import META, RunDirectory
 
 _TYPES: Mapping[str, type] = {"scenario": str, "hash": str, "policy": str, "seed": int, "sweep": dict, "point": int}
-_EARLIER: Mapping[str, Any] = {"sweep": {}, "point": 0}
-"""What earlier versions do not record."""
 _LARGEST = 2**63 - 1
 
 
@@ -18,7 +16,7 @@ def recorded(run: RunDirectory) -> Mapping[str, Any]:
     Raises:
         InputError: it is not.
     """
-    meta = {**_EARLIER, **run.meta()}
+    meta = run.meta()
     for key, wanted in _TYPES.items():
         value: Any = meta.get(key)
         if type(value) is not wanted or (isinstance(value, int) and abs(value) > _LARGEST):  # True is an int, too

@@ -119,10 +119,10 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
         targets, bases = (_numbers(services, key) for key in ("target_accuracy", "reward_base"))
         return Setting(
             name=data["name"],
-            label=_label(data["name"], meta.get("sweep", {})),
+            label=_label(data["name"], meta["sweep"]),
             folder=folder_of(run),
-            sweep=meta.get("sweep", {}),
-            point=meta.get("point", 0),  # earlier versions do not record it
+            sweep=meta["sweep"],
+            point=meta["point"],
             backend=BACKENDS[data.get("training", {}).get("backend", REAL.name)],
             rounds=_count(data["rounds"]),
             clients=_count(data["clients"]["count"]),

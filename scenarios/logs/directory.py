@@ -23,7 +23,6 @@ from fl.errors import InputError
 from fl.files import WriteError, read_own, unfinished, write_durably
 from fl.locks import is_locked, lock
 from fl.names import folder_problem
-from scenarios.file.earlier import with_split
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
@@ -162,14 +161,14 @@ class RunDirectory:
             raise RunDirectoryError(f"{found[0]}; {AGAIN}")
 
     def scenario_text(self) -> str:
-        """Return the text of scenario.toml, with what earlier versions left out of it.
+        """Return the text of scenario.toml.
 
         Raises:
             RunDirectoryError: it cannot be read.
         """
         path = self.path / SCENARIO
         try:
-            return with_split(read_own(path).decode())
+            return read_own(path).decode()
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -274,7 +273,7 @@ class RunDirectory:
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {FRESH}"
                     )
                 return False
-            same = with_split(read_own(path).decode(errors="replace")) == scenario
+            same = read_own(path).decode(errors="replace") == scenario
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:

@@ -18,12 +18,11 @@ from scenarios.judging.report import make_report
 from scenarios.judging.rerun import rerun
 from scenarios.judging.results import read
 from scenarios.judging.verify import verify
-from scenarios.loader import builtin_names, digest, dumps, load, parse, settled
+from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
-from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import SCENARIO, State
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
-from scenarios.running.origin import original_of
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 from support.runs import interrupt, reseal
@@ -65,15 +64,6 @@ def table(run: Run) -> pd.DataFrame:
     return pd.read_csv(ROUNDS.path(run.directory.path))
 
 
-def earlier(run: Run) -> Run:
-    """Make a run without a split what it was before there were any: scenario.toml did not have the key."""
-    path = run.directory.path / SCENARIO
-    assert path.read_text().count(LINE) == 1
-    path.write_text(path.read_text().replace(LINE, ""))
-    reseal(path.parent)
-    return run
-
-
 # What is the default, and for whom
 
 
@@ -86,20 +76,13 @@ def test_new_scenarios_have_a_split_and_those_of_the_paper_say_that_they_have_no
 
 
 def test_where_nothing_is_trained_nothing_is_held_out() -> None:
-    """The surrogate has one accuracy, and scenario.toml and hash are those from before there were splits."""
+    """The surrogate has one accuracy."""
     scenario = load("scarce", ["training.backend=surrogate", "rounds=2"])
     assert not is_split(scenario)
     federation = build_federation(scenario, 0, Shelf())
     assert {federation.test_accuracy(service.name) for service in scenario.services} == {None}
     assert "validation" not in dumps(settled(scenario))
     assert parse(dumps(settled(scenario))) == settled(scenario)
-
-
-def test_a_scenario_without_a_split_has_the_hash_that_it_always_had(two_services: str) -> None:
-    none, some = (parse(two_services, overrides=[f"training.validation={share}"]) for share in (0, 0.1))
-    assert LINE in dumps(none)  # so that the file means the same to everyone who plays it again
-    assert digest(none) == "b959c6c6"  # as the version without splits computed it
-    assert digest(some) != digest(none)
 
 
 # What the market goes by
@@ -278,39 +261,3 @@ def test_a_sweep_over_splits_where_nothing_is_held_out_is_refused(shelf: Shelf, 
     ):
         plan([scenario], [], [0], tmp_path, shelf)
     assert not list(tmp_path.iterdir())
-
-
-# Runs of earlier versions
-
-
-def test_a_run_from_before_there_were_splits_is_read_and_verified(play: Play, shelf: Shelf) -> None:
-    run = earlier(play("training.validation=0"))
-    assert verify(run.directory).problems == []
-    assert rerun(run.directory, shelf) == []
-    assert parse(run.directory.scenario_text()) == settled(run.scenario)
-    assert not is_split(original_of(run.directory).scenario)
-    [result] = read([run.directory.path])
-    assert result.reported is result.accuracy
-
-
-def test_a_run_from_before_there_were_splits_is_complete(play: Play, shelf: Shelf) -> None:
-    run = earlier(play("training.validation=0"))
-    out = run.directory.path.parents[2]
-    [again] = plan([run.scenario], [], [0], out, shelf)
-    assert again.directory == run.directory
-    with pytest.raises(RunDirectoryError, match="contains a complete run"):
-        execute(again, shelf)
-
-
-def test_a_file_of_a_user_that_does_not_say_has_a_split(play: Play) -> None:
-    """Also if it was copied from an earlier run's directory; CHANGELOG.md says what to write."""
-    text = (earlier(play("training.validation=0")).directory.path / SCENARIO).read_text()
-    assert parse(text).training.validation == 0.1
-
-
-def test_an_interrupted_run_from_before_there_were_splits_is_taken_up_again(two_services: str, tmp_path: Path) -> None:
-    text = dumps(settled(parse(two_services, overrides=["training.validation=0"])))
-    directory = RunDirectory(tmp_path / "run")
-    directory.prepare(text.replace(LINE, ""))
-    directory.prepare(text)
-    assert directory.scenario_text() == text

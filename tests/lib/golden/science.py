@@ -45,7 +45,8 @@ def agent(name: str, folder: Path) -> str:
 
 def said(shell: Shell) -> dict[str, str]:
     """Return the digest of what each command says in numbers, and how many there are; runs are in the folder after."""
-    return {name: f"{len(found)} {digest(found)}" for name, found in answers(shell)}
+    # In order, as verify goes by the names of folders, and these follow from digests.
+    return {name: f"{len(found)} {digest(sorted(found))}" for name, found in answers(shell)}
 
 
 def judged() -> str:

@@ -86,6 +86,7 @@ def write_run(
         "policy": policy,
         "seed": seed,
         "sweep": sweep or {},
+        "point": 0,
     }
     for name in ("events.csv", "run.log"):
         (path / name).touch()
