@@ -122,7 +122,7 @@ class Mutator:
         """Yield each column: its table, its name, and the rows in question. Amounts count by their event."""
         for name, table in self.tables.items():
             rows = range(1, len(self._rows[name]))
-            for column in table.of(self._run).columns:
+            for column in table.columns:
                 if column.by is None:
                     yield name, column.name, rows
                     continue
@@ -143,7 +143,7 @@ class Mutator:
 
     def respell(self, table: str, count: int) -> Iterator[tuple[str, bool]]:
         """Yield the same for numbers that are written in another way."""
-        own = self.tables[table].of(self._run)  # some runs lack some columns
+        own = self.tables[table]
         names = own.names
         numbers = [at for at, column in enumerate(own.columns) if column.type.dtype != "string"]
         for _ in range(count):

@@ -287,7 +287,7 @@ class Market:
         if outcome is not None:
             arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
             record(Kind.AGGREGATE, name, amount=arrived)
-            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.test_accuracy
+            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
             record(Kind.EVALUATE, name, amount=state.accuracy)
         for job in jobs:
             if job and job.outcome is Outcome.SERVED:

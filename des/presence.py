@@ -11,7 +11,8 @@ from des.service import ServiceSpec, ServiceState
 
 def first_state(spec: ServiceSpec, accuracy: float, test_accuracy: float | None) -> ServiceState:
     """Return the state of a service before the first round."""
-    return ServiceState(accuracy, Status.WAITING if spec.arrival > 1 else Status.TRAINING, test_accuracy)
+    status = Status.WAITING if spec.arrival > 1 else Status.TRAINING
+    return ServiceState(accuracy, accuracy if test_accuracy is None else test_accuracy, status)
 
 
 def totals(specs: Sequence[ServiceSpec]) -> dict[str, Micro]:

@@ -97,8 +97,8 @@ class MarketEvent(NamedTuple):
 class ServiceReport(NamedTuple):
     """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in simulated seconds.
 
-    Means are over served clients, and None if there are none. ``test_accuracy`` is None where ``accuracy`` is on
-    test images itself.
+    Means are over served clients, and None if there are none. ``test_accuracy`` is ``accuracy`` where no images are
+    held out.
     """
 
     service: str
@@ -120,12 +120,7 @@ class ServiceReport(NamedTuple):
     mean_bid: float | None
     mean_payment: float | None
     makespan: float | None
-    test_accuracy: float | None = None
-
-    @property
-    def reported(self) -> float:
-        """The accuracy on test images: what reports show."""
-        return self.accuracy if self.test_accuracy is None else self.test_accuracy
+    test_accuracy: float
 
     @classmethod
     def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:

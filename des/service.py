@@ -54,14 +54,13 @@ class ServiceState:
 
     Attributes:
         accuracy: the accuracy of its global model, in [0, 1]; held once it has left.
+        test_accuracy: the same model's accuracy on test images; nothing follows from it.
         status: its status at the end of the last round.
-        test_accuracy: the same model's accuracy on test images, where ``accuracy`` is on others; nothing follows from
-            it. None where there is one accuracy.
     """
 
     accuracy: float
+    test_accuracy: float
     status: Status = Status.TRAINING
-    test_accuracy: float | None = None
 
     @property
     def active(self) -> bool:
@@ -80,7 +79,7 @@ class ServiceState:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the state that ``plain`` returned."""
-        return cls(plain["accuracy"], Status(plain["status"]), plain.get("test_accuracy"))
+        return cls(plain["accuracy"], plain["test_accuracy"], Status(plain["status"]))
 
 
 def reward(spec: ServiceSpec, accuracy: float) -> float:

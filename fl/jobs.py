@@ -54,6 +54,11 @@ class TrainingOutcome:
     losses: FloatArray
     test_accuracy: float | None = None
 
+    @property
+    def reported(self) -> float:
+        """The accuracy on test images."""
+        return self.accuracy if self.test_accuracy is None else self.test_accuracy
+
 
 class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
     """Training produced a loss or parameters that are no longer finite numbers."""

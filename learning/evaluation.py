@@ -206,7 +206,7 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     play(market, policies, [reports.append])
     rows = np.array(
         [
-            [(s.accuracy, s.reported, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services]
+            [(s.accuracy, s.test_accuracy, s.reward, s.spent / MICRO, s.wanted, s.served) for s in report.services]
             for report in reports
         ]
     )

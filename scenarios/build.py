@@ -89,11 +89,6 @@ def images_of(scenario: Scenario) -> list[str]:
     return datasets_of(scenario) if backend_of(scenario).trains else []
 
 
-def is_split(scenario: Scenario) -> bool:
-    """Return whether accuracy is measured on images that are held out, and on test images beside that."""
-    return backend_of(scenario).trains and scenario.training.validation > 0
-
-
 def recorded_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose digests a run records.
 

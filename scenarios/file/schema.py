@@ -286,6 +286,11 @@ class Scenario(Table):
         """Return how clients train a data set; see ``scenarios.file.regimes``."""
         return self.regime_of(dataset).regime
 
+    @property
+    def split(self) -> bool:
+        """Whether accuracy is measured on images that are held out, and on test images beside that."""
+        return BACKENDS[self.training.backend].trains and self.training.validation > 0
+
     def regime_of(self, dataset: str) -> Chosen:
         """Return how clients train a data set, and why."""
         override = self.training.by_dataset.get(dataset)

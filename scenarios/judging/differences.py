@@ -210,7 +210,7 @@ class _Figures:
         self.exit: list[int | None] = [None] * shape[1]
         for n, row in enumerate(rows):
             for m, service in enumerate(row):
-                self.accuracy[n:, m], self.reward[n:, m] = service.reported, service.reward / at_target[m]
+                self.accuracy[n:, m], self.reward[n:, m] = service.test_accuracy, service.reward / at_target[m]
                 self.spent[n, m], self.served[n, m] = service.spent, service.served
                 if service.status is Status.REACHED:
                     self.exit[m] = n + 1

@@ -11,7 +11,8 @@ from fl.errors import InputError, shortened
 from fl.files import asked_for, reading_own
 from fl.printable import is_plain_row
 from fl.tracking import tracked
-from scenarios.judging.tables import TableName, common, fronts, having, names_beside_keys
+from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
@@ -52,7 +53,7 @@ def export(
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
     runs = having(complete_runs(sources, damaged), table, notify)
     write = _wide if shape == "wide" else _long
-    write(runs, target, common(runs, table))
+    write(runs, target, ALL_TABLES[table])
     return len(runs)
 
 
@@ -88,16 +89,16 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
 
 
 def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
-    """Yield the rows of a run's table; columns that it lacks are empty."""
+    """Yield the rows of a run's table."""
     try:
         with reading_own(table.check(run.path)) as file:
             reader = csv.reader(_plain(file, table.path(run.path)))
-            length = len(next(reader))  # of the header
+            next(reader)
             for row in reader:
-                if len(row) != length:
+                if len(row) != len(table.names):
                     where = f"{table.path(run.path)}, line {reader.line_num}"
-                    raise InputError(f"{where}: has {len(row)} values, not {length}")
-                yield row + [""] * (len(table.names) - length)
+                    raise InputError(f"{where}: has {len(row)} values, not {len(table.names)}")
+                yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
 

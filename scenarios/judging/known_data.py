@@ -9,7 +9,7 @@ from fl.dataset import DatasetInfo
 from fl.datasets import DATASETS, info, is_path, load
 from fl.errors import InputError
 from fl.shares import held_out
-from scenarios.build import backend_of, is_split
+from scenarios.build import backend_of
 from scenarios.file.schema import Scenario
 from scenarios.logs.labels import labels_of
 from scenarios.plugins import require_same_plugins
@@ -58,7 +58,7 @@ class KnownData:
     @cached_property
     def measured(self) -> Mapping[str, int]:
         """How many images each ``accuracy`` stands for: validation images where some are held out, else ``tested``."""
-        if not is_split(self.scenario):
+        if not self.scenario.split:
             return self.tested
         share = self.scenario.training.validation
         return {name: self._looked_at(held_out(known.train_size, share)) for name, known in self._sizes.items()}

@@ -11,7 +11,6 @@ from fl.tracking import tracked
 from scenarios.judging.tables import (
     KEYS,
     TableName,
-    common,
     fronts,
     having,
     keys,
@@ -20,6 +19,7 @@ from scenarios.judging.tables import (
     sweep_text,
     swept,
 )
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
@@ -50,7 +50,7 @@ def export_parquet(
         from pyarrow import parquet
     require_outside_runs(path)
     runs = having(complete_runs(sources, damaged), table, notify)
-    shared = common(runs, table)
+    shared = ALL_TABLES[table]
     types = {
         name: pa.type_for_alias(column.type.dtype)
         for name, column in zip(names_beside_keys(shared), shared.columns, strict=True)
@@ -89,18 +89,14 @@ def _dtype(values: Sequence[Any]) -> str:
 
 def _read(run: RunDirectory, table: Table, types: Mapping[str, Any]) -> Any:
     """Return a run's table as pyarrow has it, with the given names and types; columns that it lacks are null."""
-    import pyarrow as pa
     from pyarrow import ArrowInvalid, csv
     from pyarrow import types as types_of
 
     # A service may be called NA.
     convert = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
     try:
-        present = list(types)[: len(table.of(run.path).columns)]
-        options = csv.ReadOptions(column_names=present, skip_rows=1)
-        rows = csv.read_csv(table.path(run.path), options, convert_options=convert)
-        for name in list(types)[len(present) :]:
-            rows = rows.append_column(name, pa.nulls(len(rows), types[name]))
+        options = csv.ReadOptions(column_names=list(types), skip_rows=1)
+        rows = csv.read_csv(table.check(run.path), options, convert_options=convert)
     except (OSError, ArrowInvalid) as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     for column in rows.columns:

@@ -63,7 +63,7 @@ def _columns(columns: Sequence[Column]) -> str:
 
 
 def _gaps(column: Column) -> str:
-    return f"no such column where {column.absent}" if column.absent else column.empty
+    return column.empty
 
 
 def _rule(column: Column) -> str:

@@ -111,8 +111,10 @@ def introduction(report: Report) -> list[str]:
     if trained:
         where = "Accuracies" if len(trained) == len(report.runs) else "Where models are trained, accuracies"
         text.append(f"{where} are measured on test images.")
-    if any(run.split for run in trained):
-        others = "" if all(run.split for run in trained) else "; in scenarios without these, on test images, too"
+    if any(run.setting.split for run in trained):
+        others = (
+            "" if all(run.setting.split for run in trained) else "; in scenarios without these, on test images, too"
+        )
         text[-1] += f" Targets, exits and rewards go by the accuracy on validation images, which no client has{others}."
     if report.baseline:
         text.append(

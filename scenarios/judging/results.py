@@ -44,8 +44,7 @@ class RunResult:
         kernels: the arithmetic in which each service's models were trained; empty where none were.
         version: the version of flmarket that played it.
         accuracy: after each round, in [0, 1]; rewards and exits follow from it.
-        reported: the accuracy on test images, which tables and figures show; ``accuracy`` itself if the scenario holds
-            out no validation images.
+        reported: the accuracy on test images, which tables and figures show.
         reward: Omega^accuracy, as in the paper.
         offered, spent, wanted, served, refused: money and offers in each round.
         to_target: [M] when each target was met, counted from the service's arrival.
@@ -67,11 +66,6 @@ class RunResult:
     served: FloatArray
     refused: FloatArray
     to_target: RoundsToTarget
-
-    @property
-    def split(self) -> bool:
-        """Whether ``accuracy`` is measured on validation images."""
-        return self.reported is not self.accuracy
 
     @cached_property
     def earnings(self) -> Earnings:
@@ -186,7 +180,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
     met = np.zeros((setting.rounds, m), dtype=np.bool_)
     met[:played] = (rounds["status"] == Status.REACHED).to_numpy().reshape(played, m)
     held = ("accuracy", "test_accuracy", "reward")
-    found = {name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES if name in rounds}
+    found = {name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES}
     return RunResult(
         directory=run,
         setting=setting,
@@ -196,7 +190,7 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
         kernels=arithmetic(meta),
         version=played_by(meta),
         to_target=RoundsToTarget.first(met.T).since(setting.arrivals),
-        reported=found.pop("test_accuracy", found["accuracy"]),
+        reported=found.pop("test_accuracy"),
         **found,
     )
 

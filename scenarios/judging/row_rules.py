@@ -114,7 +114,7 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
         if (row["round"], service.name) in logs.learned:
             yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
         else:
-            kind = "test" if row.get("test_accuracy") is None else "validation"
+            kind = "validation" if logs.scenario.split else "test"
             yield f"the accuracy {accuracy:.6f} is not a share of {logs.data.measured[service.name]} {kind} images"
     if not 0.0 <= accuracy <= 1.0:
         yield f"the accuracy {accuracy:.6f} is not between 0 and 1"
@@ -140,9 +140,11 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
 
 
 def _test_accuracy(logs: Logs, before: Row | None, row: Row) -> Iterator[str]:
-    """Yield what is wrong with the accuracy on test images, where it is beside the one that the run goes by."""
-    accuracy = row.get("test_accuracy")
-    if accuracy is None:
+    """Yield what is wrong with the accuracy on test images."""
+    accuracy = row["test_accuracy"]
+    if not logs.scenario.split:
+        if accuracy != row["accuracy"]:
+            yield f"the test accuracy {accuracy:.6f} is not the accuracy {row['accuracy']:.6f}; no images are held out"
         return
     tested = logs.data.tested.get(row["service"])
     if tested is not None and accuracy != _logged("test_accuracy", round(accuracy * tested) / tested):

@@ -34,6 +34,7 @@ class Setting:
         sweep: values of the sweep point, by key.
         point: the place of the sweep point in its scenario, from 0.
         backend: what its accuracies come from.
+        split: whether they are measured on images that are held out.
         rounds: N.
         clients, cores: C, and K in each round [N].
         services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
@@ -49,6 +50,7 @@ class Setting:
     sweep: Mapping[str, Any]
     point: int
     backend: Backend
+    split: bool
     rounds: int
     clients: int
     cores: IntArray
@@ -123,7 +125,8 @@ def _setting(run: RunDirectory, meta: Mapping[str, Any]) -> Setting:
             folder=folder_of(run),
             sweep=meta["sweep"],
             point=meta["point"],
-            backend=BACKENDS[data.get("training", {}).get("backend", REAL.name)],
+            backend=(backend := BACKENDS[data.get("training", {}).get("backend", REAL.name)]),
+            split=backend.trains and data.get("training", {}).get("validation", 0.0) > 0,
             rounds=_count(data["rounds"]),
             clients=_count(data["clients"]["count"]),
             cores=cores_by_round(data, _count(data["rounds"])),

@@ -46,25 +46,6 @@ def names_beside_keys(table: Table) -> list[str]:
     return ["service_policy" if column == "policy" else column for column in table.names]
 
 
-def common(runs: Iterable[RunDirectory], name: TableName) -> Table:
-    """Return a table of several runs: with the columns that only some of them have, if any has them.
-
-    Raises:
-        InputError: a run's table cannot be read, or has other columns.
-    """
-    return next((found for run in runs if (found := _table(run, name)) is ALL_TABLES[name]), ALL_TABLES[name].plain)
-
-
-def _table(run: RunDirectory, name: TableName) -> Table:
-    table = ALL_TABLES[name]
-    if table is table.plain:
-        return table
-    try:
-        return table.of(run.path)
-    except OSError as error:
-        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
-
-
 def require_table(run: RunDirectory, name: TableName) -> None:
     """Raise an InputError if a run has no such table because its clients are truthful."""
     if name == CLIENTS.name and not CLIENTS.path(run.path).exists():
@@ -97,14 +78,12 @@ def having(
 def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return a table of a run, or some of its columns. What is empty is NaN; money is in units.
 
-    Columns that the run's table lacks (``Column.absent``) are left out.
-
     Raises:
         InputError: the file cannot be read, is not what the table should be, or has a text that no run writes.
     """
     require_table(run, name)
-    table = _table(run, name)
-    chosen = [column for column in columns or table.names if column in table.names]
+    table = ALL_TABLES[name]
+    chosen = list(columns or table.names)
     try:
         with np.errstate(invalid="raise"):  # a number that is too large for its column
             frame = pd.read_csv(

@@ -17,7 +17,6 @@ from des.behaviours import TRUTHFUL
 from des.money import Micro
 from fl.errors import InputError
 from fl.files import reading_own
-from scenarios.build import is_split
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded
@@ -88,8 +87,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
     problems: list[str] = []
     readable = True
     tables: dict[str, list[Row]] = {}
-    truthful, split = scenario.clients.behaviour.kind == TRUTHFUL, is_split(scenario)
-    for name, table in tables_of(truthful=truthful, split=split).items():
+    for name, table in tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL).items():
         text = _text(table, run.path)
         lines = _rows(table, text, run.path)
         if (line := _misplaced(table, lines, text)) is not None:
@@ -144,9 +142,7 @@ def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], li
 def _text(table: Table, directory: Path) -> str:
     """Return a table's file, after a look at its first line."""
     try:
-        if table.of(directory) is not table:
-            raise InputError(f"{table.path(directory)}: has no column {table.names[-1]!r}, which its scenario asks for")
-        with reading_own(table.path(directory)) as file:
+        with reading_own(table.check(directory)) as file:
             return file.read()
     except OSError as error:
         raise InputError(f"{table.path(directory)}: cannot be read: {error.strerror}") from error

@@ -34,7 +34,6 @@ SECONDS = "simulated seconds"
 NOBODY = "nobody was served"
 OUTBID = "the offer was outbid"
 UNSERVED = "the offer was not served"
-UNSPLIT = "the scenario has no validation split, or nothing is trained"
 
 AMOUNTS = {
     Kind.BID: Column("amount", MONEY, "lowest bid to the service", "world"),
@@ -60,8 +59,8 @@ ROUNDS = Table(
         Column(
             "accuracy",
             ACCURACY,
-            "accuracy of the service's global model after the round: on validation images, or on test images where "
-            "there is no `test_accuracy`",
+            "accuracy of the service's global model after the round: on validation images, or on test images where no "
+            "others are held out",
             "progress",
         ),
         Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
@@ -86,9 +85,8 @@ ROUNDS = Table(
         Column(
             "test_accuracy",
             ACCURACY,
-            "accuracy of the same model on test images, for reports; nothing in the run follows from it",
+            "accuracy of the same model on test images, for reports; `accuracy` again where no images are held out",
             RERUN,
-            absent=UNSPLIT,
         ),
     ),
     lambda report: ((report.round, report.end, *service) for service in report.services),
@@ -158,24 +156,16 @@ ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}
 """All tables by name, in the order in which they are written."""
 
 
-def tables_of(*, truthful: bool, split: bool) -> Mapping[str, Table]:
-    """Return the tables that a run has, by name.
-
-    Args:
-        truthful: whether its clients are.
-        split: whether accuracy is measured on validation images, and so on test images, too.
-    """
-    tables = TABLES if truthful else ALL_TABLES
-    return tables if split else {name: table.plain for name, table in tables.items()}
+def tables_of(*, truthful: bool) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name, given whether its clients are truthful."""
+    return TABLES if truthful else ALL_TABLES
 
 
 def tables_in(directory: Path) -> Mapping[str, Table]:
     """Return the tables that a run's directory has, by name: clients.csv is there or not."""
-    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)), split=True)
+    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)))
 
 
 def round_text(report: RoundReport) -> dict[str, str]:
     """Return a round's lines of each table, as the files get them."""
-    split = any(service.test_accuracy is not None for service in report.services)
-    tables = tables_of(truthful=report.clients is None, split=split)
-    return {name: table.text(report) for name, table in tables.items()}
+    return {name: table.text(report) for name, table in tables_of(truthful=report.clients is None).items()}

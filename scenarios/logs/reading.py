@@ -28,13 +28,10 @@ from scenarios.logs.table import Table
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
 
-_COLUMNS = ("accuracy", "reward", "spent", "mean_payment", "served", "refused")
+FIGURES = ("accuracy", "reward", "spent", "mean_payment", "served", "refused", "test_accuracy")
+"""Columns of rounds.csv that are looked at for many rounds at once."""
 
-FIGURES = (*_COLUMNS, "reported")
-"""What is looked at for many rounds at once: columns of rounds.csv, and the accuracy on test images."""
-
-_PLACES = tuple(map(ROUNDS.names.index, _COLUMNS))
-_ACCURACY, _TEST_ACCURACY = ROUNDS.names.index("accuracy"), ROUNDS.names.index("test_accuracy")
+_PLACES = tuple(map(ROUNDS.names.index, FIGURES))
 _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
 
 _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
@@ -174,8 +171,7 @@ def round_spans(content: bytes) -> dict[bytes, tuple[int, int]]:
 
 def _figures(row: Sequence[str]) -> list[float]:
     # Runs that hold out no validation images measure ``accuracy`` itself on test images, and lack the other column.
-    reported = _TEST_ACCURACY if len(row) > _TEST_ACCURACY else _ACCURACY
-    return [float(row[place] or "nan") for place in (*_PLACES, reported)]
+    return [float(row[place] or "nan") for place in _PLACES]
 
 
 # Screens look at the same few rounds again and again.

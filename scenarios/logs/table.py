@@ -53,7 +53,6 @@ class Column:
         unit: of its values.
         empty: when there is no value; the text is empty then, and the value None. By default there is always one.
         by: another column and what this one holds for each of its values; for others it is empty.
-        absent: of which runs the table lacks the column, which is one of its last then. By default of none.
     """
 
     name: str
@@ -63,7 +62,6 @@ class Column:
     unit: str = ""
     empty: str = ""
     by: "tuple[str, Mapping[Any, Column]] | None" = None
-    absent: str = ""
 
     def read(self, text: str) -> Any:
         """Return the value that a text stands for.
@@ -89,8 +87,6 @@ class Table:
         columns: in the order of the file.
         names: of the columns.
         header: the first line, with its end.
-        plain: the table without the columns that some runs lack; itself if there are none. A table reads and accepts
-            both.
     """
 
     def __init__(
@@ -105,15 +101,13 @@ class Table:
         self.names = tuple(column.name for column in columns)
         self.header = ",".join(self.names) + "\n"
         self._values = values
-        always = [column for column in columns if not column.absent]
-        self.plain = self if len(always) == len(columns) else Table(name, row, always, values)
         # Tables are written and read in every round, thousands of times a second: what each column needs is looked up
         # once, here.
         plain = [(n, column) for n, column in enumerate(columns) if column.by is None]
         self._writers = [(n, column.type.write) for n, column in plain if column.type.write is not str]
-        full = [(n, column) for n, column in plain if not column.empty and not column.absent]
+        full = [(n, column) for n, column in plain if not column.empty]
         self._readers = [(n, column.type.read) for n, column in full if column.type.read is not str]
-        self._maybe = [(n, column.type.read) for n, column in plain if column.empty or column.absent]
+        self._maybe = [(n, column.type.read) for n, column in plain if column.empty]
         self._by = [(n, self.names.index(column.by[0]), column.by[1]) for n, column in enumerate(columns) if column.by]
 
     def __getitem__(self, name: str) -> Column:
@@ -130,18 +124,15 @@ class Table:
         return buffer.getvalue()
 
     def read(self, text: str) -> Iterator[list[Any]]:
-        """Yield the values of each line of a text: one for each column, None for those that the run lacks.
+        """Yield the values of each line of a text, one for each column.
 
         Raises:
             ValueError, KeyError: a line is not one of this table.
         """
         readers, maybe, by, length = self._readers, self._maybe, self._by, len(self.columns)
-        least = len(self.plain.columns)
         row: Any
         for row in csv.reader(io.StringIO(text)):
-            if len(row) == least < length:
-                row += [""] * (length - least)
-            elif len(row) != length:
+            if len(row) != length:
                 raise ValueError(f"{len(row)} values in a line of {self.name}.csv, not {length}")
             for place, read in readers:
                 row[place] = read(row[place])
@@ -163,24 +154,11 @@ class Table:
             self.check_header(file.readline().rstrip("\n").split(","), path)
         return path
 
-    def of(self, directory: Path) -> "Table":
-        """Return the table with the columns that it has in a run's directory: this one or the plain one.
-
-        Errors as in ``check``.
-        """
-        with reading_own(self.check(directory), errors="replace") as file:
-            return self if file.readline() == self.header else self.plain
-
-    def written(self, text: str) -> "Table":
-        """Return the table with as many columns as a text of its lines has: this one or the plain one."""
-        row = next(csv.reader(io.StringIO(text)), ())
-        return self if len(row) == len(self.columns) else self.plain
-
     def check_header(self, header: Sequence[str], path: Path) -> None:
-        """Raise TableError if a file's first line is not this table's, or the plain one's."""
-        if tuple(header) in (self.names, self.plain.names):
+        """Raise TableError if a file's first line is not this table's."""
+        if tuple(header) == self.names:
             return
-        missing = [name for name in self.plain.names if name not in header]
+        missing = [name for name in self.names if name not in header]
         if not missing or set(header) - set(self.names):
             raise TableError(f"{path}: does not have the columns of {self.name}.csv; see docs/logs.md")
         raise TableError(
@@ -189,7 +167,7 @@ class Table:
 
     def _rows(self, report: RoundReport) -> Iterator[list[object]]:
         for values in self._values(report):
-            row = list(values)[: len(self.columns)]
+            row = list(values)
             for place, write in self._writers:
                 if row[place] is not None:
                     row[place] = write(row[place])

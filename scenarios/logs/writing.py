@@ -12,10 +12,8 @@ from typing import Self
 
 from des.rows import RoundReport
 from fl.files import WriteError, open_own, write_fully
-from scenarios.logs.columns import tables_of
+from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
-
-_PLAIN = tables_of(truthful=True, split=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class TableWriter:
     """Writes a run's tables as it goes: an observer of rounds. Use as a context manager."""
 
     def __init__(
-        self, directory: Path, marks: Mapping[str, Mark] | None = None, tables: Mapping[str, Table] = _PLAIN
+        self, directory: Path, marks: Mapping[str, Mark] | None = None, tables: Mapping[str, Table] = TABLES
     ) -> None:
         """Open the tables of a run: new ones with their headers, or those of a run that continues, cut to its marks.
 

@@ -210,9 +210,7 @@ def resume(
 
 def tables_for(setup: Setup) -> Mapping[str, Table]:
     """Return the tables that a run has, by name."""
-    market = setup.market
-    split = any(state.test_accuracy is not None for state in market.states)
-    return tables_of(truthful=market.population.truthful, split=split)
+    return tables_of(truthful=setup.market.population.truthful)
 
 
 class Checkpointer:

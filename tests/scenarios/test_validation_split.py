@@ -1,6 +1,5 @@
 """Runs with a validation split: what the market goes by, what is logged and reported; and runs without one."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +7,8 @@ import pandas as pd
 import pytest
 
 from fl.errors import InputError
-from scenarios.build import Shelf, build_federation, is_split
-from scenarios.judging.export import export
-from scenarios.judging.frames import Results
+from scenarios.build import Shelf, build_federation
 from scenarios.judging.measures import MARKET, MEASURES, values
-from scenarios.judging.parquet import export_parquet
 from scenarios.judging.render import introduction
 from scenarios.judging.report import make_report
 from scenarios.judging.rerun import rerun
@@ -78,7 +74,7 @@ def test_new_scenarios_have_a_split_and_those_of_the_paper_say_that_they_have_no
 def test_where_nothing_is_trained_nothing_is_held_out() -> None:
     """The surrogate has one accuracy."""
     scenario = load("scarce", ["training.backend=surrogate", "rounds=2"])
-    assert not is_split(scenario)
+    assert not scenario.split
     federation = build_federation(scenario, 0, Shelf())
     assert {federation.test_accuracy(service.name) for service in scenario.services} == {None}
     assert "validation" not in dumps(settled(scenario))
@@ -90,8 +86,9 @@ def test_where_nothing_is_trained_nothing_is_held_out() -> None:
 
 def test_test_accuracy_stands_at_the_end_of_each_row(with_split: Run, without: Run) -> None:
     assert tuple(table(with_split).columns) == ROUNDS.names
-    assert tuple(table(without).columns) == ROUNDS.names[:-1] == ROUNDS.plain.names
+    assert tuple(table(without).columns) == ROUNDS.names
     assert table(with_split)["test_accuracy"].notna().all()
+    assert list(table(without)["test_accuracy"]) == list(table(without)["accuracy"])
 
 
 def test_rewards_and_exits_go_by_the_accuracy_on_validation_images(with_split: Run) -> None:
@@ -143,16 +140,6 @@ def test_a_run_is_verified_and_played_again(with_split: Run, without: Run, shelf
     for run in (with_split, without):
         assert verify(run.directory).problems == []
         assert rerun(run.directory, shelf) == []
-
-
-def test_the_columns_are_those_that_the_scenario_asks_for(play: Play) -> None:
-    run = play()
-    path = ROUNDS.path(run.directory.path)
-    table(run).drop(columns="test_accuracy").to_csv(path, index=False)
-    reseal(path.parent)
-    with pytest.raises(InputError) as error:
-        verify(run.directory)
-    assert str(error.value) == f"{path}: has no column 'test_accuracy', which its scenario asks for"
 
 
 def test_a_test_accuracy_stays_while_nobody_is_served(play: Play) -> None:
@@ -220,38 +207,10 @@ def test_a_report_says_which_accuracy_it_shows(with_split: Run, without: Run) ->
     assert not any("validation" in text for text in other)
 
 
-def test_runs_with_and_without_are_read_and_exported_together(with_split: Run, without: Run) -> None:
-    """What a run has no column for is missing there; without any run that has it, there is no such column."""
-    paths = [run.directory.path for run in (with_split, without)]
-    target = io.StringIO()
-    export(paths, target)
-    exported = pd.read_csv(io.StringIO(target.getvalue()))
-    frame = Results(paths).rounds
-    for rows in (exported, frame):
-        assert rows.columns[-1] == "test_accuracy"
-        of_run = rows.groupby("scenario")["test_accuracy"]
-        assert sorted(of_run.count()) == [0, len(table(with_split))]
-    target = io.StringIO()
-    export(paths[1:], target)
-    assert target.getvalue().splitlines()[0].endswith(",makespan")
-
-
-def test_parquet_has_null_where_a_run_has_no_such_column(with_split: Run, without: Run, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    paths = [run.directory.path for run in (without, with_split)]
-    export_parquet(paths, tmp_path / "all.parquet")
-    frame = pd.read_parquet(tmp_path / "all.parquet")
-    assert frame.columns[-1] == "test_accuracy"
-    assert sorted(frame.groupby("scenario")["test_accuracy"].count()) == [0, len(table(with_split))]
-    export_parquet(paths[:1], tmp_path / "one.parquet")
-    assert pd.read_parquet(tmp_path / "one.parquet").columns[-1] == "makespan"
-
-
-def test_a_logged_round_has_the_test_accuracy_if_its_run_has(with_split: Run, without: Run) -> None:
-    for run, has in ((with_split, True), (without, False)):
+def test_a_logged_round_has_the_test_accuracy(with_split: Run, without: Run) -> None:
+    for run in (with_split, without):
         rows = [row for text in rounds_text(run.directory.path) for row in LoggedRound.read(text).services]
-        assert [row.test_accuracy is not None for row in rows] == [has] * len(rows)
-        assert [row.reported for row in rows] == list(table(run)["test_accuracy" if has else "accuracy"])
+        assert [row.test_accuracy for row in rows] == list(table(run)["test_accuracy"])
 
 
 def test_a_sweep_over_splits_where_nothing_is_held_out_is_refused(shelf: Shelf, tmp_path: Path) -> None:

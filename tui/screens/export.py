@@ -30,7 +30,7 @@ class ExportDialog(Dialog[Path]):
         """Lay out the dialog."""
         known = None if self._session is None else self._session.scenario
         truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
-        tables = () if self._session is None else tuple(tables_of(truthful=truthful, split=True))
+        tables = () if self._session is None else tuple(tables_of(truthful=truthful))
         kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
         kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
         with Box():

@@ -50,7 +50,7 @@ def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -
                 run=run,
                 service=last.service,
                 policy=last.policy,
-                accuracy=last.reported,
+                accuracy=last.test_accuracy,
                 to_target=history.rounds_to_target(m, number),
                 spent=history.total(m, "spent", number),
                 served=int(history.total(m, "served", number)),

@@ -20,11 +20,10 @@ def write_csv(session: Session, table: TableName, path: Path) -> int:
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
     keys += map(sweep_text, session.sweep.values())
     rounds = list(session.history.rounds)
-    columns = ALL_TABLES[table].written(rounds[0].text[table] if rounds else "")
     count = 0
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*KEYS, *session.sweep, *names_beside_keys(columns)])
+        writer.writerow([*KEYS, *session.sweep, *names_beside_keys(ALL_TABLES[table])])
         for logged in rounds:
             for row in csv.reader(io.StringIO(logged.text[table])):
                 writer.writerow([*keys, *row])

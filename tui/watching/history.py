@@ -17,8 +17,8 @@ _ROOM = 256
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 """Curves of one run: services leave by ``accuracy``, which may be on validation images."""
 
-COMPARED = ("reported", *METRICS[1:])
-"""Curves of several runs: ``reported`` is the accuracy on test images, as in reports."""
+COMPARED = ("test_accuracy", *METRICS[1:])
+"""Curves of several runs: of accuracies that on test images, as in reports."""
 
 
 class History:

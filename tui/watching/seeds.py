@@ -15,7 +15,7 @@ from learning.targets import RoundsToTarget
 from tui.watching.comparison import Row, market_name
 from tui.watching.session import Session
 
-_HELD = frozenset({"accuracy", "reported", "reward"})
+_HELD = frozenset({"accuracy", "test_accuracy", "reward"})
 """Metrics that a service keeps after it has left; it spends nothing then."""
 
 

@@ -182,7 +182,7 @@ def _files(path: Path, stamp: Stamp) -> Standing:
     return replace(
         found,
         round=number,
-        accuracy=sum(row.reported for row in services) / len(services),
+        accuracy=sum(row.test_accuracy for row in services) / len(services),
         met=sum(row.status.gone for row in services),
         services=len(services),
     )

@@ -22,7 +22,7 @@ class StoredText(Mapping[str, str]):
             spans: the first byte of the round in each table, and the byte after its last.
         """
         self._directory = directory
-        self._spans = tuple(spans[table] for table in tables_of(truthful=CLIENTS.name not in spans, split=True))
+        self._spans = tuple(spans[table] for table in tables_of(truthful=CLIENTS.name not in spans))
 
     def __getitem__(self, table: str) -> str:
         start, stop = self._spans[self._names.index(table)]
@@ -80,7 +80,7 @@ class Spill:
         """Return where the next round will be; rounds come in order."""
         spans = {}
         for table in text:
-            end = self._ends.setdefault(table, len(ALL_TABLES[table].written(text[table]).header.encode()))
+            end = self._ends.setdefault(table, len(ALL_TABLES[table].header.encode()))
             self._ends[table] = end + len(text[table].encode())
             spans[table] = (end, self._ends[table])
         return spans

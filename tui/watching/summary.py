@@ -56,7 +56,7 @@ def results(history: History, rivalry: Rivalry, last: int) -> list[Result]:
     spent = rivalry.at(last).spent.tolist()
     found = []
     for m, row in enumerate(history[last].services):
-        found.append(Result(m, row.reported, row.target_accuracy, history.exit_of(m, last), spent[m] / MICRO))
+        found.append(Result(m, row.test_accuracy, row.target_accuracy, history.exit_of(m, last), spent[m] / MICRO))
     return found
 
 

@@ -70,7 +70,7 @@ class View:
     @property
     def split(self) -> bool:
         """Whether accuracies are measured on validation images; the one on test images is logged beside them."""
-        return self.logged is not None and any(row.test_accuracy is not None for row in self.logged.services)
+        return self.scenario is not None and self.scenario.split
 
     @cached_property
     def book(self) -> Book | None:

@@ -48,9 +48,9 @@ class CompareCurves(Container):
         self._drawn = drawn
         words = TITLES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
         self.border_title = f"{service}: {words} (tab: next service, v: next curve)"
-        scale = 100 if metric == "reported" else 1
+        scale = 100 if metric == "test_accuracy" else 1
         plot.begin(max(10, *rounds))
-        for target in _targets(sessions, rounds, service) if metric == "reported" else ():
+        for target in _targets(sessions, rounds, service) if metric == "test_accuracy" else ():
             plot.level(100 * target, f"{100 * target:.4g}", str(tint(self.app, "foreground")))
         of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
         for place, runs in enumerate(of):  # behind all curves

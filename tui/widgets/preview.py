@@ -194,7 +194,7 @@ def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     )
     for m, row in enumerate(rows):
         table.add_row(
-            sign(m), plain(row.service), percent(row.reported), percent(row.target_accuracy), row.status.value,
+            sign(m), plain(row.service), percent(row.test_accuracy), percent(row.target_accuracy), row.status.value,
             f"{row.spent / MICRO:.2f}",
         )  # fmt: skip
     return Group(

@@ -136,7 +136,7 @@ class Money(Page):
         super().__init__(moment)
         sums = moment.sums
         rows = moment.session.history[moment.last].services
-        points = [100 * row.reported for row in rows]
+        points = [100 * row.test_accuracy for row in rows]
         columns = [sums.spent, np.array(points), sums.served, sums.outbid, sums.dropped, sums.tied]
         self.rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         self.rows.append([sum(column) for column in zip(*self.rows, strict=True)])

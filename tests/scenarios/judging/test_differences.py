@@ -45,7 +45,7 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
     served = {name: [it for it in offers if it[0] == name and it[3] == "served"] for name in ("mnist", "fashion")}
     rows = [
         f"{number},{number}.0,{name},digits,lcfa,{status},{accuracy},0.500000,1.41421356237,10.000000,0.000000,"
-        f"{sum(float(it[2]) for it in mine):.6f},{len(mine)},{len(mine)},0,,,,,,"
+        f"{sum(float(it[2]) for it in mine):.6f},{len(mine)},{len(mine)},0,,,,,,,{accuracy}"
         for name, mine in served.items()
     ]
     lines = [

@@ -60,8 +60,9 @@ def write_run(
         for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
             status = "training" if curve[n] < target else "left" if n and curve[n - 1] >= target else "reached"
             money = 0.0 if status == "left" else spent
-            row = dict.fromkeys(ROUNDS.plain.names, "") | {
+            row = dict.fromkeys(ROUNDS.names, "") | {
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
+                "test_accuracy": curve[n],
                 "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
                 "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
                 "refused": 1,
@@ -74,7 +75,7 @@ def write_run(
                 offers.append(
                     dict.fromkeys(OFFERS.names, "") | offer | price | {"outcome": "served" if won else "outbid"}
                 )
-    for table, rows in ((ROUNDS.plain, rounds), (OFFERS, offers)):
+    for table, rows in ((ROUNDS, rounds), (OFFERS, offers)):
         with table.path(path).open("w", newline="") as file:
             writer = csv.DictWriter(file, table.names, lineterminator="\n")
             writer.writeheader()

@@ -19,12 +19,13 @@ from scenarios.logs.writing import TableWriter
 LEFT = ServiceReport(
     service="mnist", dataset="mnist", policy="hqfa", status=Status.LEFT, accuracy=0.9712, target_accuracy=0.97,
     reward=53.25, budget=20_000_000, offered=0, spent=0, wanted=0, served=0, refused=0, samples=None, mean_emd=None,
-    mean_dqi=None, mean_bid=None, mean_payment=None, makespan=None,
+    mean_dqi=None, mean_bid=None, mean_payment=None, makespan=None, test_accuracy=0.9712,
 )  # fmt: skip
 ACTIVE = ServiceReport(
     service="emnist", dataset="emnist-digits", policy="lcfa", status=Status.TRAINING, accuracy=2 / 3,
     target_accuracy=0.97, reward=1.5, budget=20_000_000, offered=4_600_001, spent=4_600_001, wanted=2, served=1,
     refused=1, samples=200, mean_emd=0.4, mean_dqi=0.5, mean_bid=4.6, mean_payment=4.600001, makespan=0.7,
+    test_accuracy=2 / 3,
 )  # fmt: skip
 REPORT = RoundReport(
     round=7,
