@@ -41,6 +41,7 @@ SURROGATE = "training.backend=surrogate"
 SERVICES = ("mnist", "fashion-mnist", "emnist")
 POLICY = "mahdrl-paper"
 UNCHANGED = "unchanged"
+CREDITED = "target=advantage"
 TRIAL = {
     "surrogate": Path("docs/results/algorithm1-trial.csv"), "images": Path("docs/results/algorithm1-trial-images.csv")
 }  # fmt: skip
@@ -64,7 +65,7 @@ class Variant:
 VARIANTS: Mapping[str, Variant] = {
     UNCHANGED: Variant({}),
     "discount=0": Variant({"discount": 0.0}),
-    "target=advantage": Variant({"target": "advantage", "centred": False}),
+    CREDITED: Variant({"target": "advantage", "centred": False}),
     "bounded=false": Variant({"bounded": False}),
     "misfits skipped": Variant({}, skips=True),
     "Omega 1000": Variant({}, tuple(f"services.{name}.reward_base=1000" for name in SERVICES)),
@@ -234,6 +235,16 @@ def ablation(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def beside(frame: pd.DataFrame) -> str:
+    """Return how far the unchanged agents, and those with later rounds in their target, are from two policies."""
+    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    lines = ["| agents | minus | AUC | final accuracy | rounds to target |", "|---|---|---|---|---|"]
+    for name, other in product((UNCHANGED, CREDITED), ("random", "dearest")):
+        gains = [_signed(entrants[name], entrants[other], *measure) for measure in MEASURES]
+        lines.append(f"| {name} | {other} | {' | '.join(gains)} |")
+    return "\n".join(lines)
+
+
 def splits(frame: pd.DataFrame) -> str:
     """Return what becomes of a run in which one policy takes over from another, minus `dearest` throughout."""
     entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
@@ -348,9 +359,9 @@ def main() -> None:
             play_all(arguments.out, arguments.bought, arguments.agents, arguments.jobs)
         case "table":
             parts = dict(list(pd.read_csv(arguments.out).groupby("part")))
-            tables = [ablation(parts[ABLATION]), splits(parts[SPLIT]), purchases(pd.read_csv(arguments.bought)),
-                      elsewhere(parts[ELSEWHERE])]  # fmt: skip
-            print("\n\n".join(tables))
+            changed = parts[ABLATION]
+            print(f"{ablation(changed)}\n\n{beside(changed)}\n")
+            print(f"{purchases(pd.read_csv(arguments.bought))}\n\n{splits(parts[SPLIT])}\n\n{elsewhere(parts[ELSEWHERE])}")
         case _:
             read = {where: pd.read_csv(path) for where, path in TRIAL.items()}
             last = {where: frame[frame.chosen.isna() | (frame.chosen == "last")] for where, frame in read.items()}
