@@ -157,22 +157,19 @@ def play(task: Task, folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[An
     part, name, seed = task
     bought = dict.fromkeys(STRETCHES, np.zeros(4)) if part == SPLIT else {}
     changes: tuple[str, ...] = ()
-    entrant: Entrant
-    skips = False
-    if part == ELSEWHERE:
-        market, policy = name.rsplit(", ", 1)
-        changes, entrant = CHANGES[market], everywhere(policy)
-    elif part == SPLIT:
-        first, then, start = SPLITS[name]
-        own = {"checkpoint": str(trained(UNCHANGED, seed or 0, folder))}
-        early, late = (everywhere(policy, own if policy == POLICY else {}) for policy in (first, then))
-        entrant = partial(_seated, early, late, start, bought)
-    elif seed is None:
-        entrant = everywhere(name)
-    else:
-        entrant = everywhere(POLICY, {"checkpoint": str(trained(name, seed, folder))})
-        skips = VARIANTS[name].skips
-    with skipping(skips=skips):
+    with skipping(skips=part == ABLATION and seed is not None and VARIANTS[name].skips):  # in training, too
+        if part == ELSEWHERE:
+            market, policy = name.rsplit(", ", 1)
+            changes, entrant = CHANGES[market], everywhere(policy)
+        elif part == SPLIT:
+            first, then, start = SPLITS[name]
+            own = {"checkpoint": str(trained(UNCHANGED, seed or 0, folder))}
+            early, late = (everywhere(policy, own if policy == POLICY else {}) for policy in (first, then))
+            entrant = partial(_seated, early, late, start, bought)
+        elif seed is None:
+            entrant = everywhere(name)
+        else:
+            entrant = everywhere(POLICY, {"checkpoint": str(trained(name, seed, folder))})
         results = evaluate(_market(*changes), {name: entrant}, MARKETS)
     sums = [(name, seed, *stretch, *(f"{value:.6g}" for value in found)) for stretch, found in bought.items()]
     return _rows(results, task), sums
@@ -361,7 +358,9 @@ def main() -> None:
             parts = dict(list(pd.read_csv(arguments.out).groupby("part")))
             changed = parts[ABLATION]
             print(f"{ablation(changed)}\n\n{beside(changed)}\n")
-            print(f"{purchases(pd.read_csv(arguments.bought))}\n\n{splits(parts[SPLIT])}\n\n{elsewhere(parts[ELSEWHERE])}")
+            print(
+                f"{purchases(pd.read_csv(arguments.bought))}\n\n{splits(parts[SPLIT])}\n\n{elsewhere(parts[ELSEWHERE])}"
+            )
         case _:
             read = {where: pd.read_csv(path) for where, path in TRIAL.items()}
             last = {where: frame[frame.chosen.isna() | (frame.chosen == "last")] for where, frame in read.items()}
