@@ -11,9 +11,7 @@ run continues. `table` prints what is in them. `trial` prints differences in the
 """
 
 import argparse
-import csv
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,11 +22,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from mahdrl_table import matrix
+from growing import fill
+from mahdrl_table import by_entrant, matrix, told
 
 from des.market import Market
 from des.records import Observation, Offer
-from learning.evaluation import Entrant, Results, evaluate, everywhere
+from learning.evaluation import Entrant, evaluate, everywhere
 from learning.intervals import paired_interval
 from learning.mahdrl.paper import equations
 from learning.policy import Policy
@@ -95,11 +94,13 @@ PAIRS = (
 """Readings of the trial that differ in one thing, or two."""
 RULES = ("random", "hqfa", "lcfa", "dearest", "mahdrl")
 
-ABLATION, SPLIT, ELSEWHERE = "ablation", "split", "elsewhere"
+ABLATION, SPLIT = "ablation", "split"
+THROUGHOUT = "`{}` throughout"
+BUYERS = ("dearest", POLICY)
 SPLITS = {
-    "`dearest` throughout": ("dearest", "dearest", 1), "`dearest` from round 21": (POLICY, "dearest", 21),
+    THROUGHOUT.format("dearest"): ("dearest", "dearest", 1), "`dearest` from round 21": (POLICY, "dearest", 21),
     "`dearest` from round 41": (POLICY, "dearest", 41), f"`{POLICY}` from round 41": ("dearest", POLICY, 41),
-    f"`{POLICY}` from round 21": ("dearest", POLICY, 21), f"`{POLICY}` throughout": (POLICY, POLICY, 1),
+    f"`{POLICY}` from round 21": ("dearest", POLICY, 21), THROUGHOUT.format(POLICY): (POLICY, POLICY, 1),
 }  # fmt: skip
 """Who begins, who goes on, and from which round."""
 STRETCHES = ((1, 10), (11, 20), (21, 40), (41, 80))
@@ -109,9 +110,7 @@ CHANGES = {
     "EMDs of .2, .8 and 1.2": ("clients.emd=[0.2,0.8,1.2]",), "the fitted DQI": ("dqi=fitted",),
 }  # fmt: skip
 """Markets by what is changed."""
-
-Task = tuple[str, str, int | None]
-"""A part, an entrant (elsewhere: a market and a policy), and a training seed."""
+PLAY_ELSEWHERE = ("random", "hqfa", "dearest", POLICY)
 
 
 @contextmanager
@@ -152,35 +151,24 @@ def trained(name: str, seed: int, folder: Path) -> Path:
     return out
 
 
-def play(task: Task, folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Return the results of a task, one row for each market seed and service, and what was bought if it is a split."""
+def play(task: tuple[str, ...], folder: Path) -> list[tuple[Any, ...]]:
+    """Return the results of a task, one row for each market seed and service.
+
+    Args:
+        task: a part (the ablation, the takeovers, or a market of ``CHANGES``), an entrant, and its training seed if it
+            has one.
+        folder: of the trainings.
+    """
     part, name, seed = task
-    bought = dict.fromkeys(STRETCHES, np.zeros(4)) if part == SPLIT else {}
     changes: tuple[str, ...] = ()
-    with skipping(skips=part == ABLATION and seed is not None and VARIANTS[name].skips):  # in training, too
-        if part == ELSEWHERE:
-            market, policy = name.rsplit(", ", 1)
-            changes, entrant = CHANGES[market], everywhere(policy)
-        elif part == SPLIT:
-            first, then, start = SPLITS[name]
-            own = {"checkpoint": str(trained(UNCHANGED, seed or 0, folder))}
-            early, late = (everywhere(policy, own if policy == POLICY else {}) for policy in (first, then))
-            entrant = partial(_seated, early, late, start, bought)
-        elif seed is None:
-            entrant = everywhere(name)
+    with skipping(skips=name in VARIANTS and VARIANTS[name].skips):  # in training, too
+        if part == SPLIT:
+            entrant = taking_over(name, int(seed), folder, {})
+        elif seed:
+            entrant = everywhere(POLICY, {"checkpoint": str(trained(name, int(seed), folder))})
         else:
-            entrant = everywhere(POLICY, {"checkpoint": str(trained(name, seed, folder))})
+            changes, entrant = CHANGES.get(part, ()), everywhere(name)
         results = evaluate(_market(*changes), {name: entrant}, MARKETS)
-    sums = [(name, seed, *stretch, *(f"{value:.6g}" for value in found)) for stretch, found in bought.items()]
-    return _rows(results, task), sums
-
-
-def _market(*changes: str) -> Any:
-    scenario, shelf = load("paper", [SURROGATE, *changes]), Shelf()
-    return lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0))
-
-
-def _rows(results: Results, task: Task) -> list[tuple[Any, ...]]:
     auc, (rounds, reached) = results.auc()[0], results.rounds_to_target()
     return [
         (*task, at, service, f"{auc[i, m]:.6f}", f"{results.reported[0, i, -1, m]:.6f}", rounds[0, i, m],
@@ -189,36 +177,35 @@ def _rows(results: Results, task: Task) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-def tasks() -> list[Task]:
-    """Return all that is played, the changes last, as each of them is trained first."""
-    return [
-        *((ELSEWHERE, f"{market}, {name}", None) for market, name in product(CHANGES, (*RULES[:2], "dearest", POLICY))),
-        *product([SPLIT], SPLITS, SEEDS),
-        *((ABLATION, name, None) for name in ("random", "dearest")),
-        *product([ABLATION], VARIANTS, SEEDS),
-    ]
+def buy(task: tuple[str, ...], folder: Path) -> list[tuple[Any, ...]]:
+    """Return what an entrant of ``SPLITS`` offered to buy with agents of a training seed, one row for each stretch."""
+    name, seed = task
+    bought: Bought = {}
+    evaluate(_market(), {name: taking_over(name, int(seed), folder, bought)}, MARKETS)
+    return [(*task, *stretch, *(f"{value:.6g}" for value in sums)) for stretch, sums in sorted(bought.items())]
+
+
+def _market(*changes: str) -> Any:
+    scenario, shelf = load("paper", [SURROGATE, *changes]), Shelf()
+    return lambda at: build_market(scenario, at, build_federation(scenario, at, shelf, workers=0))
 
 
 def play_all(path: Path, bought: Path, folder: Path, jobs: int) -> None:
-    """Play what the files lack."""
-    for kept, columns in ((path, COLUMNS), (bought, BOUGHT)):
-        if not kept.exists():
-            kept.write_text(",".join(columns) + "\n", encoding="utf-8")
-    frame = pd.read_csv(path)
-    seeds = [None if pd.isna(seed) else int(seed) for seed in frame.training_seed]
-    done = set(zip(frame.part, frame.entrant, seeds, strict=True))
-    with ProcessPoolExecutor(jobs) as pool, path.open("a", newline="") as file, bought.open("a", newline="") as sums:
-        for played in as_completed([pool.submit(play, task, folder) for task in tasks() if task not in done]):
-            results, offers = played.result()
-            csv.writer(file, lineterminator="\n").writerows(results)
-            csv.writer(sums, lineterminator="\n").writerows(offers)
-            file.flush()
-            sums.flush()
+    """Play what the files lack, the changes last, as each of them is trained first."""
+    seeds = [str(seed) for seed in SEEDS]
+    tasks = [
+        *((market, name, "") for market, name in product(CHANGES, PLAY_ELSEWHERE)),
+        *product([SPLIT], SPLITS, seeds),
+        *((ABLATION, name, "") for name in ("random", "dearest")),
+        *product([ABLATION], VARIANTS, seeds),
+    ]
+    fill(bought, BOUGHT, product(map(THROUGHOUT.format, BUYERS), seeds), partial(buy, folder=folder), jobs)
+    fill(path, COLUMNS, tasks, partial(play, folder=folder), jobs)
 
 
 def ablation(frame: pd.DataFrame) -> str:
     """Return what each change reaches, and how far it is from the unchanged agents of the same training seeds."""
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    entrants = by_entrant(frame)
     base = entrants[UNCHANGED]
     lines = [
         "| change | trainings | AUC | minus unchanged | final accuracy | rounds to target |",
@@ -227,29 +214,28 @@ def ablation(frame: pd.DataFrame) -> str:
     for name, rows in sorted(entrants.items(), key=lambda item: -float(item[1].auc.mean())):
         cells = [name, str(rows.training_seed.nunique() or ""), f"{rows.auc.mean():.4f}"]
         own = base[base.training_seed.isin(rows.training_seed)] if rows.training_seed.notna().any() else base
-        cells += ["" if name == UNCHANGED else _signed(rows, own, measure, digits) for measure, digits in MEASURES]
+        cells += [""] * len(MEASURES) if name == UNCHANGED else gains(rows, own)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def beside(frame: pd.DataFrame) -> str:
     """Return how far the unchanged agents, and those with later rounds in their target, are from two policies."""
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    entrants = by_entrant(frame)
     lines = ["| agents | minus | AUC | final accuracy | rounds to target |", "|---|---|---|---|---|"]
     for name, other in product((UNCHANGED, CREDITED), ("random", "dearest")):
-        gains = [_signed(entrants[name], entrants[other], *measure) for measure in MEASURES]
-        lines.append(f"| {name} | {other} | {' | '.join(gains)} |")
+        lines.append(f"| {name} | {other} | {' | '.join(gains(entrants[name], entrants[other]))} |")
     return "\n".join(lines)
 
 
 def splits(frame: pd.DataFrame) -> str:
     """Return what becomes of a run in which one policy takes over from another, minus `dearest` throughout."""
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    entrants = by_entrant(frame)
     base = next(iter(SPLITS))
     lines = ["| who plays | AUC | minus `dearest` | final accuracy | rounds to target |", "|---|---|---|---|---|"]
     for name in SPLITS:
-        gains = ["" if name == base else _signed(entrants[name], entrants[base], *measure) for measure in MEASURES]
-        lines.append(f"| {name} | {entrants[name].auc.mean():.4f} | {' | '.join(gains)} |")
+        cells = [""] * len(MEASURES) if name == base else gains(entrants[name], entrants[base])
+        lines.append(f"| {name} | {entrants[name].auc.mean():.4f} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -259,8 +245,8 @@ def purchases(frame: pd.DataFrame) -> str:
         "| rounds | policy | clients a round | images a round | images of a client | EMD |",
         "|---|---|---|---|---|---|",
     ]
-    for (first, last), name in product(STRETCHES, ("dearest", POLICY)):
-        rows = frame[(frame.entrant == f"`{name}` throughout") & (frame["first"] == first)]
+    for (first, last), name in product(STRETCHES, BUYERS):
+        rows = frame[(frame.entrant == THROUGHOUT.format(name)) & (frame["first"] == first)]
         rounds, clients, images, emd = rows[["service_rounds", "clients", "images", "emd"]].sum()
         cells = [f"{clients / rounds:.1f}", f"{images / rounds:.0f}", f"{images / clients:.0f}", f"{emd / clients:.2f}"]
         lines.append(f"| {first} to {last} | {name} | {' | '.join(cells)} |")
@@ -269,12 +255,13 @@ def purchases(frame: pd.DataFrame) -> str:
 
 def elsewhere(frame: pd.DataFrame) -> str:
     """Return how the agent that comes with flmarket does in markets that it was not trained in."""
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
-    lines = ["| market | measure | minus random | minus hqfa | minus dearest |", "|---|---|---|---|---|"]
-    for market, (measure, digits) in product(CHANGES, MEASURES):
-        own, others = entrants[f"{market}, {POLICY}"], (*RULES[:2], "dearest")
-        gains = [_signed(own, entrants[f"{market}, {name}"], measure, digits) for name in others]
-        lines.append(f"| {market} | {measure} | {' | '.join(gains)} |")
+    *others, own = PLAY_ELSEWHERE
+    lines = [f"| market | measure | {' | '.join(f'minus {name}' for name in others)} |", "|---" * 5 + "|"]
+    for market in CHANGES:
+        entrants = by_entrant(frame[frame.part == market])
+        against = zip(*(gains(entrants[own], entrants[name]) for name in others), strict=True)
+        for (measure, _), cells in zip(MEASURES, against, strict=True):
+            lines.append(f"| {market} | {measure} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -285,8 +272,7 @@ def pairs(frame: pd.DataFrame) -> str:
         own, others = (
             frame[(frame.entrant == name) & frame.training_seed.isin(SEEDS_OF_PAIRS)] for name in (one, other)
         )
-        gains = [_signed(own, others, measure, digits) for measure, digits in MEASURES]
-        lines.append(f"| {label}: *{one}* minus *{other}* | {' | '.join(gains)} |")
+        lines.append(f"| {label}: *{one}* minus *{other}* | {' | '.join(gains(own, others))} |")
     return "\n".join(lines)
 
 
@@ -295,8 +281,7 @@ def rules(frames: Mapping[str, pd.DataFrame]) -> str:
     lines = [f"| *{READING}* minus | where | AUC | final accuracy | rounds to target |", "|---|---|---|---|---|"]
     for name, (where, frame) in product(RULES, frames.items()):
         own, other = frame[frame.entrant == READING], frame[frame.entrant == name]
-        gains = [_signed(own, other, measure, digits) for measure, digits in MEASURES]
-        lines.append(f"| {name} | {where} | {' | '.join(gains)} |")
+        lines.append(f"| {name} | {where} | {' | '.join(gains(own, other))} |")
     return "\n".join(lines)
 
 
@@ -305,15 +290,13 @@ def trainings(frame: pd.DataFrame) -> str:
     own, random = frame[frame.entrant == READING], frame[frame.entrant == "random"]
     lines = ["| training seed | AUC minus random | final accuracy | rounds to target |", "|---|---|---|---|"]
     for seed, rows in own.groupby("training_seed"):
-        cells = [_signed(rows, random, measure, digits) for measure, digits in MEASURES]
-        lines.append(f"| {seed:.0f} | {' | '.join(cells)} |")
+        lines.append(f"| {seed:.0f} | {' | '.join(gains(rows, random))} |")
     return "\n".join(lines)
 
 
-def _signed(own: pd.DataFrame, other: pd.DataFrame, measure: str, digits: int) -> str:
-    gain = paired_interval(matrix(own, measure), matrix(other, measure))
-    ends = f" [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]" if gain.known else ""
-    return f"{gain.estimate:+.{digits}f}{ends}"
+def gains(own: pd.DataFrame, other: pd.DataFrame) -> list[str]:
+    """Return how far an entrant is from another in each measure, with its interval."""
+    return [told(paired_interval(matrix(own, name), matrix(other, name)), digits) for name, digits in MEASURES]
 
 
 Bought = dict[tuple[int, int], Any]
@@ -334,13 +317,21 @@ class TakenOver(Policy):
         sizes = np.ceil(bids / 2.5)  # a bid is 2.5 for each 100 images, minus the EMD, which is at most 1
         [at] = [stretch for stretch in STRETCHES if stretch[0] <= observation.round <= stretch[1]]
         found = np.array([1.0, len(bids), 100 * sizes.sum(), (2.5 * sizes - bids).sum()])
-        self._bought[at] = self._bought[at] + found
+        self._bought[at] = self._bought.get(at, 0.0) + found
         return offer
 
 
-def _seated(first: Entrant, then: Entrant, start: int, bought: Bought, market: Market) -> dict[str, Policy]:
-    early, late = first(market), then(market)
-    return {name: TakenOver(early[name], late[name], start, bought) for name in early}
+def taking_over(name: str, seed: int, folder: Path, bought: Bought) -> Entrant:
+    """Return an entrant of ``SPLITS`` with the unchanged agents of a training seed; what it buys is added up."""
+    *names, start = SPLITS[name]
+    own = {"checkpoint": str(trained(UNCHANGED, seed, folder))}
+    first, then = (everywhere(policy, own if policy == POLICY else {}) for policy in names)
+
+    def seated(market: Market) -> dict[str, Policy]:
+        early, late = first(market), then(market)
+        return {service: TakenOver(early[service], late[service], start, bought) for service in early}
+
+    return seated
 
 
 def main() -> None:
@@ -355,12 +346,10 @@ def main() -> None:
         case "play":
             play_all(arguments.out, arguments.bought, arguments.agents, arguments.jobs)
         case "table":
-            parts = dict(list(pd.read_csv(arguments.out).groupby("part")))
-            changed = parts[ABLATION]
+            frame = pd.read_csv(arguments.out)
+            changed, split = (frame[frame.part == part] for part in (ABLATION, SPLIT))
             print(f"{ablation(changed)}\n\n{beside(changed)}\n")
-            print(
-                f"{purchases(pd.read_csv(arguments.bought))}\n\n{splits(parts[SPLIT])}\n\n{elsewhere(parts[ELSEWHERE])}"
-            )
+            print(f"{purchases(pd.read_csv(arguments.bought))}\n\n{splits(split)}\n\n{elsewhere(frame)}")
         case _:
             read = {where: pd.read_csv(path) for where, path in TRIAL.items()}
             last = {where: frame[frame.chosen.isna() | (frame.chosen == "last")] for where, frame in read.items()}
