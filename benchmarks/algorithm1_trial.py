@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from mahdrl_table import matrix
+from mahdrl_table import by_entrant, matrix
 
 from learning.evaluation import evaluate, everywhere
 from learning.intervals import holm, paired_interval
@@ -36,7 +36,10 @@ from scenarios.loader import load
 from scenarios.train import new_learner
 from scenarios.training import Training, open_table
 
-NETWORKS = {"slots": {}, "shared": {"network": "clients"}, "serial": {"selection": "serial"}}
+NETWORKS = {
+    "slots": {"network": "slots"}, "shared": {"network": "clients"},
+    "serial": {"network": "slots", "selection": "serial"},
+}  # fmt: skip
 REWARDS = {"centred": {"centred": True}, "raw": {"centred": False}}
 PAYMENTS = {"learned": {"payments": "actor", "bias": 5.0, "noise": 0.05}, "bids": {"payments": "bid"}}
 
@@ -183,7 +186,7 @@ def table(path: Path, chosen: str) -> str:
     """Return the table of one rule of choice: every measure, and what it is above Random."""
     frame = pd.read_csv(path, keep_default_na=False, na_values={"training_seed": [""]})
     frame = frame[frame.chosen.isin(["", chosen])]
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    entrants = by_entrant(frame)
     against = {
         measure: {
             name: paired_interval(matrix(rows, measure), matrix(entrants["random"], measure))

@@ -27,7 +27,8 @@ def fill(
     """
     tasks, fresh = list(tasks), not out.exists()
     names = list(columns[: len(tasks[0])])
-    done = set() if fresh else set(pd.read_csv(out)[names].itertuples(index=False, name=None))
+    kept = pd.DataFrame() if fresh else pd.read_csv(out, dtype=str, keep_default_na=False)[names]
+    done = set(kept.itertuples(index=False, name=None))
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
         writer = csv.writer(file, lineterminator="\n")

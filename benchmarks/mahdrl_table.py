@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from learning.intervals import paired_interval
+from learning.intervals import Interval, paired_interval
 
 AGENT = "mahdrl"
 """The entrant with which the others are compared."""
@@ -33,7 +33,7 @@ def summary(path: Path, service: str | None = None) -> str:
     frame = pd.read_csv(path)
     if service is not None:
         frame = frame[frame.service == service]
-    entrants = {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
+    entrants = by_entrant(frame)
     measures = [measure for measure in MEASURES if measure in frame]  # accuracies after the last round came later
     title = "policy" if service is None else f"policy, {service}"
     titles = [title, "AUC", "worst training seed", *(f"minus, {MEASURES[measure][0]}" for measure in measures)]
@@ -54,9 +54,18 @@ def _minus(entrants: Mapping[str, pd.DataFrame], name: str, measure: str) -> str
     own, other = matrix(entrants[AGENT], measure), matrix(entrants[name], measure)
     if len(other) not in (1, len(own)):
         return ""
-    gain, digits = paired_interval(own, other), MEASURES[measure][1]
+    return told(paired_interval(own, other), MEASURES[measure][1])
+
+
+def told(gain: Interval, digits: int) -> str:
+    """Return a difference with its interval, if there is one."""
     ends = f" [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]" if gain.known else ""
     return f"{gain.estimate:+.{digits}f}{ends}"
+
+
+def by_entrant(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of each entrant, in the order of the frame."""
+    return {str(name): rows for name, rows in frame.groupby("entrant", sort=False)}
 
 
 def matrix(rows: pd.DataFrame, measure: str = "auc") -> Any:

@@ -26,12 +26,12 @@ import pandas as pd
 import spending
 from mahdrl import Agent
 from mahdrl import train as train_mahdrl
-from mahdrl_table import matrix
+from mahdrl_table import matrix, told
 
 from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.evaluation import Results, evaluate, lineup
-from learning.intervals import Interval, holm, paired_interval
+from learning.intervals import holm, paired_interval
 from learning.mahdrl.credit import progress
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
@@ -318,21 +318,16 @@ def table(name: str, frame: pd.DataFrame) -> str:
         for measure in measures:
             cells.append(f"{by[measure, who].mean():.4f}")
             key = (measure, str(who))
-            cells.append(shown_gain(gains[key]) + (" †" if adjusted[key] <= 0.05 else "") if key in gains else "")
+            cells.append(told(gains[key], 4) + (" †" if adjusted[key] <= 0.05 else "") if key in gains else "")
         lines.append("| " + " | ".join(cells) + " |")
     pairs = [pair for pair in PAIRS if {("auc", one) for one in pair} <= by.keys()]
     if pairs:
         lines += ["", "| pair | seeds | " + " | ".join(measures.values()) + " |", "|---" * (2 + len(measures)) + "|"]
     for first, second in pairs:
         shared = min(len(by["auc", first]), len(by["auc", second]))
-        cells = [shown_gain(paired_interval(by[m, first][:shared], by[m, second][:shared])) for m in measures]
+        cells = [told(paired_interval(by[m, first][:shared], by[m, second][:shared]), 4) for m in measures]
         lines.append(f"| {first} minus {second} | {shared} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def shown_gain(found: Interval) -> str:
-    """Return a difference with its interval, if there is one."""
-    return f"{found.estimate:+.4f}" + (f" [{found.low:+.4f}, {found.high:+.4f}]" if found.known else "")
 
 
 PAIRS = (

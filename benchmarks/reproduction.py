@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from mahdrl_table import matrix
+from mahdrl_table import by_entrant, matrix, told
 
 from learning.intervals import Interval, holm, mean_band, mean_interval, paired_interval
 from scenarios.judging.drawing import Figure, images
@@ -160,9 +160,7 @@ def _finish(panel: Any, title: str, target: float) -> None:
 def policies(frame: pd.DataFrame) -> str:
     """Return the tables of Fig. 2: what each policy reaches, and how far it is from those in ``AGAINST``."""
     parts: Mapping[str, pd.DataFrame] = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
-    rows_of = {
-        part: {str(name): own for name, own in rows.groupby("entrant", sort=False)} for part, rows in parts.items()
-    }
+    rows_of = {part: by_entrant(rows) for part, rows in parts.items()}
     order = sorted(rows_of[ALL], key=lambda name: -rows_of[ALL][name].auc.mean())
     lines = []
     for measure, (label, digits) in MEASURES.items():
@@ -223,8 +221,7 @@ def _told(rows: pd.DataFrame, measure: str, digits: int) -> str:
 
 
 def _gain(gain: Interval, adjusted: float, digits: int) -> str:
-    ends = f"[{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-    return f"{gain.estimate:+.{digits}f} {ends}{'†' if adjusted < 0.05 else ''}"
+    return told(gain, digits) + ("†" if adjusted < 0.05 else "")
 
 
 def main() -> None:

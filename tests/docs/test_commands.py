@@ -144,8 +144,11 @@ def runnable() -> dict[str, list[list[str]]]:
         if "training.validation" in " ".join(words):  # which only real training has
             words = ["quickstart" if word == "paper" else word for word in words]
         plays = words[1:3] != ["suite", "--leaderboard"]  # which shows what has been played
-        cut = SHORT.get(words[1], []) if plays else ["--quiet"]
-        short = [*words, *(cut[2:] if "--seed" in words else cut)]  # which is one seed already
+        cut = [*SHORT.get(words[1], [])] if plays else ["--quiet"]
+        if "--seed" in words and "--seeds" in cut:  # which is one seed already
+            at = cut.index("--seeds")
+            del cut[at : at + 2]
+        short = [*words, *cut]
         if words[1] in ("run", "train") and not {"quickstart", "surrogate"} & set(words):
             short += ["--set", "training.backend=surrogate"]
         if short not in found[page]:

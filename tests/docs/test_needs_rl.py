@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2]
         ("docs/needs-rl.md", ["benchmarks/two_phases.py", "--out", "docs/results/two-phases.csv", "--print"]),
         ("docs/decisions/rivals.md", ["benchmarks/tune_rivals.py", "--out", "docs/results/tune-rivals.csv", "--print"]),
         ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1_trial.py", "table"]),
+        ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1_trial.py", "table", "--images"]),
         ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1_ablation.py", "trial"]),
+        ("docs/decisions/algorithm1.md", ["benchmarks/algorithm1_ablation.py", "table"]),
     ],
 )
 def test_the_tables_of_the_page_are_what_its_command_prints(page: str, command: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The actor mu_theta and the critic Q_omega, with one output per client (the paper's) or shared by all clients."""
+"""The actor mu_theta and the critic Q_omega: one network shared by all clients, or one output for each of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,9 +10,9 @@ from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Hyper-parameters of Algorithm 1: the paper's where it prints them, and else those that won docs' trial.
+    """Hyper-parameters of Algorithm 1: the paper's where it prints them, and else those of a trial.
 
-    docs/decisions/algorithm1.md has the trial, and a table of what is ours and what it is worth.
+    docs/decisions/algorithm1.md describes the trial, what is ours, and what that is worth.
 
     Attributes:
         network: ``clients``, ours, is one network that all clients share; ``slots`` maps the state to one output per
@@ -29,8 +29,8 @@ class Settings:
         discount: gamma; the paper's.
         centred: whether rewards are measured from the usual one in their round (see ``rewards``); ours. It must be off
             with ``target="advantage"``, which compares with what is usual already.
-        bounded: whether the value of the next state is cut to what rewards can add up to (see ``equations.targets``);
-            ours.
+        bounded: whether the value of the next state is cut to +-1 / (1 - gamma), the most that rewards in units of
+            Omega can add up to; ours.
         soft: varsigma of eq. (12); the paper's.
         bias: subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above
             the bid (with 2: 12 %), not 50 %; ours.
