@@ -55,8 +55,11 @@ def run(tmp_path: Path) -> RunDirectory:
         write(REPORT)
     (directory.path / "run.log").touch()
     directory.finish(
-        {"scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete"}
-    )
+        {
+            "scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete",
+            "sweep": {}, "point": 0,
+        }
+    )  # fmt: skip
     return directory
 
 
@@ -73,10 +76,10 @@ def test_a_round_in_full(run: RunDirectory) -> None:
     """Money and accuracies have six decimals, other floats read back exactly, what does not apply is empty."""
     assert (run.path / "rounds.csv").read_text() == (
         "round,sim_time,service,dataset,policy,status,accuracy,target_accuracy,reward,budget,offered,spent,wanted,served,"
-        "refused,samples,mean_emd,mean_dqi,mean_bid,mean_payment,makespan\n"
-        "7,13.25,mnist,mnist,hqfa,left,0.971200,0.970000,53.25,20.000000,0.000000,0.000000,0,0,0,,,,,,\n"
+        "refused,samples,mean_emd,mean_dqi,mean_bid,mean_payment,makespan,test_accuracy\n"
+        "7,13.25,mnist,mnist,hqfa,left,0.971200,0.970000,53.25,20.000000,0.000000,0.000000,0,0,0,,,,,,,0.971200\n"
         "7,13.25,emnist,emnist-digits,lcfa,training,0.666667,0.970000,1.5,20.000000,4.600001,4.600001,2,1,1,200,0.4,0.5,"
-        "4.600000,4.600001,0.7\n"
+        "4.600000,4.600001,0.7,0.666667\n"
     )
     assert (run.path / "offers.csv").read_text() == (
         "round,service,client,data_size,emd,dqi,bid,payment,paid,outcome,core,start,end\n"
