@@ -66,7 +66,7 @@ async def test_the_compare_screen_and_the_report_agree(
         await pilot.press("s")
         for place, session in enumerate(sessions):
             cell = str(table.cell(place, "accuracy"))
-            assert cell == f"{100 * session.history[2].services[0].reported:.1f}"
+            assert cell == f"{100 * session.history[2].services[0].test_accuracy:.1f}"
 
 
 async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> None:
@@ -78,7 +78,7 @@ async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[fl
         rows = [strip.text for strip in lines.render_lines(lines.size.region)]
         row = session.history[2].services[0]
         assert "test accuracy %" in rows[0]
-        assert rows[1].split()[2] == f"{100 * row.reported:.1f}"
+        assert rows[1].split()[2] == f"{100 * row.test_accuracy:.1f}"
 
 
 @pytest.mark.parametrize(("validation", "word"), [("0.3", "validation accuracy"), ("0", "test accuracy")])
