@@ -36,6 +36,8 @@ SERVICES = ("mnist", "fashion-mnist", "emnist")
 ALL = "all three"
 AGAINST = ("random", "dearest")
 """The policies that the others are compared with: the paper's baseline, and one line that needs no learning."""
+PAPERS = ("random", "hqfa", "lcfa")
+"""The policies that the paper compares its own with."""
 OWN = {f"services.{name}.budget": name for name in SERVICES} | {"clients.cores": "mnist"}
 """Sweeps of Fig. 3, and the service whose results the paper shows."""
 SHOWN = {
@@ -51,7 +53,7 @@ MEASURES = {
     "auc": ("AUC, %", 2), "final": ("accuracy after the last round, %", 2), "rounds": ("rounds to target", 1),
 }  # fmt: skip
 """Measures of Fig. 2, and the digits that they are told with."""
-KEYS = ["sweep", "value", "entrant", "market_seed", "service"]
+KEYS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service"]
 CURVES = Path("docs/results/reproduction-curves.csv")
 TRAININGS = Path("docs/results/mahdrl-paper-trainings.csv")
 PICTURES = Path("docs/reproduction")
@@ -82,15 +84,18 @@ def _entrant(policy: str) -> tuple[str, str]:
 
 
 def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
-    """Return a line for each service of each run that is shown: its accuracy after each round, in %."""
+    """Return a line for each service of each run that is shown: its accuracy after each round, in %.
+
+    Fig. 2 shows the agents that come with flmarket, Fig. 3 all trainings.
+    """
     rows = []
     for run in runs:
         ((sweep, value),) = run.setting.sweep.items() or [("", "")]
         entrant, training = _entrant(run.policy)
-        if entrant not in SHOWN or training not in ("", str(SHIPPED.get(entrant))):
+        if entrant not in SHOWN or not (sweep or training in ("", str(SHIPPED.get(entrant)))):
             continue
         rows += [
-            (sweep, value, entrant, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
+            (sweep, value, entrant, training, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
             for m, name in enumerate(run.setting.services)
             if not sweep or OWN[sweep] == name
         ]
@@ -112,12 +117,16 @@ def by_policy(frame: pd.DataFrame) -> Any:
 
 
 def by_value(frame: pd.DataFrame) -> Any:
-    """Return Fig. 3 as a matplotlib figure: Algorithm 1, trained for each value."""
+    """Return Fig. 3 as a matplotlib figure: Algorithm 1, trained for each value; each training, and their mean."""
     picture = _figure(7, 3.1)
     for panel, (sweep, title) in zip(picture.subplots(1, len(SWEEPS)), SWEEPS.items(), strict=True):
         own = frame[(frame.sweep == sweep) & (frame.entrant == "mahdrl-paper")]
         for index, value in enumerate(sorted(own.value.unique())):
-            _draw(panel, own[own.value == value].drop(columns=KEYS), f"{value:g}", index)
+            rows = own[own.value == value].set_index("training_seed").drop(columns=KEYS, errors="ignore")
+            trainings = rows.groupby(level=0).mean()
+            at, look = trainings.columns.astype(int), style(index)
+            panel.plot(at, trainings.mean(), label=f"{value:g}", linewidth=1.6, **look)
+            panel.plot(at, trainings.T, linewidth=0.5, alpha=0.6, **look)
         _finish(panel, title, 97)
         panel.legend(loc="lower right")
     picture.axes[0].set_ylabel("test accuracy, %")
@@ -187,9 +196,28 @@ def policies(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def claim(frame: pd.DataFrame) -> str:
+    """Return the table of the paper's claim: Algorithm 1 minus each of the paper's other policies."""
+    parts = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
+    rows_of = {part: by_entrant(rows) for part, rows in parts.items()}
+    tested = list(product(PAPERS, MEASURES, parts))
+    gains = {
+        (base, measure, part): paired_interval(
+            matrix(rows_of[part]["mahdrl-paper"], measure), matrix(rows_of[part][base], measure)
+        )
+        for base, measure, part in tested
+    }
+    adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
+    lines = [f"| mahdrl-paper minus | measure | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
+    for base, (measure, (label, digits)) in product(PAPERS, MEASURES.items()):
+        cells = [_gain(gains[base, measure, part], adjusted[base, measure, part], digits) for part in parts]
+        lines.append(f"| {' | '.join([base, label, *cells])} |")
+    return "\n".join([*lines, ""])
+
+
 def sweeps(frame: pd.DataFrame) -> str:
     """Return the tables of Fig. 3: what the named service reaches with each value, and the values compared."""
-    lines = ["| sweep | policy | measure | by value | differences, seed by seed |", "|---" * 5 + "|"]
+    lines = ["| sweep | policy | n | measure | by value | differences, seed by seed |", "|---" * 6 + "|"]
     for measure, (_, digits) in MEASURES.items():
         table, found = [], []
         for (sweep, entrant), rows in frame.groupby(["sweep", "entrant"]):
@@ -199,8 +227,10 @@ def sweeps(frame: pd.DataFrame) -> str:
             pairs = [(more, less) for less, more in pairwise(values)] + [(values[-1], values[0])]
             values_of = {value: matrix(one, measure) for value, one in by_value.items()}
             gains = [paired_interval(values_of[more], values_of[less]) for more, less in pairs]
+            trainings, markets = values_of[values[0]].shape
+            size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
             shown = ", ".join(f"{value:g}: {_told(by_value[value], measure, digits)}" for value in values)
-            table.append((f"{sweep} | {entrant} | {measure} | {shown}", pairs, gains))
+            table.append((f"{sweep} | {entrant} | {size} | {measure} | {shown}", pairs, gains))
             found += [gain.p for gain in gains]
         adjusted = iter(holm(found))
         for start, pairs, gains in table:
@@ -241,7 +271,8 @@ def main() -> None:
     if arguments.what == "collect":
         collected(runs).to_csv(arguments.out, index=False, lineterminator="\n")
     frame = pd.read_csv(arguments.out, dtype={"value": str})
-    print(policies(frame[frame.sweep.isna()]) + "\n" + sweeps(frame[frame.sweep.notna()]))
+    fig2, fig3 = frame[frame.sweep.isna()], frame[frame.sweep.notna()]
+    print("\n".join([policies(fig2), claim(fig2), sweeps(fig3)]))
 
 
 def draw(runs: Sequence[RunResult], logs: Sequence[Path]) -> None:

@@ -355,15 +355,15 @@ def test_the_tables_of_the_reproduction_are_what_their_script_prints() -> None:
 
 def test_the_curves_of_the_reproduction_are_those_of_its_tables() -> None:
     """If this fails: python benchmarks/reproduction.py figures fig2 fig3-paper"""
-    keys = ["sweep", "value", "entrant", "market_seed", "service"]
+    keys = ["sweep", "value", "entrant", "training_seed", "market_seed", "service"]
     curves, table = (
-        pd.read_csv(ROOT / f"docs/results/{name}.csv", keep_default_na=False, dtype={"80": str})
+        pd.read_csv(ROOT / f"docs/results/{name}.csv", keep_default_na=False, dtype={"80": str, "training_seed": str})
         for name in ("reproduction-curves", "reproduction")
     )
-    shipped = table.entrant.map({"mahdrl": "4", "mahdrl-paper": "0"}).fillna("")
-    table = table[table.training_seed.astype(str) == shipped].set_index(keys)
+    table = table.set_index(keys)
     curves = curves.set_index(keys).astype(float)
     assert (curves.index.get_level_values("sweep") == "").sum() == 6 * 10 * 3
+    assert (curves.index.get_level_values("sweep") != "").sum() == 6 * 3 * 10
     assert (curves.mean(axis=1) - table.auc[curves.index]).abs().max() < 1e-4
     assert (curves["80"] == table.final[curves.index]).all()
 
